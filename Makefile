@@ -1,0 +1,67 @@
+# One command for each habit. A bare `make` leaves the release binary at build/clink; `make help` lists the rest.
+BUILD ?= build
+JOBS  ?= $(shell nproc)
+CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/clink
+DEPS  := build/deps
+CMAKE := cmake -G Ninja -DCK_DEPS=$(CURDIR)/$(DEPS)
+.DEFAULT_GOAL := release
+.PHONY: release deps help clean
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 18
+
+deps: ## Debian packages and pinned sources a build needs
+	@tools/deps.sh $(CURDIR)/$(DEPS)
+
+release: deps ## the release binary at build/clink and build/libclink.so
+	@$(CMAKE) -S . -B build -DCMAKE_BUILD_TYPE=Release >/dev/null
+	@ninja -C build -j $(JOBS) --quiet clink clink_shared
+
+build-%/build.ninja: | deps
+	@true
+
+# Each variant has its own folder: build (release), build-asan, build-tsan, build-clang.
+asan: deps ## unit, corpus and SQL tests under AddressSanitizer and UBSan
+	@$(CMAKE) -S . -B build-asan -DCMAKE_BUILD_TYPE=Debug -DCK_SANITIZE=address -DCK_DEBUG=ON >/dev/null
+	@ninja -C build-asan -j $(JOBS) --quiet
+	@cd build-asan && ctest --output-on-failure -j $(JOBS) $(CTEST)
+
+tsan: deps ## the same under ThreadSanitizer
+	@$(CMAKE) -S . -B build-tsan -DCMAKE_BUILD_TYPE=Debug -DCK_SANITIZE=thread >/dev/null
+	@ninja -C build-tsan -j $(JOBS) --quiet
+	@cd build-tsan && TSAN_OPTIONS=halt_on_error=1 ctest --output-on-failure -j $(JOBS) $(CTEST)
+
+check: deps ## unit tests and corpus replay, under a minute
+	@$(CMAKE) -S . -B build -DCMAKE_BUILD_TYPE=Release >/dev/null
+	@ninja -C build -j $(JOBS) --quiet
+	@cd build && ctest --output-on-failure -j $(JOBS) -L unit $(CTEST)
+
+test: deps ## everything CI runs
+	@$(CMAKE) -S . -B build -DCMAKE_BUILD_TYPE=Release >/dev/null
+	@ninja -C build -j $(JOBS) --quiet
+	@cd build && ctest --output-on-failure -j $(JOBS) $(CTEST)
+
+format: ## clang-format every source in place
+	@git ls-files '*.c' '*.h' | xargs clang-format -i
+
+tidy: ## clang-tidy's analyzer over src/
+	@$(CMAKE) -S . -B build-tidy -DCMAKE_C_COMPILER=clang >/dev/null && ninja -C build-tidy --quiet clink_core
+	@git ls-files 'src/*.c' | xargs -P $(JOBS) -n 8 clang-tidy --quiet -p build-tidy
+
+includes: ## rooms that include what they may not
+	@python3 tools/includes.py
+
+headers: deps ## every header compiles alone, the public ones also as C++
+	@tools/headers.sh
+
+nm-globals: release ## writable globals in the release library (there should be none)
+	@tools/nm_globals.sh build/libclink_core.a
+
+faults: ## every declared fault point is placed in the code
+	@python3 tools/faults.py
+
+biggest: ## longest files and functions, a report
+	@python3 tools/biggest.py
+
+clean: ## remove all build folders
+	@rm -rf build build-*

@@ -1,0 +1,142 @@
+/* clink: the embedding interface. A C ABI that only grows at the end: every struct the caller fills begins with its
+ * size, every handle is opaque, whoever allocates frees. Link with -lclink.
+ *
+ * Threads: an engine may be used from several threads at once except for clink_close; a job handle likewise except for
+ * clink_job_free. The library starts its own threads with all signals blocked and installs no signal handlers. */
+#ifndef CLINK_CLINK_H
+#define CLINK_CLINK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define CLINK_API __attribute__((visibility("default")))
+#else
+#define CLINK_API
+#endif
+
+#define CLINK_ABI_VERSION 1
+
+/* Status codes. Everything but CLINK_OK and CLINK_TIMEOUT comes with an error text. */
+typedef enum clink_status {
+    CLINK_OK = 0,
+    CLINK_TIMEOUT = 1,   /* clink_job_wait: still running */
+    CLINK_INVALID = 2,   /* the request is wrong: SQL, option, argument */
+    CLINK_REFUSED = 3,   /* understood, not done: used directory, incompatible state, unsafe sink */
+    CLINK_DATA = 4,      /* a record that does not fit its table */
+    CLINK_IO = 5,        /* the operating system or a server said no */
+    CLINK_NOMEM = 6,     /* memory or the memory limit is spent */
+    CLINK_CORRUPT = 7,   /* stored bytes that do not check out */
+    CLINK_CANCELLED = 8, /* the job was cancelled */
+    CLINK_FAILED = 9,    /* anything else */
+} clink_status;
+
+/* Filled on failure; owned by the caller, may be NULL everywhere. */
+typedef struct clink_error {
+    clink_status status;
+    int32_t retriable;    /* the same call may succeed later */
+    int64_t line, column; /* in SQL text or input, 0 = none */
+    int64_t byte_offset;  /* in input, -1 = none */
+    char message[2048];   /* one sentence; SQL errors add the line and a caret below it */
+} clink_error;
+
+typedef struct clink_engine clink_engine;
+typedef struct clink_job clink_job;
+
+/* Zero every member you do not set; struct_bytes = sizeof(clink_options). */
+typedef struct clink_options {
+    size_t struct_bytes;
+    uint32_t threads;      /* steps; 0 = cores */
+    uint64_t memory_bytes; /* per job; 0 = from the cgroup or the machine */
+    int32_t log_level;     /* 0 default (warnings), 1 debug, 2 info, 3 warn, 4 error, 5 off */
+    void (*log)(void *arg, int32_t level, const char *line); /* NULL = stderr */
+    void *log_arg;
+} clink_options;
+
+CLINK_API uint32_t clink_abi_version(void);
+CLINK_API const char *clink_version(void);
+
+/* options may be NULL. */
+CLINK_API clink_status clink_open(const clink_options *options, clink_engine **out, clink_error *error);
+/* Cancels and frees jobs that are left. NULL is fine. */
+CLINK_API void clink_close(clink_engine *engine);
+
+/* SET for the engine's session: "timezone", "batch_rows", "on_eval_error" ... */
+CLINK_API clink_status clink_set(clink_engine *engine, const char *key, const char *value, clink_error *error);
+
+typedef enum clink_output { CLINK_OUTPUT_STREAM = 0, CLINK_OUTPUT_NDJSON = 1, CLINK_OUTPUT_CSV = 2 } clink_output;
+typedef enum clink_changes { CLINK_CHANGES_FINAL = 0, CLINK_CHANGES_PREFIX = 1, CLINK_CHANGES_FIELD = 2 } clink_changes;
+
+/* How a script is run. Zero is a good default; struct_bytes = sizeof(clink_run). */
+typedef struct clink_run {
+    size_t struct_bytes;
+    const char *name;        /* job name; NULL = from source_name */
+    const char *source_name; /* for messages; NULL = "sql" */
+    uint32_t parallelism;    /* 0 = 1 */
+    uint32_t key_groups;     /* 0 = 128 */
+    /* Rows of a bare SELECT: STREAM = read with clink_job_stream; NDJSON, CSV = written to fd by the engine. */
+    clink_output output;
+    int32_t fd;
+    clink_changes changes;                /* FINAL: bounded queries give the result once; else every change */
+    const char *checkpoint_dir;           /* NULL = none */
+    int64_t checkpoint_interval_ms;       /* 0 = 10000 */
+    int64_t checkpoint_timeout_ms;        /* 0 = 600000 */
+    int64_t final_checkpoint_timeout_ms;  /* 0 = 60000 */
+    int32_t tolerable_failed_checkpoints; /* 0 = 3, -1 unlimited */
+    int32_t checkpoint_retained;          /* 0 = 3 */
+    const char *restore;                  /* "latest", "N", "DIR[:N]"; NULL = by itself */
+    int32_t fresh, allow_duplicates;
+} clink_run;
+
+/* Runs all statements of a script. DDL takes effect in the engine's session; INSERTs and SELECTs become one job
+ * (several where a statement reads what an earlier one writes). *job is the running job, NULL when there was nothing to
+ * run. Text that statements print (EXPLAIN, SHOW) is kept on the job. run may be NULL. */
+CLINK_API clink_status clink_execute(clink_engine *engine, const char *sql, const clink_run *run, clink_job **job,
+                                     clink_error *error);
+/* The plan of a script, not run. *text is freed with clink_free. */
+CLINK_API clink_status clink_explain(clink_engine *engine, const char *sql, const clink_run *run, char **text,
+                                     clink_error *error);
+CLINK_API void clink_free(void *p);
+
+/* CLINK_OK: finished. CLINK_TIMEOUT after timeout_ms (-1: never). Otherwise how it failed. */
+CLINK_API clink_status clink_job_wait(clink_job *job, int64_t timeout_ms, clink_error *error);
+CLINK_API void clink_job_cancel(clink_job *job);
+CLINK_API void clink_job_free(clink_job *job); /* cancels if it still runs */
+CLINK_API const char *clink_job_name(const clink_job *job);
+CLINK_API const char *clink_job_text(const clink_job *job);      /* EXPLAIN, SHOW ...; "" when none */
+CLINK_API const char *clink_job_guarantee(const clink_job *job); /* one sentence */
+/* 0 when there is none at i. */
+CLINK_API const char *clink_job_warning(const clink_job *job, size_t i);
+CLINK_API int32_t
+clink_job_was_finished(const clink_job *job); /* the directory held this job, finished: nothing was done */
+CLINK_API int32_t clink_job_has_result(const clink_job *job);     /* a bare SELECT */
+CLINK_API int32_t clink_job_result_changes(const clink_job *job); /* its rows carry change kinds */
+
+/* Rows of a bare SELECT as an Arrow C stream (struct ArrowArrayStream, declared by Arrow's abi.h; utf8 strings).
+ * Changing results have a first column "op": "+I", "-U", "+U", "-D". One stream a job; it may outlive the job handle;
+ * get_next blocks until rows or the end come and reports the job's failure. A stream that is released early cancels
+ * what nobody else reads. */
+struct ArrowArrayStream;
+CLINK_API clink_status clink_job_stream(clink_job *job, struct ArrowArrayStream *out, clink_error *error);
+
+/* Takes a savepoint and waits for it (a checkpoint directory is required). */
+CLINK_API clink_status clink_job_savepoint(clink_job *job, int64_t timeout_ms, uint64_t *checkpoint,
+                                           clink_error *error);
+
+/* struct_bytes = sizeof(clink_progress). */
+typedef struct clink_progress {
+    size_t struct_bytes;
+    uint64_t rows_in, rows_out, bytes_in, bytes_total, bad_rows;
+    uint64_t checkpoints, last_checkpoint, memory_bytes;
+} clink_progress;
+CLINK_API void clink_job_progress(clink_job *job, clink_progress *out);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

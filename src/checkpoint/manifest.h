@@ -1,0 +1,54 @@
+/* The manifest: what belongs to a checkpoint. Creating checkpoint-<N>.json exclusively is what completes checkpoint N;
+ * it is never rewritten. Everything else - restore, rescale, retention, tools - is a lookup in it (docs/formats.md,
+ * "Checkpoint directory"). */
+#ifndef CK_CHECKPOINT_MANIFEST_H
+#define CK_CHECKPOINT_MANIFEST_H
+
+#include "stream/descriptor.h"
+#include "stream/key_groups.h"
+
+typedef enum ck_file_kind { CK_FILE_BASE, CK_FILE_DELTA, CK_FILE_INFLIGHT, CK_FILE_WAL } ck_file_kind;
+
+typedef struct ck_manifest_file {
+    const char *path; /* relative to the checkpoint directory */
+    uint64_t bytes;
+    uint32_t crc32c;
+    uint64_t vertex; /* id */
+    uint32_t subtask;
+    const uint64_t *ops; /* operators with state in it */
+    uint32_t op_count;
+    ck_key_group_range key_groups;
+    ck_file_kind kind;
+    const char *base; /* deltas: path of the parent file, of a completed manifest */
+} ck_manifest_file;
+
+typedef struct ck_manifest_vertex {
+    uint64_t id;
+    const char *const *ops; /* uids, chain order */
+    uint32_t op_count;
+    uint32_t parallelism;
+    const uint32_t *finished; /* subtasks that had ended */
+    uint32_t finished_count;
+} ck_manifest_vertex;
+
+typedef struct ck_manifest {
+    uint32_t format; /* 1 */
+    const char *job_name, *job_uuid;
+    uint64_t checkpoint, attempt;
+    ck_barrier_kind kind;
+    int64_t started_ms, completed_ms;
+    uint32_t key_groups;
+    const char *graph; /* JSON */
+    uint64_t graph_hash;
+    const char *state_versions;
+    ck_manifest_vertex *vertices;
+    uint32_t vertex_count;
+    ck_manifest_file *files; /* bases and the deltas on them, in order of application */
+    uint32_t file_count;
+} ck_manifest;
+
+CK_NODISCARD ck_status ck_manifest_encode(const ck_manifest *m, ck_bytes *out);
+/* Every member checked; unknown members are ignored, a newer format is refused. */
+CK_NODISCARD ck_status ck_manifest_decode(ck_arena *a, ck_view json, ck_manifest **out, ck_error *err);
+
+#endif

@@ -1,0 +1,75 @@
+/* A bound expression: every node has a type, functions are resolved, columns are numbers. Built by the binder,
+ * rewritten by the optimiser, stored in operator parameters as JSON, compiled to a program by the operator. Immutable
+ * once shared; in an arena. */
+#ifndef CK_EXPR_TREE_H
+#define CK_EXPR_TREE_H
+
+#include "base/bytes.h"
+#include "data/column.h"
+
+struct ck_function;
+struct yyjson_val;
+struct yyjson_mut_doc;
+struct yyjson_mut_val;
+
+typedef enum ck_expr_kind {
+    CK_EXPR_COLUMN,  /* of the input batch */
+    CK_EXPR_LITERAL, /* scalar kinds; nested values are made by calls */
+    CK_EXPR_CALL,    /* operators, functions, CAST, and the lazy forms AND, OR, CASE, COALESCE, IN ... */
+} ck_expr_kind;
+
+typedef struct ck_datum {
+    bool null;
+    union {
+        bool b;
+        int64_t i64;
+        double f64;
+        ck_i128 i128;
+        ck_view str; /* in the arena */
+    };
+} ck_datum;
+
+typedef struct ck_expr ck_expr;
+struct ck_expr {
+    ck_expr_kind kind;
+    const ck_type *type;
+    bool nullable;
+    uint32_t column;
+    ck_datum value;
+    const struct ck_function *fn;
+    ck_expr **args;
+    uint32_t arg_count;
+    uint32_t line, col; /* in the SQL text, 0 = none: for run-time errors and messages; not part of equality */
+};
+
+ck_expr *ck_expr_column(ck_arena *a, uint32_t column, const ck_type *type, bool nullable);
+ck_expr *ck_expr_literal(ck_arena *a, const ck_type *type, ck_datum value); /* copies strings */
+ck_expr *ck_expr_null(ck_arena *a, const ck_type *type);
+/* Bind a function by name to arguments: resolves the overload, inserts casts, sets type and nullability. Errors name
+ * the function and the argument types, with did-you-mean for unknown names. */
+CK_NODISCARD ck_status ck_expr_call(ck_arena *a, const char *name, ck_expr *const *args, uint32_t arg_count,
+                                    ck_expr **out, ck_error *err);
+/* CAST / TRY_CAST; no node when the type is the same already. */
+CK_NODISCARD ck_status ck_expr_cast(ck_arena *a, ck_expr *e, const ck_type *to, bool try_cast, ck_expr **out,
+                                    ck_error *err);
+
+bool ck_expr_equal(const ck_expr *a, const ck_expr *b);
+bool ck_expr_is_volatile(const ck_expr *e); /* now, random, uuid and what contains them */
+bool ck_expr_is_fallible(const ck_expr *e); /* may mark a row: overflow, division, cast, bad argument */
+bool ck_expr_is_constant(const ck_expr *e); /* no columns, not volatile */
+/* Calls fn on every column node below. */
+void ck_expr_visit_columns(const ck_expr *e, void (*fn)(void *arg, uint32_t column), void *arg);
+/* A copy with column i replaced by map[i] (substitution, not sharing). */
+ck_expr *ck_expr_substitute(ck_arena *a, const ck_expr *e, ck_expr *const *map, uint32_t map_count);
+/* A constant expression's value; CK_DATA when evaluating it marks an error. */
+CK_NODISCARD ck_status ck_expr_fold(ck_arena *a, ck_expr *e, ck_expr **out, ck_error *err);
+
+/* Canonical SQL text, stable across releases: value fields, uids and fingerprints are made of it. names[i] for column
+ * i. */
+CK_NODISCARD ck_status ck_expr_print(const ck_expr *e, const char *const *names, ck_bytes *out);
+
+/* JSON both ways. Decoding binds functions again and checks types; a bad document is CK_CORRUPT with the place. */
+CK_NODISCARD ck_status ck_expr_to_json(const ck_expr *e, struct yyjson_mut_doc *doc, struct yyjson_mut_val **out);
+CK_NODISCARD ck_status ck_expr_from_json(ck_arena *a, struct yyjson_val *v, ck_expr **out, ck_error *err);
+
+#endif

@@ -1,0 +1,67 @@
+/* Bytes to batches. A decoder is schema-directed: it is told which columns are wanted, checks the structure and UTF-8
+ * of every record, type-checks what is wanted (strict: everything), and builds string views into the read buffer
+ * without copying. Framing of whole records is the decoder's too: it says how much it consumed, the source carries the
+ * rest over. One per subtask; one thread. */
+#ifndef CK_FORMAT_DECODER_H
+#define CK_FORMAT_DECODER_H
+
+#include "base/proc.h"
+#include "data/builder.h"
+
+typedef enum ck_on_error { CK_ON_ERROR_FAIL, CK_ON_ERROR_SKIP, CK_ON_ERROR_DEAD_LETTER } ck_on_error;
+
+typedef struct ck_decoder_spec {
+    const char *format;      /* "json", "csv" */
+    const ck_schema *schema; /* all physical columns of the table, in order */
+    const bool *wanted;      /* per column; NULL = all. Unwanted ones are NULL columns in the batch */
+    const bool *checked;     /* per column: type and NOT NULL checked though not wanted (decisions 8); NULL = none */
+    bool strict;             /* every column is type-checked, whatever is wanted */
+    /* csv */
+    bool header;             /* the first record of a file names the columns, in any order */
+    char delimiter;          /* ',' */
+    const char *null_string; /* unquoted text that is NULL; NULL = the empty unquoted field */
+    uint32_t batch_rows;
+    bool origins; /* fill batch->origin */
+} ck_decoder_spec;
+
+/* One record that did not fit. Views are valid during the call. line and column are within the record when the decoder
+ * knows (line 1-based in the record); offset is absolute. Return CK_OK to skip it, anything else ends decoding with
+ * that status. */
+typedef struct ck_bad_record {
+    ck_view raw; /* without its newline */
+    uint64_t offset;
+    int64_t column;     /* 1-based byte column in the record, 0 = unknown */
+    const char *field;  /* column name or NULL */
+    const char *reason; /* "\"NA\" is not a BIGINT" */
+} ck_bad_record;
+typedef ck_status (*ck_bad_record_fn)(void *arg, const ck_bad_record *bad, ck_error *err);
+
+typedef struct ck_decoder ck_decoder;
+
+CK_NODISCARD ck_status ck_decoder_new(ck_proc *proc, const ck_decoder_spec *spec, ck_mem mem, ck_bad_record_fn bad,
+                                      void *bad_arg, ck_decoder **out,
+                                      ck_error *err); /* copies the spec; the schema is borrowed */
+void ck_decoder_free(ck_decoder *d);
+
+/* A new file or split begins: forget the header and partial state. object names it in origins and errors. at_start: the
+ * split begins at byte 0 (csv: a header may follow; else column_names must have been given by ck_decoder_csv_header).
+ */
+CK_NODISCARD ck_status ck_decoder_begin(ck_decoder *d, const char *object, bool at_start, ck_error *err);
+/* csv splits that begin later: the header record of the file, read by the source. */
+CK_NODISCARD ck_status ck_decoder_csv_header(ck_decoder *d, ck_view record, ck_error *err);
+
+/* Decode whole records from buf[begin, end) into the current batch until it is full or only a partial record is left.
+ * offset: absolute position of buf[begin]. last: nothing follows, the tail is a record even without a newline.
+ * *consumed counts bytes of whole records (bad ones too). CK_OK; CK_FULL: the batch is full, take it and call again;
+ * CK_DATA: from `bad`. */
+CK_NODISCARD ck_status ck_decoder_feed(ck_decoder *d, ck_buffer *buf, size_t begin, size_t end, uint64_t offset,
+                                       bool last, size_t *consumed, ck_error *err);
+uint32_t ck_decoder_rows(const ck_decoder *d);
+/* The current batch (NULL without memory); the decoder starts a new one. Columns follow the schema. */
+ck_batch *ck_decoder_take(ck_decoder *d);
+
+/* Where the next record begins at or after a split's start: the number of bytes of buf to skip, or CK_MORE when it is
+ * not in buf. json: behind the next newline. csv: needs the quote parity at buf (in_quotes) and follows it. */
+CK_NODISCARD ck_status ck_format_sync(const char *format, const char *buf, size_t n, bool *in_quotes, size_t *skip);
+
+#endif

@@ -1,0 +1,73 @@
+/* The file system behind a table of functions: the real one, and a simulated one that drops what was not synced at a
+ * crash. All calls may block: the step functions of the runtime never make them, they hand jobs to the I/O executor
+ * (os/io.h). Paths are UTF-8 and NUL-terminated. Errors name the path. */
+#ifndef CK_OS_FS_H
+#define CK_OS_FS_H
+
+#include "base/arena.h"
+#include "base/proc.h"
+
+typedef struct ck_file ck_file; /* one open file; thread: one at a time, except pread, which any may call */
+
+typedef enum ck_open_mode {
+    CK_OPEN_READ,
+    CK_OPEN_CREATE,    /* write, must not exist (CK_EXISTS), 0600 */
+    CK_OPEN_TRUNCATE,  /* write, created or emptied, 0600 */
+    CK_OPEN_READWRITE, /* created when missing, content kept, 0600: lock files */
+} ck_open_mode;
+
+typedef struct ck_stat {
+    uint64_t bytes;
+    int64_t mtime_us;
+    uint64_t inode, device;
+    bool is_dir, is_file; /* neither: pipe, device */
+} ck_stat;
+
+typedef struct ck_fs ck_fs;
+struct ck_fs {
+    ck_status (*open)(ck_fs *fs, const char *path, ck_open_mode mode, ck_file **out, ck_error *err);
+    ck_status (*pread)(ck_file *f, void *p, size_t n, uint64_t offset, size_t *got,
+                       ck_error *err);                                            /* got < n only at the end */
+    ck_status (*read)(ck_file *f, void *p, size_t n, size_t *got, ck_error *err); /* pipes: may be short; 0 = end */
+    ck_status (*write)(ck_file *f, const void *p, size_t n, ck_error *err);       /* appends all or fails */
+    ck_status (*fsync)(ck_file *f, ck_error *err); /* after a failure the file must be discarded and rewritten */
+    ck_status (*fstat)(ck_file *f, ck_stat *out, ck_error *err);
+    void (*close)(ck_file *f); /* NULL is fine */
+    ck_status (*stat)(ck_fs *fs, const char *path, ck_stat *out, ck_error *err);
+    ck_status (*link)(ck_fs *fs, const char *from, const char *to, ck_error *err);   /* CK_EXISTS when `to` is taken */
+    ck_status (*rename)(ck_fs *fs, const char *from, const char *to, ck_error *err); /* replaces */
+    ck_status (*rename_noreplace)(
+        ck_fs *fs, const char *from, const char *to,
+        ck_error *err); /* CK_EXISTS; falls back to link + unlink; CK_REFUSED when neither works there */
+    ck_status (*unlink)(ck_fs *fs, const char *path, ck_error *err);
+    ck_status (*mkdir)(ck_fs *fs, const char *path, ck_error *err); /* 0700; CK_EXISTS */
+    ck_status (*rmdir)(ck_fs *fs, const char *path, ck_error *err);
+    ck_status (*fsync_dir)(ck_fs *fs, const char *path, ck_error *err);
+    /* Names in a directory without . and .., sorted by bytes, in `arena`. */
+    ck_status (*list)(ck_fs *fs, const char *path, ck_arena *arena, const char ***names, size_t *count, ck_error *err);
+    /* Exclusive lock on an open file, held until close: OFD, never stolen. CK_EXISTS when another holds it. */
+    ck_status (*lock)(ck_file *f, ck_error *err);
+};
+
+/* Every ck_file begins with this. */
+struct ck_file {
+    ck_fs *fs;
+};
+
+ck_fs *ck_fs_system(void); /* immutable, shared */
+
+/* ---- what is built from the table ---- */
+
+/* mkdir -p; fsyncs every parent it created an entry in. */
+CK_NODISCARD ck_status ck_fs_mkdirs(ck_proc *proc, const char *path, ck_error *err);
+/* The whole file, at most bytes_max (CK_FULL beyond it), in `arena`, with one NUL behind it that is not counted. */
+CK_NODISCARD ck_status ck_fs_read_all(ck_proc *proc, const char *path, size_t bytes_max, ck_arena *arena, ck_view *out,
+                                      ck_error *err);
+/* Paths that match a shell pattern (*, ?, [..] in any component; ** is not special), sorted by bytes. No wildcard: the
+ * path itself. Hidden names match only a pattern that begins with a dot. */
+CK_NODISCARD ck_status ck_fs_glob(ck_proc *proc, const char *pattern, ck_arena *arena, const char ***paths,
+                                  size_t *count, ck_error *err);
+/* rm -r; a missing path is fine. */
+CK_NODISCARD ck_status ck_fs_remove_tree(ck_proc *proc, const char *path, ck_error *err);
+
+#endif

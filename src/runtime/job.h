@@ -1,0 +1,78 @@
+/* A running job: a graph deployed over subtasks in this process (and, with a placement, over several), its checkpoints,
+ * its end. This is all the engine and the cluster see of the runtime. */
+#ifndef CK_RUNTIME_JOB_H
+#define CK_RUNTIME_JOB_H
+
+#include "graph/graph.h"
+#include "plugin/registry.h"
+
+/* What runs steps: a pool of threads, or one seeded thread with a virtual clock. Outlives its jobs. */
+typedef struct ck_scheduler ck_scheduler;
+CK_NODISCARD ck_status ck_scheduler_pool(ck_proc *proc, unsigned threads, ck_scheduler **out, ck_error *err);
+/* proc->clock must be a ck_manual_clock; every choice comes from the seed; I/O jobs run inline at seeded times. */
+CK_NODISCARD ck_status ck_scheduler_seeded(ck_proc *proc, uint64_t seed, ck_scheduler **out, ck_error *err);
+/* Seeded only: take up to `steps` choices; false when nothing can ever happen again. */
+bool ck_scheduler_turn(ck_scheduler *s, uint64_t steps);
+void ck_scheduler_free(ck_scheduler *s);
+
+typedef struct ck_job ck_job;
+
+typedef struct ck_checkpoint_config {
+    const char *dir;     /* NULL or empty: no checkpoints */
+    int64_t interval_us; /* 0: none periodic (savepoints and the final one still) */
+    int64_t timeout_us;
+    int64_t final_timeout_us;
+    uint32_t tolerable_failed; /* in a row; 0 unlimited */
+    uint32_t retained;
+    const char *restore; /* "latest", "N", "DIR[:N]"; NULL = latest when this job is in dir */
+    bool fresh;          /* start anew in a used directory, under a new UUID */
+    bool allow_duplicates;
+} ck_checkpoint_config;
+
+typedef struct ck_job_config {
+    const char *name;
+    uint32_t parallelism;
+    uint32_t batch_rows; /* 0 = CK_BATCH_ROWS_MAX */
+    int64_t flush_us;    /* 0 = 5000 */
+    size_t queue_bytes;  /* per edge and subtask pair; 0 = 1 MiB */
+    size_t memory_limit; /* 0 = none */
+    ck_checkpoint_config checkpoint;
+    void *job_data;                       /* for ck_op_spec */
+    void (*on_end)(void *arg, ck_job *j); /* once, from a scheduler thread; may be NULL */
+    void *on_end_arg;
+} ck_job_config;
+
+typedef enum ck_job_state {
+    CK_JOB_STARTING,
+    CK_JOB_RUNNING,
+    CK_JOB_FINISHED,
+    CK_JOB_FAILED,
+    CK_JOB_CANCELLED
+} ck_job_state;
+
+/* Validates, takes the directory's lock, restores, deploys, starts. Blocking (I/O); not from a step. Everything is
+ * copied except the registry and the scheduler, which outlive the job. A directory whose job has finished: CK_OK with a
+ * job in state FINISHED that did nothing. */
+CK_NODISCARD ck_status ck_job_start(ck_scheduler *s, const ck_registry *r, const ck_graph *g, const ck_job_config *cfg,
+                                    ck_job **out, ck_error *err);
+/* Blocks until the job ended or timeout_us passed (CK_AGAIN); -1 for ever. CK_OK finished; else how it ended, with its
+ * first error. Pool only. */
+CK_NODISCARD ck_status ck_job_wait(ck_job *j, int64_t timeout_us, ck_error *err);
+void ck_job_cancel(ck_job *j); /* asks; output of complete checkpoints stays; thread: any */
+ck_job_state ck_job_state_of(const ck_job *j);
+CK_NODISCARD ck_status ck_job_result(ck_job *j, ck_error *err); /* of an ended job, as ck_job_wait */
+/* A savepoint now; waits until this very one is complete. */
+CK_NODISCARD ck_status ck_job_savepoint(ck_job *j, int64_t timeout_us, uint64_t *checkpoint, ck_error *err);
+void ck_job_free(ck_job *j); /* cancels, waits, frees */
+
+/* A look at a running job; all numbers are since this start. */
+typedef struct ck_job_progress {
+    uint64_t rows_in, bytes_in, rows_out; /* sources, sinks */
+    uint64_t bytes_total;                 /* of bounded sources; 0 = unknown */
+    uint64_t checkpoints_completed, last_checkpoint;
+    size_t memory_bytes[CK_MEM_CATEGORY_COUNT];
+    uint64_t bad_rows;
+} ck_job_progress;
+void ck_job_progress_now(ck_job *j, ck_job_progress *out);
+
+#endif

@@ -1,0 +1,55 @@
+/* All state of one subtask: a store holds, per operator, its slots. The runtime makes the store, restores it, marks it
+ * at barriers; operators get a ck_state - their own part - and open tables in it. */
+#ifndef CK_STATE_STATE_H
+#define CK_STATE_STATE_H
+
+#include "base/proc.h"
+#include "state/table.h"
+#include "stream/key_groups.h"
+
+typedef struct ck_state_store ck_state_store;
+typedef struct ck_state ck_state;
+
+typedef struct ck_state_config {
+    ck_proc *proc;
+    ck_mem mem; /* the job's account, CK_MEM_STATE */
+    uint32_t key_groups;
+    ck_key_group_range range; /* keyed rows outside it are filtered on restore and are a bug on write */
+    uint64_t hash_seed;       /* recorded random: tables of one subtask share it */
+} ck_state_config;
+
+CK_NODISCARD ck_status ck_state_store_new(const ck_state_config *cfg, ck_state_store **out, ck_error *err);
+void ck_state_store_free(ck_state_store *s); /* NULL is fine; no mark may be live */
+
+/* The operator's part, made on first use; owned by the store. op_id = FNV-1a 64 of "uid/" + uid; two uids with one id
+ * are refused. */
+CK_NODISCARD ck_status ck_state_of(ck_state_store *s, const char *uid, const char *op_type, ck_state **out,
+                                   ck_error *err);
+uint64_t ck_op_id(const char *uid);
+
+/* The table of a slot, made when missing. The schema is copied. A slot restored from a snapshot must agree: another
+ * layout is CK_REFUSED and names slot, field and both types (migration, later, runs before). */
+CK_NODISCARD ck_status ck_state_table(ck_state *st, const ck_slot_schema *schema, ck_table **out, ck_error *err);
+
+/* ---- operator-state rows (split, union, broadcast): small, by name ---- */
+CK_NODISCARD ck_status ck_state_row_put(ck_state *st, const ck_slot_schema *schema, const char *row_key,
+                                        const ck_column *const *values, uint32_t row, ck_error *err);
+
+/* ---- stored rows: what restore writes and tools read ---- */
+
+typedef struct ck_stored_row {
+    ck_view key;   /* stored key, docs/formats.md */
+    ck_view value; /* packed value */
+} ck_stored_row;
+
+/* Declares a slot found in a snapshot (its schema from the file) before its rows come. */
+CK_NODISCARD ck_status ck_state_restore_slot(ck_state_store *s, uint64_t op_id, const char *uid, const char *op_type,
+                                             const ck_slot_schema *schema, ck_error *err);
+/* One stored row of operator op_id: put. Keyed rows outside the store's range are skipped; operator rows follow `deal`
+ * (see checkpoint/restore). Rows of a bad shape are CK_CORRUPT. */
+CK_NODISCARD ck_status ck_state_restore_put(ck_state_store *s, uint64_t op_id, ck_stored_row row, ck_error *err);
+CK_NODISCARD ck_status ck_state_restore_erase(ck_state_store *s, uint64_t op_id, ck_view key, ck_error *err);
+/* After the last row: indexes are built, epochs start. */
+CK_NODISCARD ck_status ck_state_restore_end(ck_state_store *s, ck_error *err);
+
+#endif

@@ -1,0 +1,86 @@
+/* Descriptors: how an operator, a source, a sink and a connector present themselves. Rooms define them as constants,
+ * the engine (and later plugins) enters them in the registry, the planner and the runtime find them by name. */
+#ifndef CK_STREAM_DESCRIPTOR_H
+#define CK_STREAM_DESCRIPTOR_H
+
+#include "stream/committer.h"
+#include "stream/operator.h"
+#include "stream/slot.h"
+#include "stream/source.h"
+
+typedef enum ck_edge_mode { CK_MODE_APPEND, CK_MODE_RETRACT, CK_MODE_UPSERT } ck_edge_mode;
+
+typedef struct ck_op_input {
+    const ck_schema *schema;
+    ck_edge_mode mode;
+    bool bounded;
+} ck_op_input;
+
+/* What an instance is made from. Everything is borrowed from the job graph and outlives the instance. */
+typedef struct ck_op_spec {
+    ck_proc *proc;
+    const char *uid, *type;
+    const char *params;        /* JSON object, the operator's own */
+    const ck_op_input *inputs; /* sources: none */
+    uint32_t input_count;
+    const ck_schema *schema; /* of the main output; sinks: of what they take */
+    bool final;              /* all inputs are bounded: emit once, at END */
+    const ck_job_settings *settings;
+    uint32_t subtask, parallelism;
+    void *job_data; /* the engine's, for connectors that hand rows to the embedding program (collect, print) */
+} ck_op_spec;
+
+typedef struct ck_op_desc {
+    const char *type;
+    const ck_operator_vtbl *op; /* exactly one of op and source; sinks are operators */
+    const ck_source_vtbl *source;
+    const ck_committer_vtbl *committer; /* sinks that commit; NULL otherwise */
+    /* Instance for one subtask. On failure nothing is left; the error names option or parameter. */
+    ck_status (*create)(const ck_op_spec *spec, ck_mem mem, void **self, ck_error *err);
+    ck_status (*create_committer)(const ck_op_spec *spec, ck_mem mem, void **self, ck_error *err);
+    /* The slots this operator will open, from its parameters alone: for EXPLAIN, fingerprints, restore checks. NULL =
+     * none. */
+    ck_status (*slots)(const ck_op_spec *spec, ck_arena *a, const ck_slot_schema **slots, uint32_t *count,
+                       ck_error *err);
+    /* Sources: the splits for this parallelism. May block; called once for the job, on no subtask. */
+    ck_status (*enumerate)(const ck_op_spec *spec, uint32_t parallelism, ck_split_list *out, ck_error *err);
+} ck_op_desc;
+
+/* What a table with connector='name' is: option checking and which operators it becomes. */
+typedef struct ck_option_desc {
+    const char *name;
+    const char *values; /* "text", "integer", "boolean", "a|b|c" */
+    const char *deflt;  /* NULL = none */
+    const char *help;
+} ck_option_desc;
+
+typedef struct ck_table_options { /* a table's WITH clause, resolved: names lower-cased, secrets not yet */
+    const char *const *names;
+    const char *const *values;
+    uint32_t count;
+} ck_table_options;
+
+typedef struct ck_table_decl {
+    const char *name;
+    const ck_schema *schema; /* physical columns as declared */
+    const uint32_t *primary_key;
+    uint32_t primary_key_count;
+    ck_table_options options;
+} ck_table_decl;
+
+typedef struct ck_connector_desc {
+    const char *name; /* "file" */
+    const ck_option_desc *options;
+    uint32_t option_count;
+    const char *source_type; /* operator type, NULL: not a source */
+    const char *sink_type;   /* NULL: not a sink */
+    /* Checks the options together (the names and single values are checked already). */
+    ck_status (*check)(const ck_table_decl *t, bool as_sink, ck_error *err);
+    bool (*bounded)(const ck_table_decl *t);         /* as a source; NULL = yes */
+    bool (*accepts_changes)(const ck_table_decl *t); /* as a sink: takes retractions; NULL = no */
+    bool (*accepts_upserts)(const ck_table_decl *t); /* as a sink keyed by its primary key; NULL = no */
+    /* What a sink can promise with checkpoints on, and in one sentence what limits it. */
+    ck_guarantee (*guarantee)(const ck_table_decl *t, bool checkpoints, const char **why);
+} ck_connector_desc;
+
+#endif

@@ -1,0 +1,50 @@
+/* The vocabulary of a stream: what travels in band, in order. Event time is int64 microseconds. */
+#ifndef CK_STREAM_EVENT_H
+#define CK_STREAM_EVENT_H
+
+#include "data/batch.h"
+
+#define CK_WATERMARK_MIN INT64_MIN /* nothing known yet */
+#define CK_WATERMARK_MAX INT64_MAX /* the end of time: every timer fires */
+
+typedef enum ck_event_kind {
+    CK_EVENT_BATCH,
+    CK_EVENT_WATERMARK,
+    CK_EVENT_BARRIER,
+    CK_EVENT_CANCEL_BARRIER,
+    CK_EVENT_ROUTE, /* hot rescale: the routing table changes here */
+    CK_EVENT_FLUSH,
+    CK_EVENT_DRAIN, /* the producer stops after this, state stays (rescale, stop with savepoint) */
+    CK_EVENT_END,   /* no more input from this producer; followed by nothing but barriers */
+} ck_event_kind;
+
+typedef enum ck_barrier_kind { CK_BARRIER_PERIODIC, CK_BARRIER_SAVEPOINT, CK_BARRIER_FINAL } ck_barrier_kind;
+
+typedef struct ck_event {
+    ck_event_kind kind;
+    union {
+        ck_batch *batch; /* on_event borrows it; queues own a reference */
+        struct {
+            int64_t value; /* us; rows at or below it are late from here on */
+            bool idle;     /* the input leaves the minimum until its next batch or watermark */
+        } watermark;
+        struct {
+            uint64_t checkpoint;
+            ck_barrier_kind kind;
+        } barrier; /* CANCEL_BARRIER uses checkpoint */
+        uint64_t flush_seq;
+        uint64_t route_epoch;
+    };
+} ck_event;
+
+static inline ck_event ck_event_batch(ck_batch *b) { return (ck_event){.kind = CK_EVENT_BATCH, .batch = b}; }
+static inline ck_event ck_event_end(void) { return (ck_event){.kind = CK_EVENT_END}; }
+static inline ck_event ck_event_flush(uint64_t seq) { return (ck_event){.kind = CK_EVENT_FLUSH, .flush_seq = seq}; }
+static inline ck_event ck_event_watermark(int64_t value, bool idle) {
+    return (ck_event){.kind = CK_EVENT_WATERMARK, .watermark = {value, idle}};
+}
+static inline ck_event ck_event_barrier(uint64_t checkpoint, ck_barrier_kind kind) {
+    return (ck_event){.kind = CK_EVENT_BARRIER, .barrier = {checkpoint, kind}};
+}
+
+#endif

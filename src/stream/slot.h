@@ -1,0 +1,35 @@
+/* A slot's schema: what one piece of state of one operator looks like. It travels in every snapshot, so that any tool
+ * reads any state typed and a restore can check it. Immutable; lives in the plan's arena or is static. */
+#ifndef CK_STREAM_SLOT_H
+#define CK_STREAM_SLOT_H
+
+#include "data/type.h"
+
+typedef enum ck_slot_mode {
+    CK_SLOT_KEYED,     /* partitioned by key group */
+    CK_SLOT_BROADCAST, /* operator state, the same in every subtask; any copy restores */
+    CK_SLOT_UNION,     /* operator state, restored whole by every subtask */
+    CK_SLOT_SPLIT,     /* operator state, rows dealt out on restore */
+} ck_slot_mode;
+
+typedef struct ck_order_field {
+    ck_field field;
+    bool descending, nulls_first;
+} ck_order_field;
+
+typedef struct ck_slot_schema {
+    const char *slot;       /* no '|' and no newline */
+    const char *state_type; /* names the value layout for versions and migration, e.g. "group_agg" */
+    uint32_t version;       /* of state_type, default 1 */
+    ck_slot_mode mode;
+    const ck_field *partition; /* the user key; operator state: the row key, one VARCHAR NOT NULL */
+    uint32_t partition_count;
+    const ck_order_field *order; /* rows of one key are kept in this order */
+    uint32_t order_count;
+    const ck_field *values;
+    uint32_t value_count;
+    bool bucketed;  /* order[0] is a bucket (a slice end): one table a bucket in memory, dropped whole */
+    int64_t ttl_us; /* 0 = rows live for ever */
+} ck_slot_schema;
+
+#endif
