@@ -13,7 +13,7 @@ typedef enum ck_on_error { CK_ON_ERROR_FAIL, CK_ON_ERROR_SKIP, CK_ON_ERROR_DEAD_
 typedef struct ck_decoder_spec {
     const char *format;      /* "json", "csv" */
     const ck_schema *schema; /* all physical columns of the table, in order */
-    const bool *wanted;      /* per column; NULL = all. Unwanted ones are NULL columns in the batch */
+    const bool *wanted;      /* per column; NULL = all. Unwanted ones are NULL pointers in batch->columns */
     const bool *checked;     /* per column: type and NOT NULL checked though not wanted (decisions 8); NULL = none */
     bool strict;             /* every column is type-checked, whatever is wanted */
     /* csv */

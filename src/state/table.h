@@ -79,8 +79,9 @@ CK_NODISCARD ck_status ck_table_gather_field(const ck_table *t, const ck_row *co
 
 /* ---- hash part: slots without order columns (and the partitions of those with) ---- */
 
-/* A batch of keys: live rows of `batch` under `spec` (types equal the partition fields). hashes: ck_key_hash with
- * ck_table_seed, one a live row; the caller may share them between tables of one seed. */
+/* A batch of keys: live rows of `batch` under `spec` (types equal the partition fields; in a hashed slot partition,
+ * then order fields). hashes: ck_key_hash with ck_table_seed, one a live row; the caller may share them between tables
+ * of one seed. */
 typedef struct ck_keys {
     const ck_key_spec *spec;
     const ck_batch *batch;

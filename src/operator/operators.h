@@ -1,0 +1,13 @@
+/* The operators of this room, for the engine to register. */
+#ifndef CK_OPERATOR_OPERATORS_H
+#define CK_OPERATOR_OPERATORS_H
+
+#include "stream/descriptor.h"
+
+extern const ck_op_desc ck_op_filter;
+extern const ck_op_desc ck_op_project;
+extern const ck_op_desc ck_op_group_agg;
+extern const ck_op_desc ck_op_limit;
+extern const ck_op_desc ck_op_union;
+
+#endif
