@@ -11,6 +11,7 @@
 #ifndef CK_DATA_KEY_H
 #define CK_DATA_KEY_H
 
+#include "base/hash.h"
 #include "data/builder.h"
 
 /* Columns of a batch that form a key. Borrowed types. */
@@ -29,8 +30,31 @@ CK_NODISCARD ck_status ck_key_decode(const ck_type *const *types, uint32_t count
 
 /* FNV-1a of the encoded key for the live rows of b, out[k] for the k-th, without building the bytes where it can. */
 void ck_key_fnv(const ck_key_spec *k, const ck_batch *b, uint64_t *out);
-/* The mixing hash of the same equality classes, for in-memory tables: equal keys hash equal whatever their encoding. */
+/* The mixing hash of the same equality classes, for in-memory tables: equal keys hash equal whatever their encoding.
+ * Exactly this, since state tables hash stored rows again with the inline functions below: no column
+ * ck_hash_u64(seed, 0); one column its ck_value_hash_*; more: h = seed, then for each h = ck_hash_combine(h, value
+ * hash).
+ */
 void ck_key_hash(const ck_key_spec *k, const ck_batch *b, uint64_t seed, uint64_t *out);
+
+/* Hash of one value, by physical kind. BOOL as int64 0 or 1; LIST and STRUCT as a string: the packed encoding
+ * (data/row.h) as one field that is not nullable. */
+double ck_double_canonical(double v);                      /* one NaN, no -0.0 */
+void ck_decimal_canonical(ck_i128 *value, int32_t *scale); /* trailing zeros stripped, scale >= 0 */
+static inline uint64_t ck_value_hash_null(uint64_t seed) { return ck_hash_u64(seed, 0x6e756c6c6e756c6cULL); }
+static inline uint64_t ck_value_hash_i64(uint64_t seed, int64_t v) { return ck_hash_u64(seed, (uint64_t)v); }
+static inline uint64_t ck_value_hash_f64(uint64_t seed, double v) {
+    uint64_t bits;
+    v = ck_double_canonical(v);
+    memcpy(&bits, &v, sizeof bits);
+    return ck_hash_u64(seed, bits);
+}
+static inline uint64_t ck_value_hash_str(uint64_t seed, ck_view v) { return ck_hash_bytes(seed, v.p, v.n); }
+static inline uint64_t ck_value_hash_i128(uint64_t seed, ck_i128 v, int32_t scale) {
+    ck_decimal_canonical(&v, &scale);
+    uint64_t h = ck_hash_u64(seed, (uint64_t)v);
+    return ck_hash_combine(ck_hash_combine(h, (uint64_t)((ck_u128)v >> 64)), (uint64_t)scale);
+}
 
 /* Order keys: compare right with memcmp. One order column. */
 typedef struct ck_order_spec {
@@ -42,9 +66,5 @@ CK_NODISCARD ck_status ck_order_encode(const ck_order_spec *cols, uint32_t count
                                        ck_bytes *out);
 CK_NODISCARD ck_status ck_order_decode(const ck_order_spec *cols, uint32_t count, ck_view key,
                                        ck_column_builder *const *out);
-
-/* Canonical forms used by both encodings and by equality. */
-double ck_double_canonical(double v);                      /* one NaN, no -0.0 */
-void ck_decimal_canonical(ck_i128 *value, int32_t *scale); /* trailing zeros stripped, scale >= 0 */
 
 #endif

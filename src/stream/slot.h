@@ -28,6 +28,7 @@ typedef struct ck_slot_schema {
     uint32_t order_count;
     const ck_field *values;
     uint32_t value_count;
+    bool hashed;    /* partition and order columns together are the hash key: sets, no order inside a key */
     bool bucketed;  /* order[0] is a bucket (a slice end): one table a bucket in memory, dropped whole */
     int64_t ttl_us; /* 0 = rows live for ever */
 } ck_slot_schema;
