@@ -21,11 +21,10 @@ typedef struct ck_state_config {
 CK_NODISCARD ck_status ck_state_store_new(const ck_state_config *cfg, ck_state_store **out, ck_error *err);
 void ck_state_store_free(ck_state_store *s); /* NULL is fine; no mark may be live */
 
-/* The operator's part, made on first use; owned by the store. op_id = FNV-1a 64 of "uid/" + uid; two uids with one id
- * are refused. */
+/* The operator's part, made on first use; owned by the store. Its id is ck_op_id(uid); two uids with one id are
+ * refused. */
 CK_NODISCARD ck_status ck_state_of(ck_state_store *s, const char *uid, const char *op_type, ck_state **out,
                                    ck_error *err);
-uint64_t ck_op_id(const char *uid);
 
 /* The table of a slot, made when missing. The schema is copied. A slot restored from a snapshot must agree: another
  * layout is CK_REFUSED and names slot, field and both types (migration, later, runs before). */

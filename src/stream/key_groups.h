@@ -8,6 +8,9 @@
 #include "base/limits.h"
 #include "base/view.h"
 
+/* The number of an operator in snapshots and directories. */
+static inline uint64_t ck_op_id(const char *uid) { return ck_fnv1a_more(ck_fnv1a("uid/", 4), uid, strlen(uid)); }
+
 typedef struct ck_key_group_range {
     uint32_t first, last; /* inclusive; first > last: empty */
 } ck_key_group_range;
