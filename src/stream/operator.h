@@ -23,6 +23,8 @@ typedef struct ck_job_settings {
     const char *timezone; /* IANA name, "UTC" by default */
     const char *job_name;
     const char *job_uuid;
+    bool checkpoints; /* there is a checkpoint directory: committables are committed by checkpoints, the last one after
+                         END. false: nobody commits; a sink makes its output appear by itself, at the latest at END */
 } ck_job_settings;
 
 /* An operator's window on the runtime. Made and owned by the runtime, valid from create to close, used only by the step
@@ -67,7 +69,8 @@ CK_NODISCARD static inline ck_status ck_op_emit_watermark(ck_op_ctx *ctx, int64_
 static inline void ck_op_close_input(ck_op_ctx *ctx, uint32_t input) { ctx->close_input_fn(ctx, input); }
 /* Processing time: the injected wall clock, fixed within one call, recorded for replay. */
 static inline int64_t ck_op_now_us(const ck_op_ctx *ctx) { return ctx->now_us_fn(ctx); }
-/* Blocking work. The job's done() must end with ck_op_wake(rt) to have the subtask stepped again. */
+/* Blocking work. The job's done() must end with ck_op_wake(rt) to have the subtask stepped again. Jobs must end in
+ * bounded time: the runtime calls close only when every job submitted through here has been done. */
 static inline void ck_op_submit_io(ck_op_ctx *ctx, struct ck_io_job *job) { ctx->submit_io_fn(ctx, job); }
 static inline void ck_op_wake(ck_op_ctx *ctx, struct ck_op_runtime *rt) { ctx->wake_fn(rt); } /* thread: any */
 /* Add to a named counter of this operator ("late_rows", "bad_rows"); names are literals. Shown by status and progress.
@@ -99,7 +102,7 @@ typedef struct ck_operator_vtbl {
     /* Processing-time wake-up asked for by returning a time here; INT64_MAX: none. Called after each event. */
     int64_t (*next_wake_us)(void *self, ck_op_ctx *ctx);
     ck_status (*on_wake)(void *self, int64_t now_us, ck_op_ctx *ctx);
-    /* Once, also after a failed open; frees self. */
+    /* Once, also after a failed open, when no submitted I/O job is outstanding; frees self. */
     void (*close)(void *self, ck_op_ctx *ctx);
 } ck_operator_vtbl;
 
