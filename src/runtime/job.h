@@ -60,6 +60,7 @@ CK_NODISCARD ck_status ck_job_start(ck_scheduler *s, const ck_registry *r, const
 CK_NODISCARD ck_status ck_job_wait(ck_job *j, int64_t timeout_us, ck_error *err);
 void ck_job_cancel(ck_job *j); /* asks; output of complete checkpoints stays; thread: any */
 ck_job_state ck_job_state_of(const ck_job *j);
+bool ck_job_was_finished(const ck_job *j); /* its directory held it finished: nothing was done */
 CK_NODISCARD ck_status ck_job_result(ck_job *j, ck_error *err); /* of an ended job, as ck_job_wait */
 /* A savepoint now; waits until this very one is complete. */
 CK_NODISCARD ck_status ck_job_savepoint(ck_job *j, int64_t timeout_us, uint64_t *checkpoint, ck_error *err);
