@@ -172,6 +172,11 @@ void ck_mem_give(ck_mem m, size_t bytes) {
     atomic_fetch_sub_explicit(&m.budget->used[m.category], bytes, memory_order_relaxed);
 }
 
+void ck_mem_move(ck_mem from, ck_mem_category to, size_t bytes) {
+    atomic_fetch_add_explicit(&from.budget->used[to], bytes, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&from.budget->used[from.category], bytes, memory_order_relaxed);
+}
+
 void *ck_alloc(ck_mem m, size_t bytes) {
     if (!ck_mem_take(m, bytes)) return NULL;
     void *p = m.budget->heap->alloc(m.budget->heap, bytes);

@@ -76,6 +76,8 @@ void *ck_alloc_array(ck_mem m, size_t count, size_t size);
 /* Account for bytes that come from elsewhere (mmap extents, foreign libraries). false: the limit would be passed. */
 CK_NODISCARD bool ck_mem_take(ck_mem m, size_t bytes);
 void ck_mem_give(ck_mem m, size_t bytes);
+/* Bytes change what they are for; the total stays. */
+void ck_mem_move(ck_mem from, ck_mem_category to, size_t bytes);
 
 /* The sentence for a failed allocation: category, wanted, used, limit. Returns CK_NOMEM. */
 ck_status ck_nomem(ck_error *err, ck_mem m, size_t bytes);

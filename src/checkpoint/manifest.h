@@ -31,12 +31,19 @@ typedef struct ck_manifest_vertex {
     uint32_t finished_count;
 } ck_manifest_vertex;
 
+typedef struct ck_manifest_phase {
+    const char *name;
+    int64_t ms;
+} ck_manifest_phase;
+
 typedef struct ck_manifest {
     uint32_t format; /* 1 */
     const char *job_name, *job_uuid;
     uint64_t checkpoint, attempt;
     ck_barrier_kind kind;
     int64_t started_ms, completed_ms;
+    const ck_manifest_phase *phases; /* how long the parts of it took, for people */
+    uint32_t phase_count;
     uint32_t key_groups;
     const char *graph; /* JSON */
     uint64_t graph_hash;

@@ -19,11 +19,13 @@ void ck_state_mark_release(ck_state_mark *m);
  * aborted(N): N's changes are merged into the next delta; nothing is lost. */
 void ck_state_completed(ck_state_store *s, uint64_t checkpoint);
 void ck_state_aborted(ck_state_store *s, uint64_t checkpoint);
-/* Whether anything changed between the last completed checkpoint and this mark; and sizes to choose base or delta by.
- */
+/* The completed checkpoint a delta of this mark counts from; 0: none, only a base can be written. */
+uint64_t ck_state_mark_parent(const ck_state_mark *m);
+/* Whether anything changed between that checkpoint and this mark; and sizes to choose base or delta by. */
 bool ck_state_mark_changed(const ck_state_mark *m);
 uint64_t ck_state_mark_rows(const ck_state_mark *m);
-uint64_t ck_state_mark_changed_rows(const ck_state_mark *m); /* puts plus erases */
+uint64_t ck_state_mark_changed_rows(const ck_state_mark *m); /* puts plus erases, at most */
+uint64_t ck_state_mark_checkpoint(const ck_state_mark *m);
 
 /* The slots of the marked store, for the file's metadata. */
 typedef struct ck_marked_slot {

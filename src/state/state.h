@@ -30,9 +30,19 @@ CK_NODISCARD ck_status ck_state_of(ck_state_store *s, const char *uid, const cha
  * layout is CK_REFUSED and names slot, field and both types (migration, later, runs before). */
 CK_NODISCARD ck_status ck_state_table(ck_state *st, const ck_slot_schema *schema, ck_table **out, ck_error *err);
 
-/* ---- operator-state rows (split, union, broadcast): small, by name ---- */
+/* Between steps: true while a mark is being read and what copy on write may need would pass the job's limit. The
+ * subtask then takes no input until the mark is released or its checkpoint aborted. */
+bool ck_state_must_wait(const ck_state_store *s);
+size_t ck_state_bytes(const ck_state_store *s); /* of all tables, without what marks hold */
+
+/* ---- operator-state rows (split, union, broadcast): small, by name. Their slots are tables too (ck_state_table, one
+ * VARCHAR NOT NULL partition column); these are for one row at a time; state/operator_rows.h has splits and
+ * committables. ---- */
 CK_NODISCARD ck_status ck_state_row_put(ck_state *st, const ck_slot_schema *schema, const char *row_key,
                                         const ck_column *const *values, uint32_t row, ck_error *err);
+/* A missing row is fine. */
+CK_NODISCARD ck_status ck_state_row_erase(ck_state *st, const ck_slot_schema *schema, const char *row_key,
+                                          ck_error *err);
 
 /* ---- stored rows: what restore writes and tools read ---- */
 
@@ -44,8 +54,10 @@ typedef struct ck_stored_row {
 /* Declares a slot found in a snapshot (its schema from the file) before its rows come. */
 CK_NODISCARD ck_status ck_state_restore_slot(ck_state_store *s, uint64_t op_id, const char *uid, const char *op_type,
                                              const ck_slot_schema *schema, ck_error *err);
-/* One stored row of operator op_id: put. Keyed rows outside the store's range are skipped; operator rows follow `deal`
- * (see checkpoint/restore). Rows of a bad shape are CK_CORRUPT. */
+/* One stored row of operator op_id: put. Keyed rows outside the store's range are skipped; operator rows are taken as
+ * they come (checkpoint/restore deals them out), an equal one of 8 bytes keeps the greater value where the slot's mode
+ * is union or not known. Rows of a slot that was not declared are kept as bytes until ck_state_table names their
+ * schema. Rows of a bad shape are CK_CORRUPT. */
 CK_NODISCARD ck_status ck_state_restore_put(ck_state_store *s, uint64_t op_id, ck_stored_row row, ck_error *err);
 CK_NODISCARD ck_status ck_state_restore_erase(ck_state_store *s, uint64_t op_id, ck_view key, ck_error *err);
 /* After the last row: indexes are built, epochs start. */

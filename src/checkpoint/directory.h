@@ -1,0 +1,75 @@
+/* The checkpoint directory of one job: who owns it, which checkpoints it has, what may go (docs/formats.md, "Checkpoint
+ * directory"). Opened once by the run that owns it; tools open it read-only.
+ *
+ * Threads: any, calls may overlap (publishing N while N-1 is marked committed and retention runs). All but the small
+ * getters block on the disk: run them on the I/O executor. */
+#ifndef CK_CHECKPOINT_DIRECTORY_H
+#define CK_CHECKPOINT_DIRECTORY_H
+
+#include "checkpoint/manifest.h"
+
+typedef struct ck_checkpoint_dir ck_checkpoint_dir;
+
+typedef struct ck_checkpoint_dir_config {
+    ck_proc *proc;
+    ck_mem mem;           /* CK_MEM_PLAN */
+    const char *path;     /* made when missing, unless read_only */
+    const char *job_name; /* read_only: NULL takes any */
+    bool fresh;           /* forget what is there: a new UUID; ids still go on above the old ones */
+    bool read_only;       /* no lock, nothing is created or cleaned */
+} ck_checkpoint_dir_config;
+
+/* Takes job.lock (CK_REFUSED when another run is alive, naming its pid and host), reads or makes job.json (CK_REFUSED
+ * when it belongs to another job), lists what is there, removes temporary files a dead run left behind. Damaged
+ * manifests do not fail the opening: they are listed with `damage` and refused when used. */
+CK_NODISCARD ck_status ck_checkpoint_dir_open(const ck_checkpoint_dir_config *cfg, ck_checkpoint_dir **out,
+                                              ck_error *err);
+void ck_checkpoint_dir_close(ck_checkpoint_dir *d); /* lets go of the lock; NULL is fine */
+
+const char *ck_checkpoint_dir_path(const ck_checkpoint_dir *d);
+const char *ck_checkpoint_dir_job_name(const ck_checkpoint_dir *d);
+const char *ck_checkpoint_dir_job_uuid(const ck_checkpoint_dir *d);
+uint64_t ck_checkpoint_dir_attempt(const ck_checkpoint_dir *d); /* grows with every opening that took the lock */
+/* Above every id seen in a name anywhere in the directory: manifests, markers, snapshots, staged and temporary files,
+ * of this UUID or an older one. */
+uint64_t ck_checkpoint_dir_next_id(const ck_checkpoint_dir *d);
+
+typedef struct ck_checkpoint_entry {
+    uint64_t checkpoint;
+    ck_barrier_kind kind;
+    bool committed;     /* checkpoint-<N>.committed exists */
+    bool own;           /* of this directory's present UUID */
+    const char *damage; /* why its manifest cannot be read; NULL = it can */
+} ck_checkpoint_entry;
+/* All complete checkpoints, ascending, copied into the arena. */
+CK_NODISCARD ck_status ck_checkpoint_dir_list(ck_checkpoint_dir *d, ck_arena *a, ck_checkpoint_entry **out,
+                                              uint32_t *count);
+/* The newest complete one of this UUID. CK_NOTFOUND: none. */
+CK_NODISCARD ck_status ck_checkpoint_dir_newest(ck_checkpoint_dir *d, ck_checkpoint_entry *out);
+/* Read and checked. CK_NOTFOUND names the ids there are; CK_CORRUPT names the damage. */
+CK_NODISCARD ck_status ck_checkpoint_dir_read(ck_checkpoint_dir *d, uint64_t checkpoint, ck_arena *a, ck_manifest **out,
+                                              ck_error *err);
+
+/* Completes m->checkpoint: checks the manifest against itself and that every file it names is there with its size, then
+ * creates it exclusively. When the name is taken by the same owner, attempt and content that is a lost reply and
+ * success. On failure err->fatal says that it is not known whether the checkpoint is visible, or that it is another
+ * owner's: the job must end. */
+CK_NODISCARD ck_status ck_checkpoint_dir_publish(ck_checkpoint_dir *d, const ck_manifest *m, ck_error *err);
+/* Writes checkpoint-<N>.committed. Again is fine. */
+CK_NODISCARD ck_status ck_checkpoint_dir_mark_committed(ck_checkpoint_dir *d, uint64_t checkpoint, ck_error *err);
+/* Keeps the newest `retained` (at least 1) completed ones, every savepoint, every one not committed, and what these
+ * name; deletes the manifests of the rest, then every snapshot, delta, capture and write-ahead file nobody names that
+ * is older than the newest complete checkpoint. Deletes no data file while some manifest is damaged. */
+CK_NODISCARD ck_status ck_checkpoint_dir_retain(ck_checkpoint_dir *d, uint32_t retained, ck_error *err);
+
+/* "latest", "N", "DIR", "DIR:N" to a directory (NULL: this one) and an id (0: the newest). For --restore. */
+CK_NODISCARD ck_status ck_restore_point_parse(ck_arena *a, const char *text, const char **dir, uint64_t *checkpoint,
+                                              ck_error *err);
+
+/* Relative paths, in the arena. */
+const char *ck_checkpoint_path_manifest(ck_arena *a, uint64_t checkpoint);
+const char *ck_checkpoint_path_committed(ck_arena *a, uint64_t checkpoint);
+const char *ck_checkpoint_path_file(ck_arena *a, uint64_t vertex, uint32_t subtask, uint64_t checkpoint,
+                                    ck_file_kind kind);
+
+#endif
