@@ -4,6 +4,7 @@
 
 #include <yyjson.h>
 
+#include "base/json.h"
 #include "graph/graph.h"
 
 /* Names as they stand in JSON; parsing gives -1 for a name that is none. */
@@ -20,8 +21,7 @@ CK_NODISCARD ck_status ck_graph_check_object(ck_arena *a, const char *text, cons
 CK_NODISCARD ck_status ck_graph_canonical_hash(ck_arena *a, const ck_graph *g, uint64_t *out);
 CK_NODISCARD ck_status ck_graph_semantic_hash(ck_arena *a, const ck_graph *g, const ck_graph_op *op, uint64_t *out);
 
-/* yyjson with its memory from an arena; reading keeps the text of numbers. */
-yyjson_alc ck_graph_json_alc(ck_arena *a);
+/* As ck_json_read, but numbers keep their text; the error is yyjson's. */
 yyjson_doc *ck_graph_json_read(ck_arena *a, ck_view text, yyjson_read_err *err);
 
 #endif

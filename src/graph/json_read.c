@@ -86,7 +86,8 @@ static ck_status read_hex(reader *r, yyjson_val *obj, const char *name, uint64_t
 /* An object as its own minified text. */
 static ck_status read_object_text(reader *r, yyjson_val *obj, const char *name, const char **out) {
     yyjson_val *v;
-    yyjson_alc alc = ck_graph_json_alc(r->arena);
+    yyjson_alc alc;
+    ck_json_alc(r->arena, &alc);
     CK_TRY(member(r, obj, name, false, is_obj, "an object", &v));
     *out = v ? yyjson_val_write_opts(v, YYJSON_WRITE_NOFLAG, &alc, NULL, NULL) : "{}";
     return *out ? CK_OK : nomem(r);

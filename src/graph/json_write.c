@@ -12,19 +12,9 @@
 
 enum { SCRATCH_BYTES_MAX = 1 << 30 };
 
-/* ---- yyjson in an arena ---- */
-
-static void *arena_malloc(void *arena, size_t n) { return ck_arena_alloc(arena, n); }
-static void *arena_realloc(void *arena, void *p, size_t old_n, size_t n) {
-    void *q = ck_arena_alloc(arena, n);
-    if (q && p) memcpy(q, p, old_n < n ? old_n : n);
-    return q;
-}
-static void arena_free(void *arena, void *p) { (void)arena, (void)p; }
-yyjson_alc ck_graph_json_alc(ck_arena *a) { return (yyjson_alc){arena_malloc, arena_realloc, arena_free, a}; }
-
 yyjson_doc *ck_graph_json_read(ck_arena *a, ck_view text, yyjson_read_err *err) {
-    yyjson_alc alc = ck_graph_json_alc(a);
+    yyjson_alc alc;
+    ck_json_alc(a, &alc);
     return yyjson_read_opts((char *)(uintptr_t)text.p, text.n, YYJSON_READ_NUMBER_AS_RAW, &alc, err); /* copies */
 }
 
@@ -161,7 +151,8 @@ static void put_graph(writer *w, yyjson_mut_val *root, const ck_graph *g) {
 
 /* The whole graph, or (FORM_SEMANTIC) one operator of it. The text lives in scratch. */
 static ck_status write_text(ck_arena *scratch, form f, const ck_graph *g, const ck_graph_op *op, ck_view *out) {
-    yyjson_alc alc = ck_graph_json_alc(scratch);
+    yyjson_alc alc;
+    ck_json_alc(scratch, &alc);
     writer w = {.doc = yyjson_mut_doc_new(&alc), .scratch = scratch, .form = f};
     if (!w.doc) return CK_NOMEM;
     yyjson_mut_val *root = yyjson_mut_obj(w.doc);
