@@ -74,6 +74,8 @@ CK_NODISCARD ck_status ck_graph_add(ck_graph_builder *b, const ck_graph_op *op, 
 CK_NODISCARD ck_status ck_graph_check(ck_graph_builder *b, ck_graph **out, ck_error *err);
 
 const ck_graph_op *ck_graph_find(const ck_graph *g, const char *uid); /* NULL when absent */
+const char *ck_edge_kind_name(ck_edge_kind k);                        /* as in JSON: "hash", "append" */
+const char *ck_edge_mode_name(ck_edge_mode m);
 
 /* JSON both ways; decode validates as check does and names the offending member; members it does not know are ignored.
  * encode may fail with CK_NOMEM, or CK_FULL past the ceiling of `out`. */

@@ -7,9 +7,7 @@
 #include "base/json.h"
 #include "graph/graph.h"
 
-/* Names as they stand in JSON; parsing gives -1 for a name that is none. */
-const char *ck_edge_kind_name(ck_edge_kind k);
-const char *ck_edge_mode_name(ck_edge_mode m);
+/* -1 for a name that is none. */
 int ck_edge_kind_parse(ck_view name);
 int ck_edge_mode_parse(ck_view name);
 
