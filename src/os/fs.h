@@ -39,10 +39,11 @@ struct ck_fs {
     ck_status (*rename_noreplace)(
         ck_fs *fs, const char *from, const char *to,
         ck_error *err); /* CK_EXISTS; falls back to link + unlink; CK_REFUSED when neither works there */
-    ck_status (*unlink)(ck_fs *fs, const char *path, ck_error *err);
-    ck_status (*mkdir)(ck_fs *fs, const char *path, ck_error *err); /* 0700; CK_EXISTS */
+    ck_status (*unlink)(ck_fs *fs, const char *path, ck_error *err); /* CK_INVALID: it is a directory */
+    ck_status (*mkdir)(ck_fs *fs, const char *path, ck_error *err);  /* 0700; CK_EXISTS */
     ck_status (*rmdir)(ck_fs *fs, const char *path, ck_error *err);
-    ck_status (*fsync_dir)(ck_fs *fs, const char *path, ck_error *err);
+    ck_status (*fsync_dir)(ck_fs *fs, const char *path,
+                           ck_error *err); /* CK_REFUSED: may not be read, or names cannot be made durable there */
     /* Names in a directory without . and .., sorted by bytes, in `arena`. */
     ck_status (*list)(ck_fs *fs, const char *path, ck_arena *arena, const char ***names, size_t *count, ck_error *err);
     /* Exclusive lock on an open file, held until close: OFD, never stolen. CK_EXISTS when another holds it. */
@@ -58,16 +59,19 @@ ck_fs *ck_fs_system(void); /* immutable, shared */
 
 /* ---- what is built from the table ---- */
 
-/* mkdir -p; fsyncs every parent it created an entry in. */
+/* mkdir -p; fsyncs every parent it created an entry in, and that of the deepest directory it found: whoever made that
+ * one may have died before syncing it. */
 CK_NODISCARD ck_status ck_fs_mkdirs(ck_proc *proc, const char *path, ck_error *err);
 /* The whole file, at most bytes_max (CK_FULL beyond it), in `arena`, with one NUL behind it that is not counted. */
 CK_NODISCARD ck_status ck_fs_read_all(ck_proc *proc, const char *path, size_t bytes_max, ck_arena *arena, ck_view *out,
                                       ck_error *err);
-/* Paths that match a shell pattern (*, ?, [..] in any component; ** is not special), sorted by bytes. No wildcard: the
- * path itself. Hidden names match only a pattern that begins with a dot. */
+/* Paths that match a shell pattern (*, ?, [..] in any component, backslash quotes; ** is not special), sorted by bytes.
+ * No wildcard: the path itself, whether it exists or not. Hidden names match only a pattern that begins with a dot. */
 CK_NODISCARD ck_status ck_fs_glob(ck_proc *proc, const char *pattern, ck_arena *arena, const char ***paths,
                                   size_t *count, ck_error *err);
-/* rm -r; a missing path is fine. */
+/* One name against one component's pattern. */
+bool ck_fs_match(const char *pattern, const char *name);
+/* rm -r; a missing path is fine; links are removed, not followed. */
 CK_NODISCARD ck_status ck_fs_remove_tree(ck_proc *proc, const char *path, ck_error *err);
 
 #endif
