@@ -8,6 +8,7 @@
 #include "data/column.h"
 
 struct ck_function;
+struct ck_impl; /* the overload chosen, function.h */
 struct yyjson_val;
 struct yyjson_mut_doc;
 struct yyjson_mut_val;
@@ -37,6 +38,7 @@ struct ck_expr {
     uint32_t column;
     ck_datum value;
     const struct ck_function *fn;
+    const struct ck_impl *impl; /* what the chosen overload does; set by ck_expr_call and ck_expr_cast */
     ck_expr **args;
     uint32_t arg_count;
     uint32_t line, col; /* in the SQL text, 0 = none: for run-time errors and messages; not part of equality */
