@@ -63,6 +63,7 @@ static bool add_block(ck_arena *a, size_t payload) {
 
 void *ck_arena_alloc(ck_arena *a, size_t bytes) {
     if (bytes > SIZE_MAX - ALIGN) return NULL;
+    if (bytes == 0) bytes = 1; /* nothing is no failure */
     bytes = (bytes + ALIGN - 1) & ~(size_t)(ALIGN - 1);
     if ((size_t)(a->end - a->at) < bytes && !add_block(a, bytes)) return NULL;
     void *p = a->at;
