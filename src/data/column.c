@@ -81,6 +81,17 @@ ck_column *ck_column_new(ck_mem mem, ck_phys phys, uint32_t length) {
     return &own->pub;
 }
 
+bool ck_column_reset(ck_column *c, uint32_t length) {
+    if (atomic_load_explicit(&c->refs, memory_order_acquire) != 1 || c->release) return false;
+    if (length > ((ck_own_column *)c)->capacity) return false;
+    ck_column_drop_parts(c);
+    ck_free(c->mem, c->err, ((ck_own_column *)c)->capacity);
+    c->err = NULL, c->validity = NULL;
+    c->length = length;
+    if (c->phys == CK_PHYS_LIST) c->offsets[0] = 0;
+    return true;
+}
+
 ck_column *ck_column_new_null(ck_mem mem, ck_phys phys, uint32_t length) {
     ck_column *c = ck_column_new(mem, phys, length);
     if (!c || phys == CK_PHYS_NULL) return c;

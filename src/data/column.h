@@ -93,6 +93,9 @@ static inline void ck_bit_put(uint64_t *w, size_t i, bool v) {
 /* A writable column with uninitialised data for `length` rows, no NULLs, no marks, no heaps. LIST gets length + 1
  * offsets; children of LIST and STRUCT are set by the caller through ck_column_set_children. NULL without memory. */
 ck_column *ck_column_new(ck_mem mem, ck_phys phys, uint32_t length);
+/* Makes a column that nobody else holds as good as new for `length` rows: no NULLs, no marks, no heaps, no children,
+ * data unspecified. false, and nothing changed: it is shared, foreign, or was made for fewer rows. */
+bool ck_column_reset(ck_column *c, uint32_t length);
 /* All-NULL column of any physical kind. */
 ck_column *ck_column_new_null(ck_mem mem, ck_phys phys, uint32_t length);
 /* The writable validity bitmap, made with all rows valid when there is none. NULL without memory. */

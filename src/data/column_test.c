@@ -144,6 +144,23 @@ static void strings_differ(void **state) {
     ck_column_unref(&c);
 }
 
+static void reset_needs_the_only_holder(void **state) {
+    sample *s = *state;
+    ck_column *c = ck_column_new(s->mem, CK_PHYS_I64, 64);
+    assert_non_null(ck_column_writable_err(c));
+    ck_bit_clear(ck_column_writable_validity(c), 3);
+    ck_column *other = ck_column_ref(c);
+    assert_false(ck_column_reset(c, 10));
+    ck_column_unref(&other);
+    assert_false(ck_column_reset(c, 65));
+    assert_true(ck_column_reset(c, 10));
+    assert_int_equal(c->length, 10);
+    assert_null(c->err);
+    assert_null(c->validity);
+    assert_true(ck_column_reset(c, 64));
+    ck_column_unref(&c);
+}
+
 static void *hold_and_drop(void *arg) {
     ck_column *c = arg;
     for (int i = 0; i < 20000; i++) {
@@ -174,6 +191,7 @@ int main(void) {
         SAMPLE_TEST(children_and_heaps),
         SAMPLE_TEST(equality),
         SAMPLE_TEST(strings_differ),
+        SAMPLE_TEST(reset_needs_the_only_holder),
         SAMPLE_TEST(counts_are_atomic),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
