@@ -1,0 +1,118 @@
+/* Accumulators: the pieces aggregates are made of, each a few value fields in the row of a group (and, where a row
+ * cannot hold it, a slot beside it). An accumulator is updated a batch at a time through a kernel picked when it was
+ * planned by physical type and mode: a tight loop over row pointers, with nothing chosen per row.
+ *
+ *   name        argument      append input                 retract input
+ *   count_star  none          n                            n
+ *   count       any           n                            n
+ *   sum         I64           s (NULL: no value yet), and the carry beyond 64 bits in a slot; retract: s alone
+ *   sum         I128          as I64, carry beyond 128 bits
+ *   sum         F64           s (NULL: no value yet)       s, compensation, counts of NaN, +Inf, -Inf
+ *   min, max    scalar        m (NULL: no value yet)       a slot of values in order with counts
+ *
+ * Over retract input a sum, a minimum or a maximum is NULL where the count of its argument is 0: that count is an
+ * accumulator of its own, shared with COUNT(x). */
+#ifndef CK_OPERATOR_ACCUMULATOR_H
+#define CK_OPERATOR_ACCUMULATOR_H
+
+#include "state/state.h"
+#include "stream/descriptor.h"
+
+/* The rows of a batch that an accumulator takes: those that pass its filter and whose argument is not NULL. */
+typedef struct ck_lane {
+    ck_row **rows;         /* the group of the i-th */
+    const uint16_t *at;    /* its physical row in the batch; NULL: i itself */
+    const int8_t *weights; /* +1 or -1 for the i-th; NULL: all +1 */
+    uint32_t n;
+} ck_lane;
+static inline uint32_t ck_lane_at(const ck_lane *l, uint32_t i) { return l->at ? l->at[i] : i; }
+static inline int ck_lane_weight(const ck_lane *l, uint32_t i) { return l->weights ? l->weights[i] : 1; }
+
+/* Some groups, their rows and keys: what is needed to read results. keys: live row i of `batch` under `spec` is the key
+ * of rows[i]. */
+typedef struct ck_groups {
+    const ck_row *const *rows;
+    uint32_t n;
+    const ck_batch *batch;
+    const ck_key_spec *spec;
+} ck_groups;
+
+enum { CK_ACC_FIELDS_MAX = 5 };
+
+typedef struct ck_acc ck_acc;
+struct ck_acc {
+    /* ---- planned ---- */
+    const char *name;        /* "sum" */
+    const char *field;       /* canonical name, of its first field too: "sum(price)" */
+    const char *set_name;    /* argument and filter, what names a set of its values: "price FILTER (price > 3)" */
+    int64_t arg;             /* input column, -1 */
+    const ck_type *arg_type; /* NULL for count_star */
+    uint32_t lane;           /* which rows it takes */
+    int64_t filter;          /* columns and set that made the lane */
+    int64_t distinct;
+    bool retract;
+    ck_field fields[CK_ACC_FIELDS_MAX]; /* its value fields in the group's slot ... */
+    uint32_t field_count, first_field;  /* ... how many, and which of all is the first */
+    const ck_slot_schema *side;         /* its own slot, NULL: none */
+    ck_acc *non_null;                   /* count of the argument; NULL over append input */
+    bool shares_side;                   /* another accumulator keeps the side slot: nothing to update */
+    /* One batch's lane into the rows. b and keys: the batch the lane points into, to find rows of the side slot. */
+    ck_status (*update)(ck_acc *a, const ck_lane *lane, const ck_batch *b, const ck_key_spec *keys, ck_op_ctx *ctx);
+    /* The value for each group as a column of its own: what the aggregate is when it is nothing but this. */
+    ck_status (*value)(ck_acc *a, const ck_groups *g, const ck_type *type, ck_column **out, ck_op_ctx *ctx);
+    /* ---- bound to the tables at open ---- */
+    ck_table *table, *side_table;
+    uint32_t offset[CK_ACC_FIELDS_MAX], null_bit[CK_ACC_FIELDS_MAX];
+    uint32_t side_offset; /* of the side slot's value field */
+    uint32_t side_field;
+    bool error_null; /* a value out of range is NULL instead of an error */
+};
+
+/* Plans one accumulator (name, field, set_name, arg*, retract, non_null are set): picks kernels, names its value
+ * fields, describes its side slot; `partition` are the group's key fields. Unknown names and types that cannot be
+ * accumulated are CK_INVALID. Texts live in the arena. */
+CK_NODISCARD ck_status ck_acc_plan(ck_acc *a, ck_arena *arena, const ck_field *partition, uint32_t partition_count,
+                                   ck_error *err);
+/* Finds its fields in the group's table and opens its side slot. */
+CK_NODISCARD ck_status ck_acc_open(ck_acc *a, ck_table *table, ck_op_ctx *ctx);
+
+/* Whether the group has no value in this accumulator (SUM of nothing). */
+static inline bool ck_acc_is_null(const ck_acc *a, const ck_row *row) {
+    return a->non_null ? ck_row_i64(row, a->non_null->offset[0]) <= 0 : ck_row_null(row, a->null_bit[0]);
+}
+
+/* ---- pieces shared by the accumulators and the results made of several of them ---- */
+
+/* A name of at most 200 bytes: what is cut ends in a hash of the whole. NULL gives NULL. */
+const char *ck_name_cut(ck_arena *arena, const char *name);
+/* A slot name in its allowed alphabet and length: '|', '%' and newlines escaped, long ones cut. */
+const char *ck_slot_name(ck_arena *arena, const char *prefix, const char *text, ck_error *err);
+
+/* Rows of a side slot for these groups; NULL where there is none. out has room for g->n. */
+CK_NODISCARD ck_status ck_groups_find(const ck_groups *g, ck_table *t, const ck_row **out, ck_op_ctx *ctx);
+/* Hashes of the live rows of b, in ctx->arena. NULL without memory. */
+uint64_t *ck_keys_hash(const ck_key_spec *spec, const ck_batch *b, const ck_table *t, ck_op_ctx *ctx);
+/* Erase those of the rows (repeats allowed, all from the last call) whose counter at `offset` is zero. */
+CK_NODISCARD ck_status ck_rows_erase_zero(ck_table *t, ck_row *const *rows, uint32_t n, uint32_t offset,
+                                          ck_op_ctx *ctx);
+
+/* carry[i] of a sum for each group; *any false: all are zero and carry is not filled. */
+CK_NODISCARD ck_status ck_acc_carries(const ck_acc *a, const ck_groups *g, int64_t *carry, bool *any, ck_op_ctx *ctx);
+/* A double sum as it reads: compensation and the counted NaN and infinities put together. */
+double ck_acc_double(const ck_acc *a, const ck_row *row);
+
+/* The sentence for a result that its type cannot hold, with the group's key. Returns CK_DATA. */
+ck_status ck_acc_out_of_range(const char *what, const ck_type *type, const ck_groups *g, uint32_t i, ck_op_ctx *ctx);
+/* A field of one slot, and a slot whose only value field is a BIGINT. NULL without memory. */
+const ck_slot_schema *ck_acc_side_slot(ck_arena *arena, const char *slot, const char *state_type,
+                                       const ck_field *partition, uint32_t partition_count, const ck_order_field *order,
+                                       const char *value);
+
+/* The families. */
+void ck_acc_plan_count(ck_acc *a);
+CK_NODISCARD ck_status ck_acc_plan_sum(ck_acc *a, ck_arena *arena, const ck_field *partition, uint32_t partition_count,
+                                       ck_error *err);
+CK_NODISCARD ck_status ck_acc_plan_minmax(ck_acc *a, ck_arena *arena, const ck_field *partition,
+                                          uint32_t partition_count, ck_error *err);
+
+#endif

@@ -1,0 +1,150 @@
+/* GROUP BY from the inside: the plan made from the parameters, the lanes of a batch, the groups touched since the last
+ * flush, and what is emitted. One idea a file: group_plan.c, group_lanes.c, group_touched.c, group_result.c,
+ * group_emit.c; group_agg.c is the operator. */
+#ifndef CK_OPERATOR_GROUP_INT_H
+#define CK_OPERATOR_GROUP_INT_H
+
+#include "expr/aggregate.h"
+#include "operator/accumulator.h"
+
+/* ---- the plan: read-only after create, but for the accumulators' tables ---- */
+
+typedef struct ck_lane_plan { /* which rows; -1: no such condition */
+    int64_t filter;           /* BOOLEAN column that must be TRUE */
+    int64_t not_null;         /* column that must not be NULL */
+    int64_t distinct;         /* set in which the row's value must appear or vanish */
+} ck_lane_plan;
+
+typedef struct ck_distinct_plan {
+    const char *name; /* argument and filter */
+    uint32_t lane;    /* of the rows whose values are put in the set */
+    ck_key_spec spec; /* keys, then the argument */
+    const ck_slot_schema *slot;
+} ck_distinct_plan;
+
+typedef enum ck_finish { CK_FINISH_FIRST, CK_FINISH_AVG } ck_finish;
+
+typedef struct ck_result { /* one output column behind the keys */
+    const char *text;      /* "avg(price)", for messages */
+    ck_finish finish;
+    ck_acc *parts[2];
+    const ck_type *type;
+    bool nullable;
+} ck_result;
+
+typedef struct ck_group_plan {
+    ck_arena *arena;
+    const ck_schema *input;
+    ck_key_spec keys;     /* columns of the input */
+    ck_key_spec own_keys; /* the same keys as the first columns of an output batch */
+    const ck_field *partition;
+    bool retract, final;
+    ck_lane_plan *lanes;
+    uint32_t lane_count;
+    ck_distinct_plan *distincts;
+    uint32_t distinct_count;
+    ck_acc **accs; /* in order of update */
+    uint32_t acc_count;
+    ck_result *results;
+    uint32_t result_count;
+    ck_acc *row_count; /* the hidden COUNT(*) over retract input; NULL over append */
+    ck_slot_schema slot;
+    uint32_t capacity; /* of lanes, distincts and accs */
+} ck_group_plan;
+
+static inline bool ck_group_is_global(const ck_group_plan *p) { return p->keys.count == 0; }
+CK_NODISCARD ck_status ck_group_plan_make(ck_group_plan *p, ck_arena *arena, const ck_op_spec *spec, ck_error *err);
+/* All slots, the group's own first. */
+CK_NODISCARD ck_status ck_group_plan_slots(const ck_group_plan *p, ck_arena *a, const ck_slot_schema **slots,
+                                           uint32_t *count, ck_error *err);
+
+/* ---- lanes ---- */
+
+typedef struct ck_lane_buffers {
+    ck_row *rows[CK_BATCH_ROWS_MAX];
+    uint16_t at[CK_BATCH_ROWS_MAX];
+    int8_t weights[CK_BATCH_ROWS_MAX];
+} ck_lane_buffers;
+
+typedef struct ck_lanes {
+    const ck_group_plan *plan;
+    ck_mem mem;
+    ck_lane *lanes; /* of the batch in hand, made when first asked for */
+    bool *made;
+    ck_lane_buffers **buffers; /* allocated when first needed */
+    ck_table **sets;           /* tables of the DISTINCT sets */
+} ck_lanes;
+CK_NODISCARD ck_status ck_lanes_open(ck_lanes *l, const ck_group_plan *plan, ck_mem mem, ck_op_ctx *ctx);
+void ck_lanes_destroy(ck_lanes *l);
+/* A batch begins: rows[k] is the group of its k-th live row. */
+CK_NODISCARD ck_status ck_lanes_begin(ck_lanes *l, const ck_batch *b, ck_row **rows, ck_op_ctx *ctx);
+CK_NODISCARD ck_status ck_lanes_get(ck_lanes *l, uint32_t lane, const ck_batch *b, const ck_lane **out, ck_op_ctx *ctx);
+
+/* ---- groups touched since the last flush, each with its result as last emitted ---- */
+
+typedef struct ck_touched_entry {
+    uint64_t hash;
+    uint32_t segment, row;
+} ck_touched_entry;
+
+typedef struct ck_touched_segment { /* the groups first touched by one batch */
+    uint32_t n;
+    ck_column **columns; /* keys, then results before the batch */
+    uint8_t *existed;    /* 0: the group was not emitted before */
+} ck_touched_segment;
+
+typedef struct ck_touched {
+    ck_mem mem;
+    uint32_t key_count, column_count;
+    uint32_t *slots; /* entry + 1, open addressing; 0 = free */
+    size_t slot_count;
+    ck_touched_entry *entries; /* in order of first touch */
+    size_t count, capacity;
+    ck_touched_segment *segments;
+    size_t segment_count, segment_capacity;
+    size_t column_bytes;
+} ck_touched;
+void ck_touched_init(ck_touched *t, ck_mem mem, uint32_t key_count, uint32_t column_count);
+void ck_touched_destroy(ck_touched *t);
+void ck_touched_clear(ck_touched *t);
+/* Enters the live rows listed in among[0..n) (NULL: all n of the batch) that were not touched before; newly[] gets
+ * which of the batch's live rows those are. They become the rows of the next segment, which the caller must add. */
+CK_NODISCARD ck_status ck_touched_enter(ck_touched *t, const ck_key_spec *spec, const ck_batch *b,
+                                        const uint64_t *hashes, uint32_t n, uint16_t *newly, uint32_t *newly_count);
+/* Takes over the columns (column_count of them); copies existed. */
+CK_NODISCARD ck_status ck_touched_add_segment(ck_touched *t, ck_column **columns, const uint8_t *existed, uint32_t n);
+/* Whether so much has been gathered that it should be flushed before anybody asks. */
+bool ck_touched_is_full(const ck_touched *t);
+
+/* ---- the operator ---- */
+
+typedef struct ck_group {
+    ck_mem mem;
+    ck_arena arena;
+    ck_group_plan plan;
+    ck_table *table;
+    ck_lanes lanes;
+    ck_touched touched;
+    bool flushing;
+    size_t flushed; /* entries of `touched` that are done */
+    bool scanning;
+    ck_table_scan scan;
+    ck_row *rows[CK_BATCH_ROWS_MAX];
+    uint64_t hashes[CK_BATCH_ROWS_MAX];
+    uint8_t fresh[CK_BATCH_ROWS_MAX];
+    uint16_t newly[CK_BATCH_ROWS_MAX];
+    uint16_t identity[CK_BATCH_ROWS_MAX];
+} ck_group;
+
+/* The result columns of these groups, references in out[0..result_count). */
+CK_NODISCARD ck_status ck_group_results(ck_group *op, const ck_groups *g, ck_column **out, ck_op_ctx *ctx);
+/* Before a batch is counted: rows (and fresh) of op are set for it. Remembers groups not touched before. */
+CK_NODISCARD ck_status ck_group_touch(ck_group *op, const ck_batch *b, ck_op_ctx *ctx);
+/* The global aggregate has a row even when nothing came: makes it, in the subtask that owns the empty key. */
+CK_NODISCARD ck_status ck_group_touch_global(ck_group *op, ck_op_ctx *ctx);
+/* Emits what changed in the touched groups: about one batch; CK_MORE until all is said. */
+CK_NODISCARD ck_status ck_group_flush(ck_group *op, ck_op_ctx *ctx);
+/* Emits every group once: about one batch; CK_MORE until all is said. */
+CK_NODISCARD ck_status ck_group_emit_all(ck_group *op, ck_op_ctx *ctx);
+
+#endif

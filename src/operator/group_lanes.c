@@ -1,0 +1,131 @@
+/* Lanes: for each condition an aggregate puts on rows (filter, argument not NULL, DISTINCT), the rows of the batch that
+ * meet it with their groups. Made once a batch whatever the number of accumulators. */
+#include "operator/group_int.h"
+
+ck_status ck_lanes_open(ck_lanes *l, const ck_group_plan *plan, ck_mem mem, ck_op_ctx *ctx) {
+    l->plan = plan;
+    l->mem = mem;
+    l->lanes = ck_arena_array(plan->arena, plan->lane_count + 1u, sizeof *l->lanes);
+    l->made = ck_arena_array(plan->arena, plan->lane_count + 1u, sizeof *l->made);
+    l->buffers = ck_arena_array(plan->arena, plan->lane_count + 1u, sizeof *l->buffers);
+    l->sets = ck_arena_array(plan->arena, plan->distinct_count + 1u, sizeof(ck_table *));
+    if (!l->lanes || !l->made || !l->buffers || !l->sets) {
+        l->buffers = NULL;
+        return ck_nomem(ctx->error, plan->arena->mem, plan->lane_count * sizeof *l->lanes);
+    }
+    for (uint32_t i = 0; i < plan->distinct_count; i++)
+        CK_TRY(ck_state_table(ctx->state, plan->distincts[i].slot, &l->sets[i], ctx->error));
+    return CK_OK;
+}
+
+void ck_lanes_destroy(ck_lanes *l) {
+    for (uint32_t i = 0; l->buffers && i < l->plan->lane_count; i++)
+        if (l->buffers[i]) ck_free(l->mem, l->buffers[i], sizeof *l->buffers[i]);
+    l->buffers = NULL;
+}
+
+static ck_lane_buffers *buffers_of(ck_lanes *l, uint32_t lane, ck_op_ctx *ctx) {
+    if (!l->buffers[lane]) l->buffers[lane] = ck_alloc(l->mem, sizeof *l->buffers[lane]);
+    if (!l->buffers[lane]) ck_nomem(ctx->error, l->mem, sizeof *l->buffers[lane]);
+    return l->buffers[lane];
+}
+
+/* All rows are lane number lane_count: what the others are cut from. */
+ck_status ck_lanes_begin(ck_lanes *l, const ck_batch *b, ck_row **rows, ck_op_ctx *ctx) {
+    memset(l->made, 0, l->plan->lane_count * sizeof *l->made);
+    ck_lane *all = &l->lanes[l->plan->lane_count];
+    *all = (ck_lane){rows, b->sel, b->weights, b->sel_count};
+    if (!b->weights || !b->sel) return CK_OK;
+    int8_t *weights = ck_arena_alloc(ctx->arena, b->sel_count + 1u);
+    if (!weights) return ck_nomem(ctx->error, ctx->mem, b->sel_count);
+    for (uint32_t k = 0; k < b->sel_count; k++) weights[k] = b->weights[b->sel[k]];
+    all->weights = weights;
+    return CK_OK;
+}
+
+static ck_status cut(ck_lanes *l, uint32_t lane, const ck_batch *b, ck_op_ctx *ctx) {
+    const ck_lane_plan *p = &l->plan->lanes[lane];
+    const ck_lane *all = &l->lanes[l->plan->lane_count];
+    const ck_column *filter = p->filter >= 0 ? b->columns[p->filter] : NULL;
+    const ck_column *value = p->not_null >= 0 ? b->columns[p->not_null] : NULL;
+    if (value && value->phys == CK_PHYS_NULL) {
+        l->lanes[lane] = (ck_lane){0};
+        return CK_OK;
+    }
+    if (value && !value->validity) value = NULL;
+    if (!filter && !value) {
+        l->lanes[lane] = *all;
+        return CK_OK;
+    }
+    ck_lane_buffers *out = buffers_of(l, lane, ctx);
+    if (!out) return CK_NOMEM;
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < all->n; k++) {
+        uint32_t at = ck_lane_at(all, k);
+        bool pass = !value || ck_bit_get(value->validity, at);
+        if (filter) pass = pass && !ck_column_is_null(filter, at) && ck_bit_get(filter->bits, at);
+        out->rows[n] = all->rows[k];
+        out->at[n] = (uint16_t)at;
+        if (all->weights) out->weights[n] = all->weights[k];
+        n += pass;
+    }
+    l->lanes[lane] = (ck_lane){out->rows, out->at, all->weights ? out->weights : NULL, n};
+    return CK_OK;
+}
+
+/* Puts the values into the set; the lane is the rows whose value appeared (+1) or vanished (-1). */
+static ck_status cut_distinct(ck_lanes *l, uint32_t lane, const ck_batch *b, ck_op_ctx *ctx) {
+    const ck_distinct_plan *d = &l->plan->distincts[l->plan->lanes[lane].distinct];
+    ck_table *set = l->sets[l->plan->lanes[lane].distinct];
+    const ck_lane *in;
+    CK_TRY(ck_lanes_get(l, d->lane, b, &in, ctx));
+    l->lanes[lane] = (ck_lane){0};
+    if (in->n == 0) return CK_OK;
+    ck_lane_buffers *out = buffers_of(l, lane, ctx);
+    ck_row **values = ck_arena_alloc(ctx->arena, in->n * sizeof *values);
+    uint8_t *fresh = ck_arena_alloc(ctx->arena, in->n);
+    ck_batch *some =
+        in->at && in->at != b->sel ? ck_batch_select(b, in->at, in->n) : ck_batch_ref((ck_batch *)(uintptr_t)b);
+    if (!out || !values || !fresh || !some) {
+        ck_batch_unref(&some);
+        return ck_nomem(ctx->error, ctx->mem, in->n * sizeof *values);
+    }
+    uint64_t *hashes = ck_keys_hash(&d->spec, some, set, ctx);
+    ck_keys keys = {&d->spec, some, hashes, in->n};
+    ck_status s = hashes ? ck_table_upsert(set, &keys, values, fresh, ctx->error) : CK_NOMEM;
+    ck_batch_unref(&some);
+    if (s != CK_OK) return s;
+
+    uint32_t n = 0;
+    if (!l->plan->retract) {
+        for (uint32_t k = 0; k < in->n; k++) {
+            out->rows[n] = in->rows[k];
+            out->at[n] = (uint16_t)ck_lane_at(in, k);
+            n += fresh[k];
+        }
+        l->lanes[lane] = (ck_lane){out->rows, out->at, NULL, n};
+        return CK_OK;
+    }
+    const ck_row_layout *layout = ck_table_layout(set);
+    uint32_t count_at = layout->fields[layout->value_first].offset;
+    for (uint32_t k = 0; k < in->n; k++) {
+        int64_t old = ck_row_i64(values[k], count_at), now = old + ck_lane_weight(in, k);
+        ck_row_set_i64(values[k], count_at, now);
+        if ((old > 0) == (now > 0)) continue;
+        out->rows[n] = in->rows[k];
+        out->at[n] = (uint16_t)ck_lane_at(in, k);
+        out->weights[n++] = now > 0 ? 1 : -1;
+    }
+    l->lanes[lane] = (ck_lane){out->rows, out->at, out->weights, n};
+    return ck_rows_erase_zero(set, values, in->n, count_at, ctx);
+}
+
+ck_status ck_lanes_get(ck_lanes *l, uint32_t lane, const ck_batch *b, const ck_lane **out, ck_op_ctx *ctx) {
+    if (!l->made[lane]) {
+        bool distinct = l->plan->lanes[lane].distinct >= 0;
+        CK_TRY(distinct ? cut_distinct(l, lane, b, ctx) : cut(l, lane, b, ctx));
+        l->made[lane] = true;
+    }
+    *out = &l->lanes[lane];
+    return CK_OK;
+}

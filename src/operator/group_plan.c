@@ -1,0 +1,255 @@
+/* From parameters to accumulators, lanes and slots. Equal accumulators are made once: AVG(x) and SUM(x) share the sum,
+ * every aggregate with one filter shares the lane, every DISTINCT of one argument and filter the set. */
+#include "operator/group_int.h"
+
+#include <yyjson.h>
+
+#include "operator/params_int.h"
+
+/* One entry of "aggregates". */
+typedef struct call {
+    const char *fn, *arg_text, *filter_text;
+    int64_t arg, filter;
+    bool distinct;
+} call;
+
+static uint32_t lane_of(ck_group_plan *p, int64_t filter, int64_t not_null, int64_t distinct) {
+    for (uint32_t i = 0; i < p->lane_count; i++) {
+        const ck_lane_plan *l = &p->lanes[i];
+        if (l->filter == filter && l->not_null == not_null && l->distinct == distinct) return i;
+    }
+    p->lanes[p->lane_count] = (ck_lane_plan){filter, not_null, distinct};
+    return p->lane_count++;
+}
+
+static ck_status distinct_of(ck_group_plan *p, const call *c, const char *set_name, int64_t not_null, int64_t *out,
+                             ck_error *err) {
+    for (uint32_t i = 0; i < p->distinct_count; i++)
+        if (strcmp(p->distincts[i].name, set_name) == 0) {
+            *out = i;
+            return CK_OK;
+        }
+    uint32_t n = p->keys.count + 1;
+    uint32_t *columns = ck_arena_array(p->arena, n, sizeof *columns);
+    const ck_type **types = ck_arena_array(p->arena, n, sizeof(ck_type *));
+    ck_order_field *order = CK_ARENA_NEW(p->arena, ck_order_field);
+    const char *slot = ck_slot_name(p->arena, "distinct:", set_name, err);
+    if (!columns || !types || !order || !slot) return ck_nomem(err, p->arena->mem, n * sizeof(void *));
+    for (uint32_t i = 0; i < p->keys.count; i++) {
+        columns[i] = p->keys.columns[i];
+        types[i] = p->keys.types[i];
+    }
+    columns[n - 1] = (uint32_t)c->arg;
+    types[n - 1] = p->input->fields[c->arg].type;
+    order->field = (ck_field){"value", types[n - 1], false};
+    const ck_slot_schema *base =
+        ck_acc_side_slot(p->arena, slot, "distinct_set", p->partition, p->keys.count, order, "count");
+    ck_slot_schema *s = CK_ARENA_NEW(p->arena, ck_slot_schema);
+    if (!base || !s) return ck_nomem(err, p->arena->mem, sizeof *s);
+    *s = *base;
+    s->hashed = true;
+    if (!p->retract) s->value_count = 0;
+    p->distincts[p->distinct_count] =
+        (ck_distinct_plan){set_name, lane_of(p, c->filter, not_null, -1), {columns, types, n}, s};
+    *out = p->distinct_count++;
+    return CK_OK;
+}
+
+static ck_acc *acc_find(const ck_group_plan *p, const char *field) {
+    for (uint32_t i = 0; i < p->acc_count; i++)
+        if (strcmp(p->accs[i]->field, field) == 0) return p->accs[i];
+    return NULL;
+}
+
+/* "price", "DISTINCT price", both with " FILTER (price > 3)" behind. */
+static const char *with_filter(ck_arena *a, const char *text, const char *filter_text) {
+    return filter_text ? ck_arena_printf(a, "%s FILTER (%s)", text, filter_text) : text;
+}
+
+static ck_status acc_of(ck_group_plan *p, const call *c, const char *name, bool takes_arg, ck_acc **out,
+                        ck_error *err) {
+    ck_arena *a = p->arena;
+    bool star = strcmp(name, "count_star") == 0, distinct = c->distinct && takes_arg;
+    const char *head = ck_arena_printf(a, "%s(%s%s)", star ? "count" : name, distinct ? "DISTINCT " : "",
+                                       takes_arg ? c->arg_text : "*");
+    const char *field = head ? ck_name_cut(a, with_filter(a, head, c->filter_text)) : NULL;
+    const char *set_name = takes_arg ? with_filter(a, c->arg_text, c->filter_text) : "";
+    if (!field || !set_name) return ck_nomem(err, a->mem, CK_NAME_BYTES_MAX);
+    if ((*out = acc_find(p, field))) return CK_OK;
+
+    ck_acc *acc = CK_ARENA_NEW(a, ck_acc);
+    if (!acc) return ck_nomem(err, a->mem, sizeof *acc);
+    *acc = (ck_acc){.name = name,
+                    .field = field,
+                    .set_name = set_name,
+                    .arg = takes_arg ? c->arg : -1,
+                    .filter = c->filter,
+                    .distinct = -1,
+                    .retract = p->retract};
+    if (takes_arg) acc->arg_type = p->input->fields[c->arg].type;
+    int64_t not_null = takes_arg && p->input->fields[c->arg].nullable ? c->arg : -1;
+    if (distinct) CK_TRY(distinct_of(p, c, set_name, not_null, &acc->distinct, err));
+    acc->lane = distinct ? lane_of(p, -1, -1, acc->distinct) : lane_of(p, c->filter, not_null, -1);
+    if (p->retract && takes_arg && strcmp(name, "count") != 0) CK_TRY(acc_of(p, c, "count", true, &acc->non_null, err));
+    CK_TRY(ck_acc_plan(acc, a, p->partition, p->keys.count, err));
+    for (uint32_t i = 0; acc->side && i < p->acc_count; i++)
+        if (p->accs[i]->side && strcmp(p->accs[i]->side->slot, acc->side->slot) == 0) acc->shares_side = true;
+    p->accs[p->acc_count++] = acc;
+    *out = acc;
+    return CK_OK;
+}
+
+static ck_status read_call(const ck_op_spec *spec, yyjson_val *v, call *c, ck_error *err) {
+    static const char *const wanted = "objects of fn, arg, filter, distinct, arg_text, filter_text";
+    if (!yyjson_is_obj(v))
+        return ck_fail(err, CK_INVALID, "%s (%s): aggregates must be %s", spec->type, spec->uid, wanted);
+    yyjson_val *distinct = yyjson_obj_get(v, "distinct");
+    CK_TRY(ck_params_text(spec, v, "fn", &c->fn, err));
+    CK_TRY(ck_params_column(spec, v, "arg", &c->arg, err));
+    CK_TRY(ck_params_column(spec, v, "filter", &c->filter, err));
+    CK_TRY(ck_params_text(spec, v, "arg_text", &c->arg_text, err));
+    CK_TRY(ck_params_text(spec, v, "filter_text", &c->filter_text, err));
+    c->distinct = yyjson_get_bool(distinct);
+    if (!c->fn || (distinct && !yyjson_is_bool(distinct)) || (c->arg >= 0) != (c->arg_text != NULL) ||
+        (c->filter >= 0) != (c->filter_text != NULL) || (c->distinct && c->arg < 0))
+        return ck_fail(err, CK_INVALID, "%s (%s): aggregates must be %s", spec->type, spec->uid, wanted);
+    if (c->filter >= 0 && ck_type_phys(spec->inputs[0].schema->fields[c->filter].type) != CK_PHYS_BOOL)
+        return ck_fail(err, CK_INVALID, "%s (%s): filter column %lld is not BOOLEAN", spec->type, spec->uid,
+                       (long long)c->filter);
+    return CK_OK;
+}
+
+static ck_status plan_result(ck_group_plan *p, const ck_op_spec *spec, call *c, ck_result *r, ck_error *err) {
+    const ck_aggregate *fn = ck_aggregate_find(c->fn);
+    if (!fn) return ck_fail(err, CK_INVALID, "%s (%s): there is no aggregate \"%s\"", spec->type, spec->uid, c->fn);
+    const ck_field *arg = c->arg >= 0 ? &p->input->fields[c->arg] : NULL;
+    ck_bound_aggregate bound = {0};
+    CK_TRY(fn->bind(p->arena, arg ? arg->type : NULL, arg ? arg->nullable : false, &bound, err));
+    if (arg && bound.argument_type && !ck_type_eq(arg->type, bound.argument_type))
+        return ck_fail(err, CK_INVALID, "%s (%s): %s takes %s, its column is %s", spec->type, spec->uid, c->fn,
+                       ck_type_name(p->arena, bound.argument_type), ck_type_name(p->arena, arg->type));
+    if (!fn->distinct_matters) c->distinct = false;
+    bool avg = strcmp(bound.finish, "avg") == 0;
+    if ((!avg && strcmp(bound.finish, "first") != 0) || bound.part_count != (avg ? 2u : 1u))
+        return ck_fail(err, CK_INVALID, "%s (%s): how %s is finished (\"%s\") is not known", spec->type, spec->uid,
+                       c->fn, bound.finish);
+    for (uint32_t i = 0; i < bound.part_count; i++)
+        CK_TRY(acc_of(p, c, bound.parts[i].accumulator, bound.parts[i].takes_argument, &r->parts[i], err));
+    if (avg && strcmp(r->parts[0]->name, "count") == 0) { /* the sum first, whatever the table's order */
+        ck_acc *count = r->parts[0];
+        r->parts[0] = r->parts[1];
+        r->parts[1] = count;
+    }
+    r->finish = avg ? CK_FINISH_AVG : CK_FINISH_FIRST;
+    r->type = bound.type;
+    r->nullable = bound.nullable;
+    const char *head = ck_arena_printf(p->arena, "%s(%s%s)", fn->name, c->distinct ? "DISTINCT " : "",
+                                       c->arg_text ? c->arg_text : "*");
+    r->text = head ? with_filter(p->arena, head, c->filter_text) : NULL;
+    return r->text ? CK_OK : ck_nomem(err, p->arena->mem, CK_NAME_BYTES_MAX);
+}
+
+static ck_status plan_keys(ck_group_plan *p, const ck_op_spec *spec, yyjson_val *root, ck_error *err) {
+    uint32_t *columns, count;
+    CK_TRY(ck_params_columns(p->arena, spec, root, "keys", &columns, &count, err));
+    const ck_type **types = ck_arena_array(p->arena, count + 1, sizeof(ck_type *));
+    ck_field *partition = ck_arena_array(p->arena, count + 1, sizeof *partition);
+    uint32_t *own = ck_arena_array(p->arena, count + 1, sizeof *own);
+    if (!types || !partition || !own) return ck_nomem(err, p->arena->mem, count * sizeof *partition);
+    for (uint32_t i = 0; i < count; i++) {
+        partition[i] = p->input->fields[columns[i]];
+        types[i] = partition[i].type;
+        own[i] = i;
+        for (uint32_t k = 0; k < i; k++) { /* two inputs of a join may both have an "id" */
+            if (strcmp(partition[k].name, partition[i].name) != 0) continue;
+            partition[i].name = ck_arena_printf(p->arena, "%s_%u", partition[i].name, i + 1);
+            if (!partition[i].name) return ck_nomem(err, p->arena->mem, CK_NAME_BYTES_MAX);
+            k = UINT32_MAX; /* compare the new name from the start */
+        }
+    }
+    p->keys = (ck_key_spec){columns, types, count};
+    p->own_keys = (ck_key_spec){own, types, count};
+    p->partition = partition;
+    return CK_OK;
+}
+
+static ck_status plan_slot(ck_group_plan *p, ck_error *err) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < p->acc_count; i++) {
+        p->accs[i]->first_field = count;
+        count += p->accs[i]->field_count;
+    }
+    ck_field *fields = ck_arena_array(p->arena, count + 1, sizeof *fields);
+    if (!fields) return ck_nomem(err, p->arena->mem, count * sizeof *fields);
+    for (uint32_t i = 0; i < p->acc_count; i++)
+        memcpy(fields + p->accs[i]->first_field, p->accs[i]->fields, p->accs[i]->field_count * sizeof *fields);
+    p->slot = (ck_slot_schema){.slot = "agg",
+                               .state_type = "group_agg",
+                               .version = 1,
+                               .mode = CK_SLOT_KEYED,
+                               .partition = p->partition,
+                               .partition_count = p->keys.count,
+                               .values = fields,
+                               .value_count = count};
+    return CK_OK;
+}
+
+static ck_status check_output(const ck_group_plan *p, const ck_op_spec *spec, ck_error *err) {
+    const ck_schema *s = spec->schema;
+    bool same = s && s->field_count == p->keys.count + p->result_count;
+    for (uint32_t i = 0; same && i < s->field_count; i++) {
+        const ck_type *t = i < p->keys.count ? p->keys.types[i] : p->results[i - p->keys.count].type;
+        same = ck_type_eq(s->fields[i].type, t);
+    }
+    return same ? CK_OK
+                : ck_fail(err, CK_INVALID, "%s (%s): its output is not its keys followed by its aggregates", spec->type,
+                          spec->uid);
+}
+
+ck_status ck_group_plan_make(ck_group_plan *p, ck_arena *arena, const ck_op_spec *spec, ck_error *err) {
+    static const char *const known[] = {"keys", "aggregates", NULL};
+    yyjson_val *root, *v;
+    CK_TRY(ck_params_inputs(spec, 1, 1u << CK_MODE_UPSERT, err));
+    *p = (ck_group_plan){.arena = arena, .input = spec->inputs[0].schema};
+    p->retract = spec->inputs[0].mode == CK_MODE_RETRACT;
+    p->final = spec->final;
+    CK_TRY(ck_params_read(arena, spec, known, &root, err));
+    CK_TRY(plan_keys(p, spec, root, err));
+    yyjson_val *list = yyjson_obj_get(root, "aggregates");
+    if (!yyjson_is_arr(list))
+        return ck_fail(err, CK_INVALID, "%s (%s): parameter \"aggregates\" must be an array", spec->type, spec->uid);
+    size_t i, n = yyjson_arr_size(list);
+    /* An aggregate has at most two parts, each with a count beside it and two lanes. */
+    p->capacity = (uint32_t)(4 * n + 2);
+    p->lanes = ck_arena_array(arena, 2u * p->capacity, sizeof *p->lanes);
+    p->distincts = ck_arena_array(arena, p->capacity, sizeof *p->distincts);
+    p->accs = ck_arena_array(arena, p->capacity, sizeof(ck_acc *));
+    p->results = ck_arena_array(arena, n + 1, sizeof *p->results);
+    if (!p->lanes || !p->distincts || !p->accs || !p->results)
+        return ck_nomem(err, arena->mem, p->capacity * sizeof *p->distincts);
+    if (p->retract) {
+        call star = {.fn = "count", .arg = -1, .filter = -1};
+        CK_TRY(acc_of(p, &star, "count_star", false, &p->row_count, err));
+    }
+    yyjson_arr_foreach(list, i, n, v) {
+        call c = {0};
+        CK_TRY(read_call(spec, v, &c, err));
+        CK_TRY(plan_result(p, spec, &c, &p->results[p->result_count], err));
+        p->result_count++;
+    }
+    CK_TRY(plan_slot(p, err));
+    return check_output(p, spec, err);
+}
+
+ck_status ck_group_plan_slots(const ck_group_plan *p, ck_arena *a, const ck_slot_schema **slots, uint32_t *count,
+                              ck_error *err) {
+    ck_slot_schema *s = ck_arena_array(a, 1u + p->distinct_count + p->acc_count, sizeof *s);
+    if (!s) return ck_nomem(err, a->mem, (1u + p->distinct_count + p->acc_count) * sizeof *s);
+    *slots = s;
+    *count = 0;
+    s[(*count)++] = p->slot;
+    for (uint32_t i = 0; i < p->distinct_count; i++) s[(*count)++] = *p->distincts[i].slot;
+    for (uint32_t i = 0; i < p->acc_count; i++)
+        if (p->accs[i]->side && !p->accs[i]->shares_side) s[(*count)++] = *p->accs[i]->side;
+    return CK_OK;
+}
