@@ -7,14 +7,17 @@
 
 /* Parsers take the whole view (no surrounding space unless said) and return false when it is not exactly that. */
 bool ck_parse_i64(ck_view v, int64_t *out); /* optional sign, digits; false on overflow */
-bool ck_parse_f64(ck_view v, double *out);  /* decimal or exponent, NaN, Infinity, -Infinity in any case */
-bool ck_parse_bool(ck_view v, bool *out);   /* true, false, t, f, yes, no, 1, 0 in any case */
-/* To DECIMAL(precision, scale), HALF_UP; *overflow when it is a number that does not fit. */
+/* Decimal or exponent (digits on one side of the point are enough), NaN, Infinity, -Infinity in any case. Rounded
+ * correctly; false beyond the range of a double. */
+bool ck_parse_f64(ck_view v, double *out);
+bool ck_parse_bool(ck_view v, bool *out); /* true, false, t, f, yes, no, 1, 0 in any case */
+/* To DECIMAL(precision, scale), HALF_UP, exact for any number of digits, an exponent allowed; false with *overflow when
+ * it is a number that does not fit. */
 bool ck_parse_decimal(ck_view v, int precision, int scale, ck_i128 *out, bool *overflow);
 bool ck_parse_date(ck_view v, int64_t *days); /* YYYY-MM-DD, proleptic Gregorian, year 0001..9999 */
-bool ck_parse_time(ck_view v, int64_t *us);   /* HH:MM[:SS[.fraction]] */
-/* ISO 8601 with T or a space, optional fraction (beyond microseconds cut), optional Z or +hh[:mm]. zoned: says whether
- * there was one, which has been applied. */
+bool ck_parse_time(ck_view v, int64_t *us);   /* HH:MM[:SS[.fraction]], up to 9 digits, beyond microseconds cut */
+/* ISO 8601: a date, T or a space, a time as above, optional Z or +hh[[:]mm]; a date alone is its midnight. zoned: says
+ * whether there was a zone, which has been applied. Results outside years 0001..9999 are refused. */
 bool ck_parse_timestamp(ck_view v, int64_t *us, bool *zoned);
 
 /* Printers append nothing but the value. Buffers: 24 bytes for i64, 32 for f64, 48 for decimals, 32 for times; each
@@ -33,8 +36,8 @@ size_t ck_print_timestamp(char *p, int64_t us, int precision, char separator,
 int64_t ck_days_from_civil(int64_t year, unsigned month, unsigned day);
 void ck_civil_from_days(int64_t days, int64_t *year, unsigned *month, unsigned *day);
 
-/* Any value as SQL would show it (strings bare, NULL as "NULL", nested values as JSON). For messages and the terminal.
- */
+/* Any value as SQL would show it: strings bare, NULL as "NULL", bytes as base64, timestamps with a space (LTZ in UTC
+ * with Z), intervals as "1-02" and "1 02:03:04.5"; nested values as JSON. For messages and the terminal. */
 CK_NODISCARD ck_status ck_print_value(const ck_type *t, const ck_column *c, uint32_t row, ck_bytes *out);
 
 #endif
