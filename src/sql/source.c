@@ -1,0 +1,90 @@
+/* See source.h. */
+#include "sql/source.h"
+
+#include <stdio.h>
+
+enum { WINDOW_BYTES = 120, LEAD_BYTES = 70 };
+
+static bool is_continuation(char c) { return ((unsigned char)c & 0xC0) == 0x80; }
+
+ck_pos ck_source_locate(const ck_source_text *s, size_t begin, size_t end) {
+    ck_pos p = {.line = 1, .column = 1, .begin = (uint32_t)begin, .end = (uint32_t)end};
+    for (size_t i = 0; i < begin && i < s->text.n; i++) {
+        if (s->text.p[i] == '\n') {
+            p.line++, p.column = 1;
+        } else if (!is_continuation(s->text.p[i])) {
+            p.column++;
+        }
+    }
+    return p;
+}
+
+/* The part of the position's line that is shown, cut between characters. */
+typedef struct window {
+    ck_view before, after; /* of the caret */
+    bool cut_left, cut_right;
+} window;
+
+static window window_of(ck_view text, size_t at) {
+    size_t from = at, to = at;
+    window w = {{0}, {0}, false, false};
+    while (from > 0 && text.p[from - 1] != '\n' && at - from < LEAD_BYTES) from--;
+    w.cut_left = from > 0 && text.p[from - 1] != '\n';
+    while (w.cut_left && from < at && is_continuation(text.p[from])) from++;
+    while (to < text.n && text.p[to] != '\n' && text.p[to] != '\r' && to - from < WINDOW_BYTES) to++;
+    w.cut_right = to < text.n && text.p[to] != '\n' && text.p[to] != '\r';
+    while (w.cut_right && to > at && is_continuation(text.p[to])) to--;
+    w.before = (ck_view){text.p + from, at - from};
+    w.after = (ck_view){text.p + at, to - at};
+    return w;
+}
+
+/* One terminal column for each character before the caret; tabs stay tabs so that the caret stands right. */
+static size_t padding(ck_view before, char *out, size_t room) {
+    size_t n = 0;
+    for (size_t i = 0; i < before.n && n < room; i++)
+        if (!is_continuation(before.p[i])) out[n++] = before.p[i] == '\t' ? '\t' : ' ';
+    return n;
+}
+
+static size_t printable(ck_view v, char *out) {
+    for (size_t i = 0; i < v.n; i++)
+        out[i] = (unsigned char)v.p[i] < 0x20 && v.p[i] != '\t' ? '.' : v.p[i] == 0x7f ? '.' : v.p[i];
+    return v.n;
+}
+
+/* Puts the place before the sentence in err->msg and the line with its caret behind it. */
+static void dress(const ck_source_text *s, ck_pos at, ck_error *err) {
+    char sentence[sizeof err->msg], head[300], tail[512];
+    size_t begin = at.begin < s->text.n ? at.begin : s->text.n;
+    window w = window_of(s->text, begin);
+    char before[WINDOW_BYTES + 8], after[WINDOW_BYTES + 8], pad[WINDOW_BYTES + 8];
+    size_t nb = printable(w.before, before), na = printable(w.after, after), np = padding(w.before, pad, sizeof pad);
+    int head_n = snprintf(head, sizeof head, "%.200s:%u:%u: ", s->name ? s->name : "sql", at.line, at.column);
+    int tail_n = snprintf(tail, sizeof tail, "\n  %s%.*s%.*s%s\n  %s%.*s^", w.cut_left ? "..." : "", (int)nb, before,
+                          (int)na, after, w.cut_right ? "..." : "", w.cut_left ? "   " : "", (int)np, pad);
+    size_t room = sizeof err->msg - 1 - (size_t)head_n - (size_t)tail_n;
+    size_t n = strlen(err->msg);
+    memcpy(sentence, err->msg, n + 1);
+    if (n > room) n = room;
+    snprintf(err->msg, sizeof err->msg, "%s%.*s%s", head, (int)n, sentence, tail);
+    snprintf(err->place.object, sizeof err->place.object, "%s", s->name ? s->name : "sql");
+    err->place.line = at.line;
+    err->place.column = at.column;
+    err->place.byte_offset = at.begin;
+}
+
+ck_status ck_source_fail(const ck_source_text *s, ck_pos at, ck_error *err, ck_status status, const char *fmt, ...) {
+    if (!err) return status;
+    va_list ap;
+    va_start(ap, fmt);
+    ck_vfail(err, status, fmt, ap);
+    va_end(ap);
+    if (at.line) dress(s, at, err);
+    return status;
+}
+
+ck_status ck_source_place(const ck_source_text *s, ck_pos at, ck_status status, ck_error *err) {
+    if (err && status != CK_NOMEM && at.line) dress(s, at, err);
+    return status;
+}
