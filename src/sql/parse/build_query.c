@@ -11,7 +11,7 @@ static unsigned depth_of_select(const ck_ast_select *s) {
     return d;
 }
 
-bool ck_build_query_done(ck_parser *ps, ck_ast_query *q) {
+bool ck_ast_build_query_done(ck_parser *ps, ck_ast_query *q) {
     unsigned d = q->select ? depth_of_select(q->select) : depth_of_list(&q->rows);
     d = deeper(d, deeper(depth_of_orders(&q->order_by), deeper(depth_of(q->limit), depth_of(q->offset))));
     for (const ck_ast_query *a = q->arms; a; a = a->next) d = deeper(d, a->depth);
@@ -25,18 +25,18 @@ static ck_ast_query *new_query(ck_parser *ps, ck_pos pos, ck_ast_query_kind kind
     return q;
 }
 
-ck_ast_query *ck_build_select(ck_parser *ps, ck_pos pos, ck_ast_select *select) {
+ck_ast_query *ck_ast_build_select(ck_parser *ps, ck_pos pos, ck_ast_select *select) {
     ck_ast_query *q = new_query(ps, pos, CK_QUERY_SELECT);
     if (!q) return NULL;
     q->select = select;
-    return ck_build_query_done(ps, q) ? q : NULL;
+    return ck_ast_build_query_done(ps, q) ? q : NULL;
 }
 
-ck_ast_query *ck_build_values(ck_parser *ps, ck_pos pos, ck_ast_exprs rows) {
+ck_ast_query *ck_ast_build_values(ck_parser *ps, ck_pos pos, ck_ast_exprs rows) {
     ck_ast_query *q = new_query(ps, pos, CK_QUERY_VALUES);
     if (!q) return NULL;
     q->rows = rows;
-    return ck_build_query_done(ps, q) ? q : NULL;
+    return ck_ast_build_query_done(ps, q) ? q : NULL;
 }
 
 static void add_arm(ck_ast_query *q, ck_ast_query *arm) {
@@ -49,8 +49,8 @@ static void add_arm(ck_ast_query *q, ck_ast_query *arm) {
 }
 
 /* a UNION b UNION c is one node with three arms, so that a long chain is wide and not deep. */
-ck_ast_query *ck_build_set_operation(ck_parser *ps, ck_pos pos, ck_ast_query_kind kind, bool all, ck_ast_query *a,
-                                     ck_ast_query *b) {
+ck_ast_query *ck_ast_build_set_operation(ck_parser *ps, ck_pos pos, ck_ast_query_kind kind, bool all, ck_ast_query *a,
+                                         ck_ast_query *b) {
     if (a->kind == kind && a->all == all && !a->parenthesised) {
         add_arm(a, b);
         a->pos = pos;
@@ -61,10 +61,10 @@ ck_ast_query *ck_build_set_operation(ck_parser *ps, ck_pos pos, ck_ast_query_kin
     q->all = all;
     add_arm(q, a);
     add_arm(q, b);
-    return ck_build_query_done(ps, q) ? q : NULL;
+    return ck_ast_build_query_done(ps, q) ? q : NULL;
 }
 
-ck_ast_query *ck_build_query_tail(ck_parser *ps, ck_ast_query *q, ck_pos pos) {
+ck_ast_query *ck_ast_build_query_tail(ck_parser *ps, ck_ast_query *q, ck_pos pos) {
     if (!q->parenthesised) {
         q->pos = pos;
         return q;
@@ -73,27 +73,28 @@ ck_ast_query *ck_build_query_tail(ck_parser *ps, ck_ast_query *q, ck_pos pos) {
     if (!outer) return NULL;
     outer->all = true;
     add_arm(outer, q);
-    return ck_build_query_done(ps, outer) ? outer : NULL;
+    return ck_ast_build_query_done(ps, outer) ? outer : NULL;
 }
 
 /* ---- FROM ---- */
 
-ck_ast_from *ck_build_from(ck_parser *ps, ck_ast_from_kind kind, ck_pos pos) {
+ck_ast_from *ck_ast_build_from(ck_parser *ps, ck_ast_from_kind kind, ck_pos pos) {
     ck_ast_from *f = CK_PARSER_NEW(ps, ck_ast_from);
     if (f) f->kind = kind, f->pos = pos, f->depth = 1;
     return f;
 }
 
-bool ck_build_from_done(ck_parser *ps, ck_ast_from *f) {
+bool ck_ast_build_from_done(ck_parser *ps, ck_ast_from *f) {
     unsigned d = deeper(depth_of(f->as_of), deeper(depth_of(f->call), depth_of(f->on)));
     if (f->query) d = deeper(d, f->query->depth);
     if (f->left) d = deeper(d, deeper(f->left->depth, f->right->depth));
     return set_depth(ps, &f->depth, d, f->pos);
 }
 
-ck_ast_from *ck_build_join(ck_parser *ps, ck_pos pos, ck_ast_join_kind kind, ck_ast_from *left, ck_ast_from *right) {
-    ck_ast_from *f = ck_build_from(ps, CK_FROM_JOIN, pos);
+ck_ast_from *ck_ast_build_join(ck_parser *ps, ck_pos pos, ck_ast_join_kind kind, ck_ast_from *left,
+                               ck_ast_from *right) {
+    ck_ast_from *f = ck_ast_build_from(ps, CK_FROM_JOIN, pos);
     if (!f) return NULL;
     f->join = kind, f->left = left, f->right = right;
-    return ck_build_from_done(ps, f) ? f : NULL;
+    return ck_ast_build_from_done(ps, f) ? f : NULL;
 }

@@ -37,7 +37,7 @@ int ck_grammar_lex(CK_GRAMMAR_STYPE *value, ck_pos *pos, ck_parser *ps); /* toke
 static void ck_grammar_error(const ck_pos *at, ck_parser *ps, const char *message);
 
 static ck_ast_expr *binary(ck_parser *ps, ck_ast_op op, ck_pos pos, ck_pos sign, ck_ast_expr *a, ck_ast_expr *b) {
-    return ck_build_binary(ps, CK_AST_OPERATOR, (int)op, pos, sign, a, b);
+    return ck_ast_build_binary(ps, CK_AST_OPERATOR, (int)op, pos, sign, a, b);
 }
 static bool push_order(ck_parser *ps, ck_ast_orders *list, ck_ast_order o) {
     ck_ast_order *n = NEW(ck_ast_order);
@@ -209,8 +209,8 @@ statement:
     create
   | insert
   | statement_set
-  | query       { NEED($$ = ck_build_statement(ps, CK_STATEMENT_QUERY, @$)); $$->query = $1; }
-  | query_parens { NEED($$ = ck_build_statement(ps, CK_STATEMENT_QUERY, @$)); $$->query = $1; }
+  | query       { NEED($$ = ck_ast_build_statement(ps, CK_STATEMENT_QUERY, @$)); $$->query = $1; }
+  | query_parens { NEED($$ = ck_ast_build_statement(ps, CK_STATEMENT_QUERY, @$)); $$->query = $1; }
   | explain
   | describe
   | show
@@ -223,22 +223,22 @@ statement:
 
 create:
     K_CREATE opt_or_replace opt_temporary K_TABLE opt_if_not_exists table_name table_body {
-        NEED($$ = ck_build_statement(ps, CK_STATEMENT_CREATE_TABLE, @$));
+        NEED($$ = ck_ast_build_statement(ps, CK_STATEMENT_CREATE_TABLE, @$));
         $7->name = $6, $7->if_not_exists = $5, $7->or_replace = $2, $7->temporary = $3;
         $$->create_table = $7;
     }
   | K_CREATE opt_or_replace opt_temporary K_VIEW opt_if_not_exists table_name opt_columns opt_comment K_AS query {
-        NEED($$ = ck_build_statement(ps, CK_STATEMENT_CREATE_VIEW, @$));
+        NEED($$ = ck_ast_build_statement(ps, CK_STATEMENT_CREATE_VIEW, @$));
         NEED($$->create_view = NEW(ck_ast_create_view));
         *$$->create_view = (ck_ast_create_view){$6, $5, $2, $3, $7, $10};
     }
   | K_CREATE opt_or_replace opt_temporary K_VIEW opt_if_not_exists table_name opt_columns opt_comment K_AS query_parens {
-        NEED($$ = ck_build_statement(ps, CK_STATEMENT_CREATE_VIEW, @$));
+        NEED($$ = ck_ast_build_statement(ps, CK_STATEMENT_CREATE_VIEW, @$));
         NEED($$->create_view = NEW(ck_ast_create_view));
         *$$->create_view = (ck_ast_create_view){$6, $5, $2, $3, $7, $10};
     }
   | K_CREATE opt_or_replace opt_temporary K_FUNCTION table_name '(' function_params ')' K_RETURNS type K_RETURN expr {
-        NEED($$ = ck_build_statement(ps, CK_STATEMENT_CREATE_FUNCTION, @$));
+        NEED($$ = ck_ast_build_statement(ps, CK_STATEMENT_CREATE_FUNCTION, @$));
         NEED($$->create_function = NEW(ck_ast_create_function));
         *$$->create_function = (ck_ast_create_function){$5, $2, $3, $7.first, $10, $12};
     }
@@ -291,11 +291,11 @@ opt_with_options:
 
 table_elements: table_element | table_elements ',' table_element;
 table_element:
-    column_def { ck_build_table_column(ps->creating, $1); }
-  | K_WATERMARK K_FOR postfix K_AS expr { NEED(ck_build_watermark(ps, @$, $3, $5)); }
-  | K_PRIMARY K_KEY parenthesised_names not_enforced { NEED(ck_build_table_key(ps, @$, $3, !$4)); }
+    column_def { ck_ast_build_table_column(ps->creating, $1); }
+  | K_WATERMARK K_FOR postfix K_AS expr { NEED(ck_ast_build_watermark(ps, @$, $3, $5)); }
+  | K_PRIMARY K_KEY parenthesised_names not_enforced { NEED(ck_ast_build_table_key(ps, @$, $3, !$4)); }
   | CONSTRAINT_LA col_id K_PRIMARY K_KEY parenthesised_names not_enforced {
-        NEED(ck_build_table_key(ps, ck_pos_span(@3, @6), $5, !$6));
+        NEED(ck_ast_build_table_key(ps, ck_pos_span(@3, @6), $5, !$6));
     }
   ;
 not_enforced: %empty { $$ = false; } | K_ENFORCED { $$ = false; } | NOT_LA K_ENFORCED { $$ = true; };
@@ -344,16 +344,16 @@ signed_number:
 /* Written out, so that "(" after the table may begin a column list or a query. */
 insert:
     K_INSERT into table_name opt_hint query {
-        NEED($$ = ck_build_insert(ps, @$, (ck_ast_insert){$3, $4, $2, {0}, $5}));
+        NEED($$ = ck_ast_build_insert(ps, @$, (ck_ast_insert){$3, $4, $2, {0}, $5}));
     }
   | K_INSERT into table_name opt_hint query_parens {
-        NEED($$ = ck_build_insert(ps, @$, (ck_ast_insert){$3, $4, $2, {0}, $5}));
+        NEED($$ = ck_ast_build_insert(ps, @$, (ck_ast_insert){$3, $4, $2, {0}, $5}));
     }
   | K_INSERT into table_name opt_hint parenthesised_names query {
-        NEED($$ = ck_build_insert(ps, @$, (ck_ast_insert){$3, $4, $2, $5, $6}));
+        NEED($$ = ck_ast_build_insert(ps, @$, (ck_ast_insert){$3, $4, $2, $5, $6}));
     }
   | K_INSERT into table_name opt_hint parenthesised_names query_parens {
-        NEED($$ = ck_build_insert(ps, @$, (ck_ast_insert){$3, $4, $2, $5, $6}));
+        NEED($$ = ck_ast_build_insert(ps, @$, (ck_ast_insert){$3, $4, $2, $5, $6}));
     }
   ;
 into: K_INTO { $$ = false; } | K_OVERWRITE { $$ = true; };
@@ -361,11 +361,11 @@ opt_columns: %empty { $$ = (ck_ast_names){0}; } | parenthesised_names;
 
 statement_set:
     K_EXECUTE K_STATEMENT K_SET K_BEGIN inserts K_END {
-        NEED($$ = ck_build_statement(ps, CK_STATEMENT_SET_OF, @$));
+        NEED($$ = ck_ast_build_statement(ps, CK_STATEMENT_SET_OF, @$));
         $$->body.first = $5.first, $$->body.last = $5.last;
     }
   | K_BEGIN K_STATEMENT K_SET ';' inserts K_END {
-        NEED($$ = ck_build_statement(ps, CK_STATEMENT_SET_OF, @$));
+        NEED($$ = ck_ast_build_statement(ps, CK_STATEMENT_SET_OF, @$));
         $$->body.first = $5.first, $$->body.last = $5.last;
     }
   ;
@@ -378,32 +378,32 @@ inserts:
 
 explain:
     K_EXPLAIN explained {
-        NEED($$ = ck_build_statement(ps, CK_STATEMENT_EXPLAIN, @$));
+        NEED($$ = ck_ast_build_statement(ps, CK_STATEMENT_EXPLAIN, @$));
         $$->body.first = $$->body.last = $2;
     }
   | K_EXPLAIN K_PLAN K_FOR explained {
-        NEED($$ = ck_build_statement(ps, CK_STATEMENT_EXPLAIN, @$));
+        NEED($$ = ck_ast_build_statement(ps, CK_STATEMENT_EXPLAIN, @$));
         $$->body.first = $$->body.last = $4;
     }
   ;
 explained:
-    query       { NEED($$ = ck_build_statement(ps, CK_STATEMENT_QUERY, @$)); $$->query = $1; }
-  | query_parens { NEED($$ = ck_build_statement(ps, CK_STATEMENT_QUERY, @$)); $$->query = $1; }
+    query       { NEED($$ = ck_ast_build_statement(ps, CK_STATEMENT_QUERY, @$)); $$->query = $1; }
+  | query_parens { NEED($$ = ck_ast_build_statement(ps, CK_STATEMENT_QUERY, @$)); $$->query = $1; }
   | insert
   | statement_set
   ;
 
 describe:
     describe_word table_name {
-        NEED($$ = ck_build_statement(ps, CK_STATEMENT_DESCRIBE, @$));
+        NEED($$ = ck_ast_build_statement(ps, CK_STATEMENT_DESCRIBE, @$));
         $$->describe.name = $2;
     }
   | describe_word K_TABLE table_name {
-        NEED($$ = ck_build_statement(ps, CK_STATEMENT_DESCRIBE, @$));
+        NEED($$ = ck_ast_build_statement(ps, CK_STATEMENT_DESCRIBE, @$));
         $$->describe.name = $3;
     }
   | describe_word query {
-        NEED($$ = ck_build_statement(ps, CK_STATEMENT_DESCRIBE, @$));
+        NEED($$ = ck_ast_build_statement(ps, CK_STATEMENT_DESCRIBE, @$));
         $$->describe.query = $2;
     }
   ;
@@ -411,22 +411,22 @@ describe_word: K_DESCRIBE | K_DESC;
 
 show:
     K_SHOW col_id {
-        NEED($$ = ck_build_statement(ps, CK_STATEMENT_SHOW, @$));
-        NEED(ck_build_show(ps, $$, $2));
+        NEED($$ = ck_ast_build_statement(ps, CK_STATEMENT_SHOW, @$));
+        NEED(ck_ast_build_show(ps, $$, $2));
     }
-  | K_SHOW K_ALL { NEED($$ = ck_build_statement(ps, CK_STATEMENT_SHOW, @$)); $$->show.what = CK_SHOW_SETTINGS; }
+  | K_SHOW K_ALL { NEED($$ = ck_ast_build_statement(ps, CK_STATEMENT_SHOW, @$)); $$->show.what = CK_SHOW_SETTINGS; }
   | K_SHOW col_id K_LIKE STRING_TEXT {
-        NEED($$ = ck_build_statement(ps, CK_STATEMENT_SHOW, @$));
-        NEED(ck_build_show(ps, $$, $2));
+        NEED($$ = ck_ast_build_statement(ps, CK_STATEMENT_SHOW, @$));
+        NEED(ck_ast_build_show(ps, $$, $2));
         $$->show.like = $4.text;
     }
   | K_SHOW K_CREATE object_kind table_name {
-        NEED($$ = ck_build_statement(ps, CK_STATEMENT_SHOW, @$));
+        NEED($$ = ck_ast_build_statement(ps, CK_STATEMENT_SHOW, @$));
         $$->show.what = CK_SHOW_CREATE, $$->show.object = (ck_ast_object)$3, $$->show.name = $4;
     }
   | K_SHOW col_id K_FROM table_name {
-        NEED($$ = ck_build_statement(ps, CK_STATEMENT_SHOW, @$));
-        NEED(ck_build_show_of(ps, $$, $2));
+        NEED($$ = ck_ast_build_statement(ps, CK_STATEMENT_SHOW, @$));
+        NEED(ck_ast_build_show_of(ps, $$, $2));
         $$->show.name = $4;
     }
   ;
@@ -438,36 +438,36 @@ object_kind:
 
 drop:
     K_DROP opt_temporary object_kind opt_if_exists drop_names {
-        NEED($$ = ck_build_statement(ps, CK_STATEMENT_DROP, @$));
+        NEED($$ = ck_ast_build_statement(ps, CK_STATEMENT_DROP, @$));
         $$->drop.object = (ck_ast_object)$3, $$->drop.if_exists = $4, $$->drop.names = $5;
     }
   ;
 drop_names: names;
 
 set:
-    K_SET { NEED($$ = ck_build_statement(ps, CK_STATEMENT_SET, @$)); }
+    K_SET { NEED($$ = ck_ast_build_statement(ps, CK_STATEMENT_SET, @$)); }
   | K_SET option_key '=' set_value {
         ck_ast_options o = {0};
-        NEED($$ = ck_build_statement(ps, CK_STATEMENT_SET, @$));
+        NEED($$ = ck_ast_build_statement(ps, CK_STATEMENT_SET, @$));
         NEED(ck_options_add(ps, &o, $2, $4));
         $$->set.option = o.first;
     }
   | K_SET option_key K_TO set_value {
         ck_ast_options o = {0};
-        NEED($$ = ck_build_statement(ps, CK_STATEMENT_SET, @$));
+        NEED($$ = ck_ast_build_statement(ps, CK_STATEMENT_SET, @$));
         NEED(ck_options_add(ps, &o, $2, $4));
         $$->set.option = o.first;
     }
   | K_SET K_TIME K_ZONE set_value {
         ck_ast_options o = {0};
         ck_ast_ident key = {CK_VIEW("timezone"), ck_pos_span(@2, @3), false};
-        NEED($$ = ck_build_statement(ps, CK_STATEMENT_SET, @$));
+        NEED($$ = ck_ast_build_statement(ps, CK_STATEMENT_SET, @$));
         NEED(ck_options_add(ps, &o, key, $4));
         $$->set.option = o.first;
     }
   | K_RESET option_key {
         ck_ast_options o = {0};
-        NEED($$ = ck_build_statement(ps, CK_STATEMENT_RESET, @$));
+        NEED($$ = ck_ast_build_statement(ps, CK_STATEMENT_RESET, @$));
         NEED(ck_options_add(ps, &o, $2, $2));
         $$->set.option = ck_view_eq_nocase($2.text, CK_VIEW("all")) ? NULL : o.first;
     }
@@ -476,39 +476,39 @@ set_value: option_value | col_id;
 
 alter:
     K_ALTER K_TABLE opt_if_exists table_name K_RENAME K_TO col_id {
-        NEED($$ = ck_build_alter(ps, @$, CK_ALTER_RENAME, $4, $3));
+        NEED($$ = ck_ast_build_alter(ps, @$, CK_ALTER_RENAME, $4, $3));
         $$->alter.to = $7;
     }
   | K_ALTER K_TABLE opt_if_exists table_name K_RENAME alter_column K_TO col_id {
-        NEED($$ = ck_build_alter(ps, @$, CK_ALTER_RENAME_COLUMN, $4, $3));
+        NEED($$ = ck_ast_build_alter(ps, @$, CK_ALTER_RENAME_COLUMN, $4, $3));
         $$->alter.from = $6, $$->alter.to = $8;
     }
   | K_ALTER K_TABLE opt_if_exists table_name K_RENAME COLUMN_LA col_id K_TO col_id {
-        NEED($$ = ck_build_alter(ps, @$, CK_ALTER_RENAME_COLUMN, $4, $3));
+        NEED($$ = ck_ast_build_alter(ps, @$, CK_ALTER_RENAME_COLUMN, $4, $3));
         $$->alter.from = $7, $$->alter.to = $9;
     }
   | K_ALTER K_TABLE opt_if_exists table_name K_ADD column_defs {
-        NEED($$ = ck_build_alter(ps, @$, CK_ALTER_ADD_COLUMNS, $4, $3));
+        NEED($$ = ck_ast_build_alter(ps, @$, CK_ALTER_ADD_COLUMNS, $4, $3));
         $$->alter.columns = $6.first;
     }
   | K_ALTER K_TABLE opt_if_exists table_name K_MODIFY column_defs {
-        NEED($$ = ck_build_alter(ps, @$, CK_ALTER_MODIFY_COLUMNS, $4, $3));
+        NEED($$ = ck_ast_build_alter(ps, @$, CK_ALTER_MODIFY_COLUMNS, $4, $3));
         $$->alter.columns = $6.first;
     }
   | K_ALTER K_TABLE opt_if_exists table_name K_DROP alter_column {
-        NEED($$ = ck_build_alter(ps, @$, CK_ALTER_DROP_COLUMN, $4, $3));
+        NEED($$ = ck_ast_build_alter(ps, @$, CK_ALTER_DROP_COLUMN, $4, $3));
         $$->alter.from = $6;
     }
   | K_ALTER K_TABLE opt_if_exists table_name K_DROP COLUMN_LA col_id {
-        NEED($$ = ck_build_alter(ps, @$, CK_ALTER_DROP_COLUMN, $4, $3));
+        NEED($$ = ck_ast_build_alter(ps, @$, CK_ALTER_DROP_COLUMN, $4, $3));
         $$->alter.from = $7;
     }
   | K_ALTER K_TABLE opt_if_exists table_name K_SET '(' option_list ')' {
-        NEED($$ = ck_build_alter(ps, @$, CK_ALTER_SET_OPTIONS, $4, $3));
+        NEED($$ = ck_ast_build_alter(ps, @$, CK_ALTER_SET_OPTIONS, $4, $3));
         $$->alter.options = $7;
     }
   | K_ALTER K_TABLE opt_if_exists table_name K_RESET '(' reset_keys ')' {
-        NEED($$ = ck_build_alter(ps, @$, CK_ALTER_RESET_OPTIONS, $4, $3));
+        NEED($$ = ck_ast_build_alter(ps, @$, CK_ALTER_RESET_OPTIONS, $4, $3));
         $$->alter.options = $7;
     }
   ;
@@ -531,53 +531,53 @@ alter_column: IDENT | free_word | name_word | form_word | unit_word;
 
 type:
     simple_type %prec TYPE_DONE
-  | type K_ARRAY { NEED($$ = ck_build_type(ps, @$, CK_VIEW("array"), $1)); }
-  | type '[' ']' { NEED($$ = ck_build_type(ps, @$, CK_VIEW("array"), $1)); }
+  | type K_ARRAY { NEED($$ = ck_ast_build_type(ps, @$, CK_VIEW("array"), $1)); }
+  | type '[' ']' { NEED($$ = ck_ast_build_type(ps, @$, CK_VIEW("array"), $1)); }
   ;
 
 simple_type:
-    type_word { NEED($$ = ck_build_type(ps, @$, $1.text, NULL)); }
+    type_word { NEED($$ = ck_ast_build_type(ps, @$, $1.text, NULL)); }
   | type_word '(' INTEGER_TEXT ')' {
-        NEED($$ = ck_build_type(ps, @$, $1.text, NULL));
-        NEED(ck_build_type_param(ps, $$, $3));
+        NEED($$ = ck_ast_build_type(ps, @$, $1.text, NULL));
+        NEED(ck_ast_build_type_param(ps, $$, $3));
     }
   | type_word '(' INTEGER_TEXT ',' INTEGER_TEXT ')' {
-        NEED($$ = ck_build_type(ps, @$, $1.text, NULL));
-        NEED(ck_build_type_param(ps, $$, $3) && ck_build_type_param(ps, $$, $5));
+        NEED($$ = ck_ast_build_type(ps, @$, $1.text, NULL));
+        NEED(ck_ast_build_type_param(ps, $$, $3) && ck_ast_build_type_param(ps, $$, $5));
     }
-  | K_DOUBLE { NEED($$ = ck_build_type(ps, @$, CK_VIEW("double"), NULL)); }
-  | K_DOUBLE K_PRECISION { NEED($$ = ck_build_type(ps, @$, CK_VIEW("double"), NULL)); }
-  | K_CHARACTER { NEED($$ = ck_build_type(ps, @$, CK_VIEW("char"), NULL)); }
+  | K_DOUBLE { NEED($$ = ck_ast_build_type(ps, @$, CK_VIEW("double"), NULL)); }
+  | K_DOUBLE K_PRECISION { NEED($$ = ck_ast_build_type(ps, @$, CK_VIEW("double"), NULL)); }
+  | K_CHARACTER { NEED($$ = ck_ast_build_type(ps, @$, CK_VIEW("char"), NULL)); }
   | K_CHARACTER '(' INTEGER_TEXT ')' {
-        NEED($$ = ck_build_type(ps, @$, CK_VIEW("char"), NULL));
-        NEED(ck_build_type_param(ps, $$, $3));
+        NEED($$ = ck_ast_build_type(ps, @$, CK_VIEW("char"), NULL));
+        NEED(ck_ast_build_type_param(ps, $$, $3));
     }
-  | K_CHARACTER K_VARYING { NEED($$ = ck_build_type(ps, @$, CK_VIEW("varchar"), NULL)); }
+  | K_CHARACTER K_VARYING { NEED($$ = ck_ast_build_type(ps, @$, CK_VIEW("varchar"), NULL)); }
   | K_CHARACTER K_VARYING '(' INTEGER_TEXT ')' {
-        NEED($$ = ck_build_type(ps, @$, CK_VIEW("varchar"), NULL));
-        NEED(ck_build_type_param(ps, $$, $4));
+        NEED($$ = ck_ast_build_type(ps, @$, CK_VIEW("varchar"), NULL));
+        NEED(ck_ast_build_type_param(ps, $$, $4));
     }
-  | K_TIME opt_zone { NEED($$ = ck_build_type(ps, @$, CK_VIEW("time"), NULL)); $$->zone = $2; }
+  | K_TIME opt_zone { NEED($$ = ck_ast_build_type(ps, @$, CK_VIEW("time"), NULL)); $$->zone = $2; }
   | K_TIME '(' INTEGER_TEXT ')' opt_zone {
-        NEED($$ = ck_build_type(ps, @$, CK_VIEW("time"), NULL));
-        NEED(ck_build_type_param(ps, $$, $3));
+        NEED($$ = ck_ast_build_type(ps, @$, CK_VIEW("time"), NULL));
+        NEED(ck_ast_build_type_param(ps, $$, $3));
         $$->zone = $5;
     }
-  | K_TIMESTAMP opt_zone { NEED($$ = ck_build_type(ps, @$, CK_VIEW("timestamp"), NULL)); $$->zone = $2; }
+  | K_TIMESTAMP opt_zone { NEED($$ = ck_ast_build_type(ps, @$, CK_VIEW("timestamp"), NULL)); $$->zone = $2; }
   | K_TIMESTAMP '(' INTEGER_TEXT ')' opt_zone {
-        NEED($$ = ck_build_type(ps, @$, CK_VIEW("timestamp"), NULL));
-        NEED(ck_build_type_param(ps, $$, $3));
+        NEED($$ = ck_ast_build_type(ps, @$, CK_VIEW("timestamp"), NULL));
+        NEED(ck_ast_build_type_param(ps, $$, $3));
         $$->zone = $5;
     }
-  | K_INTERVAL { NEED($$ = ck_build_type(ps, @$, CK_VIEW("interval"), NULL)); }
+  | K_INTERVAL { NEED($$ = ck_ast_build_type(ps, @$, CK_VIEW("interval"), NULL)); }
   | K_INTERVAL unit opt_to_unit {
-        NEED($$ = ck_build_type(ps, @$, CK_VIEW("interval"), NULL));
+        NEED($$ = ck_ast_build_type(ps, @$, CK_VIEW("interval"), NULL));
         $$->from_unit = $2, $$->to_unit = $3;
     }
-  | K_ARRAY '<' type '>' { NEED($$ = ck_build_type(ps, @$, CK_VIEW("array"), $3)); }
-  | K_MAP '<' type ',' type '>' { $3->next = $5; NEED($$ = ck_build_type(ps, @$, CK_VIEW("map"), $3)); }
-  | K_ROW '<' row_fields '>' { NEED($$ = ck_build_type(ps, @$, CK_VIEW("row"), $3)); }
-  | K_ROW '(' row_fields ')' { NEED($$ = ck_build_type(ps, @$, CK_VIEW("row"), $3)); }
+  | K_ARRAY '<' type '>' { NEED($$ = ck_ast_build_type(ps, @$, CK_VIEW("array"), $3)); }
+  | K_MAP '<' type ',' type '>' { $3->next = $5; NEED($$ = ck_ast_build_type(ps, @$, CK_VIEW("map"), $3)); }
+  | K_ROW '<' row_fields '>' { NEED($$ = ck_ast_build_type(ps, @$, CK_VIEW("row"), $3)); }
+  | K_ROW '(' row_fields ')' { NEED($$ = ck_ast_build_type(ps, @$, CK_VIEW("row"), $3)); }
   ;
 type_word: IDENT | K_DATE;
 opt_zone:
@@ -618,14 +618,14 @@ opt_to_unit: %empty %prec UNIT_ALONE { $$ = CK_UNIT_NONE; } | K_TO unit { $$ = $
 query:
     query_body
   | K_WITH ctes query_body {
-        NEED($$ = ck_build_query_tail(ps, $3, @$));
+        NEED($$ = ck_ast_build_query_tail(ps, $3, @$));
         $$->ctes = $2.first, $$->with_pos = @1;
-        NEED(ck_build_query_done(ps, $$));
+        NEED(ck_ast_build_query_done(ps, $$));
     }
   | K_WITH ctes query_parens {
-        NEED($$ = ck_build_query_tail(ps, $3, @$));
+        NEED($$ = ck_ast_build_query_tail(ps, $3, @$));
         $$->ctes = $2.first, $$->with_pos = @1;
-        NEED(ck_build_query_done(ps, $$));
+        NEED(ck_ast_build_query_done(ps, $$));
     }
   | K_WITH K_RECURSIVE ctes query_body {
         $$ = $4;
@@ -636,18 +636,18 @@ query:
 query_body:
     simple_query
   | query_clause order_by opt_emit {
-        NEED($$ = ck_build_query_tail(ps, $1, @$));
+        NEED($$ = ck_ast_build_query_tail(ps, $1, @$));
         $$->order_by = $2, $$->order_pos = @2, $$->emit_on_close = $3, $$->emit_pos = @3;
-        NEED(ck_build_query_done(ps, $$));
+        NEED(ck_ast_build_query_done(ps, $$));
     }
   | query_clause opt_order_by limit_clause opt_emit {
-        NEED($$ = ck_build_query_tail(ps, $1, @$));
+        NEED($$ = ck_ast_build_query_tail(ps, $1, @$));
         $$->order_by = $2, $$->order_pos = @2, $$->limit = $3.limit, $$->offset = $3.offset, $$->limit_pos = @3;
         $$->emit_on_close = $4, $$->emit_pos = @4;
-        NEED(ck_build_query_done(ps, $$));
+        NEED(ck_ast_build_query_done(ps, $$));
     }
   | query_clause emit {
-        NEED($$ = ck_build_query_tail(ps, $1, @$));
+        NEED($$ = ck_ast_build_query_tail(ps, $1, @$));
         $$->emit_on_close = true, $$->emit_pos = @2;
     }
   ;
@@ -661,16 +661,16 @@ query_parens:
 query_clause: simple_query | query_parens;
 
 simple_query:
-    select_core { NEED($$ = ck_build_select(ps, @$, $1)); }
+    select_core { NEED($$ = ck_ast_build_select(ps, @$, $1)); }
   | values_clause
   | query_clause K_UNION opt_all_distinct query_clause {
-        NEED($$ = ck_build_set_operation(ps, @$, CK_QUERY_UNION, $3, $1, $4));
+        NEED($$ = ck_ast_build_set_operation(ps, @$, CK_QUERY_UNION, $3, $1, $4));
     }
   | query_clause K_INTERSECT opt_all_distinct query_clause {
-        NEED($$ = ck_build_set_operation(ps, @$, CK_QUERY_INTERSECT, $3, $1, $4));
+        NEED($$ = ck_ast_build_set_operation(ps, @$, CK_QUERY_INTERSECT, $3, $1, $4));
     }
   | query_clause K_EXCEPT opt_all_distinct query_clause {
-        NEED($$ = ck_build_set_operation(ps, @$, CK_QUERY_EXCEPT, $3, $1, $4));
+        NEED($$ = ck_ast_build_set_operation(ps, @$, CK_QUERY_EXCEPT, $3, $1, $4));
     }
   ;
 opt_all_distinct: %empty { $$ = false; } | K_ALL { $$ = true; } | K_DISTINCT { $$ = false; };
@@ -684,12 +684,12 @@ cte: col_id opt_columns K_AS query_parens {
         *$$ = (ck_ast_cte){.name = $1, .columns = $2, .query = $4};
     };
 
-values_clause: K_VALUES value_rows { NEED($$ = ck_build_values(ps, @$, $2)); };
+values_clause: K_VALUES value_rows { NEED($$ = ck_ast_build_values(ps, @$, $2)); };
 value_rows:
     value_row { $$ = ck_exprs_of($1); }
   | value_rows ',' value_row { $$ = ck_exprs_add($1, $3); }
   ;
-value_row: '(' expr_list ')' { NEED($$ = ck_build_expr(ps, CK_AST_ROW, @$, @1, $2)); };
+value_row: '(' expr_list ')' { NEED($$ = ck_ast_build_expr(ps, CK_AST_ROW, @$, @1, $2)); };
 
 select_core:
     K_SELECT opt_hint select_distinct select_items opt_from opt_where opt_group_by opt_having opt_windows {
@@ -716,11 +716,11 @@ select_item:
   | expr bare_label { NEED($$ = NEW(ck_ast_item)); $$->expr = $1, $$->alias = $2; }
   | '*' {
         NEED($$ = NEW(ck_ast_item));
-        NEED($$->expr = ck_build_leaf(ps, CK_AST_STAR, @$, CK_VIEW("*")));
+        NEED($$->expr = ck_ast_build_leaf(ps, CK_AST_STAR, @$, CK_VIEW("*")));
     }
   | postfix '.' '*' {
         NEED($$ = NEW(ck_ast_item));
-        NEED($$->expr = ck_build_unary(ps, CK_AST_STAR, 0, @$, @3, $1));
+        NEED($$->expr = ck_ast_build_unary(ps, CK_AST_STAR, 0, @$, @3, $1));
     }
   ;
 
@@ -733,8 +733,8 @@ group_items:
   ;
 group_item:
     expr
-  | '(' ')' { NEED($$ = ck_build_expr(ps, CK_AST_ROW, @$, @1, (ck_ast_exprs){0})); }
-  | GROUPING_LA K_SETS '(' group_items ')' { NEED($$ = ck_build_expr(ps, CK_AST_GROUPING_SETS, @$, @1, $4)); }
+  | '(' ')' { NEED($$ = ck_ast_build_expr(ps, CK_AST_ROW, @$, @1, (ck_ast_exprs){0})); }
+  | GROUPING_LA K_SETS '(' group_items ')' { NEED($$ = ck_ast_build_expr(ps, CK_AST_GROUPING_SETS, @$, @1, $4)); }
   ;
 
 opt_order_by: %empty { $$ = (ck_ast_orders){0}; } | order_by;
@@ -788,18 +788,18 @@ from_list:
 
 table_ref:
     table_primary
-  | table_ref K_CROSS K_JOIN table_primary { NEED($$ = ck_build_join(ps, @$, CK_JOIN_CROSS, $1, $4)); }
+  | table_ref K_CROSS K_JOIN table_primary { NEED($$ = ck_ast_build_join(ps, @$, CK_JOIN_CROSS, $1, $4)); }
   | table_ref join_kind K_JOIN table_primary K_ON expr {
-        NEED($$ = ck_build_join(ps, @$, (ck_ast_join_kind)$2, $1, $4));
+        NEED($$ = ck_ast_build_join(ps, @$, (ck_ast_join_kind)$2, $1, $4));
         $$->on = $6;
-        NEED(ck_build_from_done(ps, $$));
+        NEED(ck_ast_build_from_done(ps, $$));
     }
   | table_ref join_kind K_JOIN table_primary K_USING parenthesised_names {
-        NEED($$ = ck_build_join(ps, @$, (ck_ast_join_kind)$2, $1, $4));
+        NEED($$ = ck_ast_build_join(ps, @$, (ck_ast_join_kind)$2, $1, $4));
         $$->using_columns = $6;
     }
   | table_ref K_NATURAL join_kind K_JOIN table_primary {
-        NEED($$ = ck_build_join(ps, @$, (ck_ast_join_kind)$3, $1, $5));
+        NEED($$ = ck_ast_build_join(ps, @$, (ck_ast_join_kind)$3, $1, $5));
         $$->natural = true;
     }
   ;
@@ -818,43 +818,43 @@ table_primary:
   ;
 opt_from_base:
     table_name opt_hint {
-        NEED($$ = ck_build_from(ps, CK_FROM_TABLE, @$));
+        NEED($$ = ck_ast_build_from(ps, CK_FROM_TABLE, @$));
         $$->name = $1, $$->hints = $2;
     }
   | table_name opt_hint K_FOR K_SYSTEM_TIME K_AS K_OF add_expr {
-        NEED($$ = ck_build_from(ps, CK_FROM_TABLE, @$));
+        NEED($$ = ck_ast_build_from(ps, CK_FROM_TABLE, @$));
         $$->name = $1, $$->hints = $2, $$->as_of = $7;
-        NEED(ck_build_from_done(ps, $$));
+        NEED(ck_ast_build_from_done(ps, $$));
     }
   | query_parens %prec QUERY_AS_VALUE {
-        NEED($$ = ck_build_from(ps, CK_FROM_QUERY, @$));
+        NEED($$ = ck_ast_build_from(ps, CK_FROM_QUERY, @$));
         $$->query = $1;
-        NEED(ck_build_from_done(ps, $$));
+        NEED(ck_ast_build_from_done(ps, $$));
     }
   | LATERAL_LA query_parens {
-        NEED($$ = ck_build_from(ps, CK_FROM_QUERY, @$));
+        NEED($$ = ck_ast_build_from(ps, CK_FROM_QUERY, @$));
         $$->query = $2, $$->lateral = true;
-        NEED(ck_build_from_done(ps, $$));
+        NEED(ck_ast_build_from_done(ps, $$));
     }
   | function_head opt_ordinality {
-        NEED($$ = ck_build_from(ps, CK_FROM_FUNCTION, @$));
+        NEED($$ = ck_ast_build_from(ps, CK_FROM_FUNCTION, @$));
         $$->call = $1, $$->ordinality = $2;
-        NEED(ck_build_from_done(ps, $$));
+        NEED(ck_ast_build_from_done(ps, $$));
     }
   | LATERAL_LA function_head opt_ordinality {
-        NEED($$ = ck_build_from(ps, CK_FROM_FUNCTION, @$));
+        NEED($$ = ck_ast_build_from(ps, CK_FROM_FUNCTION, @$));
         $$->call = $2, $$->ordinality = $3, $$->lateral = true;
-        NEED(ck_build_from_done(ps, $$));
+        NEED(ck_ast_build_from_done(ps, $$));
     }
   | K_TABLE '(' function_head ')' {
-        NEED($$ = ck_build_from(ps, CK_FROM_FUNCTION, @$));
+        NEED($$ = ck_ast_build_from(ps, CK_FROM_FUNCTION, @$));
         $$->call = $3;
-        NEED(ck_build_from_done(ps, $$));
+        NEED(ck_ast_build_from_done(ps, $$));
     }
   | LATERAL_LA K_TABLE '(' function_head ')' {
-        NEED($$ = ck_build_from(ps, CK_FROM_FUNCTION, @$));
+        NEED($$ = ck_ast_build_from(ps, CK_FROM_FUNCTION, @$));
         $$->call = $4, $$->lateral = true;
-        NEED(ck_build_from_done(ps, $$));
+        NEED(ck_ast_build_from_done(ps, $$));
     }
   ;
 opt_ordinality: %empty { $$ = false; } | K_WITH K_ORDINALITY { $$ = true; };
@@ -901,29 +901,29 @@ bound:
 
 expr:
     and_expr
-  | expr K_OR and_expr { NEED($$ = ck_build_logic(ps, CK_AST_OR, @$, @2, $1, $3)); }
+  | expr K_OR and_expr { NEED($$ = ck_ast_build_logic(ps, CK_AST_OR, @$, @2, $1, $3)); }
   ;
 and_expr:
     not_expr
-  | and_expr K_AND not_expr { NEED($$ = ck_build_logic(ps, CK_AST_AND, @$, @2, $1, $3)); }
+  | and_expr K_AND not_expr { NEED($$ = ck_ast_build_logic(ps, CK_AST_AND, @$, @2, $1, $3)); }
   ;
 not_expr:
     is_expr
-  | K_NOT not_expr { NEED($$ = ck_build_unary(ps, CK_AST_NOT, 0, @$, @1, $2)); }
+  | K_NOT not_expr { NEED($$ = ck_ast_build_unary(ps, CK_AST_NOT, 0, @$, @1, $2)); }
   ;
 is_expr:
     cmp_expr
   | is_expr K_IS opt_not is_test {
-        NEED($$ = ck_build_unary(ps, CK_AST_IS, $4, @$, @2, $1));
+        NEED($$ = ck_ast_build_unary(ps, CK_AST_IS, $4, @$, @2, $1));
         $$->negated = $3;
     }
-  | is_expr K_ISNULL { NEED($$ = ck_build_unary(ps, CK_AST_IS, CK_TEST_NULL, @$, @2, $1)); }
+  | is_expr K_ISNULL { NEED($$ = ck_ast_build_unary(ps, CK_AST_IS, CK_TEST_NULL, @$, @2, $1)); }
   | is_expr K_NOTNULL {
-        NEED($$ = ck_build_unary(ps, CK_AST_IS, CK_TEST_NULL, @$, @2, $1));
+        NEED($$ = ck_ast_build_unary(ps, CK_AST_IS, CK_TEST_NULL, @$, @2, $1));
         $$->negated = true;
     }
   | is_expr K_IS opt_not K_DISTINCT K_FROM cmp_expr {
-        NEED($$ = ck_build_binary(ps, CK_AST_DISTINCT_FROM, 0, @$, @2, $1, $6));
+        NEED($$ = ck_ast_build_binary(ps, CK_AST_DISTINCT_FROM, 0, @$, @2, $1, $6));
         $$->negated = $3;
     }
   ;
@@ -936,7 +936,7 @@ cmp_expr:
     range_expr
   | range_expr comparison range_expr { NEED($$ = binary(ps, (ck_ast_op)$2, @$, @2, $1, $3)); }
   | range_expr comparison quantifier query_parens {
-        NEED($$ = ck_build_with_query(ps, CK_AST_QUANTIFIED, @$, @2, $1, $4));
+        NEED($$ = ck_ast_build_with_query(ps, CK_AST_QUANTIFIED, @$, @2, $1, $4));
         $$->what = (uint8_t)$2, $$->flag = $3;
     }
   ;
@@ -950,24 +950,24 @@ range_expr:
     op_expr
   | op_expr opt_not_infix K_BETWEEN opt_symmetric op_expr K_AND op_expr {
         ck_ast_exprs args = ck_exprs_add(ck_exprs_of2($1, $5), $7);
-        NEED($$ = ck_build_expr(ps, CK_AST_BETWEEN, @$, @3, args));
+        NEED($$ = ck_ast_build_expr(ps, CK_AST_BETWEEN, @$, @3, args));
         $$->negated = $2, $$->flag = $4;
     }
   | op_expr opt_not_infix K_IN in_list {
-        NEED($$ = ck_build_expr(ps, CK_AST_IN_LIST, @$, @3, ck_exprs_before($1, $4)));
+        NEED($$ = ck_ast_build_expr(ps, CK_AST_IN_LIST, @$, @3, ck_exprs_before($1, $4)));
         $$->negated = $2;
     }
   | op_expr opt_not_infix K_IN query_parens {
-        NEED($$ = ck_build_with_query(ps, CK_AST_IN_QUERY, @$, @3, $1, $4));
+        NEED($$ = ck_ast_build_with_query(ps, CK_AST_IN_QUERY, @$, @3, $1, $4));
         $$->negated = $2;
     }
   | op_expr opt_not_infix like op_expr {
-        NEED($$ = ck_build_binary(ps, CK_AST_LIKE, $3, @$, @3, $1, $4));
+        NEED($$ = ck_ast_build_binary(ps, CK_AST_LIKE, $3, @$, @3, $1, $4));
         $$->negated = $2;
     }
   | op_expr opt_not_infix like op_expr K_ESCAPE op_expr {
         ck_ast_exprs args = ck_exprs_add(ck_exprs_of2($1, $4), $6);
-        NEED($$ = ck_build_expr(ps, CK_AST_LIKE, @$, @3, args));
+        NEED($$ = ck_ast_build_expr(ps, CK_AST_LIKE, @$, @3, args));
         $$->what = (uint8_t)$3, $$->negated = $2;
     }
   ;
@@ -1002,89 +1002,89 @@ pow_expr:
 at_expr:
     unary
   | at_expr AT_LA K_TIME K_ZONE unary {
-        NEED($$ = ck_build_call_of(ps, @$, "timezone", ck_exprs_of2($5, $1)));
+        NEED($$ = ck_ast_build_call_of(ps, @$, "timezone", ck_exprs_of2($5, $1)));
         $$->sign = @2;
     }
   ;
 unary:
     postfix
-  | '-' unary { NEED($$ = ck_build_unary(ps, CK_AST_OPERATOR, CK_OP_NEGATE, @$, @1, $2)); }
-  | '+' unary { NEED($$ = ck_build_unary(ps, CK_AST_OPERATOR, CK_OP_PLUS_SIGN, @$, @1, $2)); }
+  | '-' unary { NEED($$ = ck_ast_build_unary(ps, CK_AST_OPERATOR, CK_OP_NEGATE, @$, @1, $2)); }
+  | '+' unary { NEED($$ = ck_ast_build_unary(ps, CK_AST_OPERATOR, CK_OP_PLUS_SIGN, @$, @1, $2)); }
   ;
 postfix:
     primary
-  | postfix '.' label { NEED($$ = ck_build_field(ps, @$, $1, $3)); }
-  | postfix '[' expr ']' { NEED($$ = ck_build_binary(ps, CK_AST_SUBSCRIPT, 0, @$, @2, $1, $3)); }
+  | postfix '.' label { NEED($$ = ck_ast_build_field(ps, @$, $1, $3)); }
+  | postfix '[' expr ']' { NEED($$ = ck_ast_build_binary(ps, CK_AST_SUBSCRIPT, 0, @$, @2, $1, $3)); }
   | postfix TYPECAST type %prec TYPE_DONE {
-        NEED($$ = ck_build_unary(ps, CK_AST_CAST, 0, @$, @2, $1));
+        NEED($$ = ck_ast_build_unary(ps, CK_AST_CAST, 0, @$, @2, $1));
         $$->type = $3;
     }
   ;
 
 primary:
-    col_id { NEED($$ = ck_build_ident(ps, $1)); }
-  | K_NULL { NEED($$ = ck_build_leaf(ps, CK_AST_NULL, @$, $1.text)); }
-  | K_TRUE { NEED($$ = ck_build_leaf(ps, CK_AST_BOOL, @$, $1.text)); $$->flag = true; }
-  | K_FALSE { NEED($$ = ck_build_leaf(ps, CK_AST_BOOL, @$, $1.text)); }
-  | INTEGER_TEXT { NEED($$ = ck_build_leaf(ps, CK_AST_INTEGER, @$, $1.text)); }
-  | DECIMAL_TEXT { NEED($$ = ck_build_leaf(ps, CK_AST_DECIMAL, @$, $1.text)); }
-  | DOUBLE_TEXT { NEED($$ = ck_build_leaf(ps, CK_AST_DOUBLE, @$, $1.text)); }
-  | STRING_TEXT { NEED($$ = ck_build_leaf(ps, CK_AST_STRING, @$, $1.text)); }
-  | BYTES_TEXT { NEED($$ = ck_build_leaf(ps, CK_AST_BYTES, @$, $1.text)); }
+    col_id { NEED($$ = ck_ast_build_ident(ps, $1)); }
+  | K_NULL { NEED($$ = ck_ast_build_leaf(ps, CK_AST_NULL, @$, $1.text)); }
+  | K_TRUE { NEED($$ = ck_ast_build_leaf(ps, CK_AST_BOOL, @$, $1.text)); $$->flag = true; }
+  | K_FALSE { NEED($$ = ck_ast_build_leaf(ps, CK_AST_BOOL, @$, $1.text)); }
+  | INTEGER_TEXT { NEED($$ = ck_ast_build_leaf(ps, CK_AST_INTEGER, @$, $1.text)); }
+  | DECIMAL_TEXT { NEED($$ = ck_ast_build_leaf(ps, CK_AST_DECIMAL, @$, $1.text)); }
+  | DOUBLE_TEXT { NEED($$ = ck_ast_build_leaf(ps, CK_AST_DOUBLE, @$, $1.text)); }
+  | STRING_TEXT { NEED($$ = ck_ast_build_leaf(ps, CK_AST_STRING, @$, $1.text)); }
+  | BYTES_TEXT { NEED($$ = ck_ast_build_leaf(ps, CK_AST_BYTES, @$, $1.text)); }
   | typed_word STRING_TEXT {
-        NEED($$ = ck_build_leaf(ps, CK_AST_TYPED, @$, $2.text));
-        NEED($$->type = ck_build_type(ps, @1, $1.text, NULL));
+        NEED($$ = ck_ast_build_leaf(ps, CK_AST_TYPED, @$, $2.text));
+        NEED($$->type = ck_ast_build_type(ps, @1, $1.text, NULL));
     }
-  | INTERVAL_LA STRING_TEXT { NEED($$ = ck_build_leaf(ps, CK_AST_INTERVAL, @$, $2.text)); }
+  | INTERVAL_LA STRING_TEXT { NEED($$ = ck_ast_build_leaf(ps, CK_AST_INTERVAL, @$, $2.text)); }
   | INTERVAL_LA STRING_TEXT unit opt_to_unit {
-        NEED($$ = ck_build_leaf(ps, CK_AST_INTERVAL, @$, $2.text));
+        NEED($$ = ck_ast_build_leaf(ps, CK_AST_INTERVAL, @$, $2.text));
         $$->what = (uint8_t)$3, $$->what2 = (uint8_t)$4;
     }
   | INTERVAL_LA INTEGER_TEXT unit {
-        NEED($$ = ck_build_leaf(ps, CK_AST_INTERVAL, @$, $2.text));
+        NEED($$ = ck_ast_build_leaf(ps, CK_AST_INTERVAL, @$, $2.text));
         $$->what = (uint8_t)$3;
     }
   | '(' expr ')' { $$ = $2; $$->pos = @$; }
-  | '(' expr ',' expr_list ')' { NEED($$ = ck_build_expr(ps, CK_AST_ROW, @$, @1, ck_exprs_before($2, $4))); }
-  | query_parens %prec QUERY_AS_VALUE { NEED($$ = ck_build_with_query(ps, CK_AST_SUBQUERY, @$, @$, NULL, $1)); }
-  | K_EXISTS query_parens { NEED($$ = ck_build_with_query(ps, CK_AST_EXISTS, @$, @1, NULL, $2)); }
-  | K_ROW '(' opt_expr_list ')' { NEED($$ = ck_build_expr(ps, CK_AST_ROW, @$, @1, $3)); $$->flag = true; }
-  | K_ARRAY '[' opt_expr_list ']' { NEED($$ = ck_build_expr(ps, CK_AST_ARRAY, @$, @1, $3)); }
-  | K_MAP '[' opt_expr_list ']' { NEED($$ = ck_build_map(ps, @$, @1, $1.text, $3)); }
+  | '(' expr ',' expr_list ')' { NEED($$ = ck_ast_build_expr(ps, CK_AST_ROW, @$, @1, ck_exprs_before($2, $4))); }
+  | query_parens %prec QUERY_AS_VALUE { NEED($$ = ck_ast_build_with_query(ps, CK_AST_SUBQUERY, @$, @$, NULL, $1)); }
+  | K_EXISTS query_parens { NEED($$ = ck_ast_build_with_query(ps, CK_AST_EXISTS, @$, @1, NULL, $2)); }
+  | K_ROW '(' opt_expr_list ')' { NEED($$ = ck_ast_build_expr(ps, CK_AST_ROW, @$, @1, $3)); $$->flag = true; }
+  | K_ARRAY '[' opt_expr_list ']' { NEED($$ = ck_ast_build_expr(ps, CK_AST_ARRAY, @$, @1, $3)); }
+  | K_MAP '[' opt_expr_list ']' { NEED($$ = ck_ast_build_map(ps, @$, @1, $1.text, $3)); }
   | K_CAST '(' expr K_AS type ')' {
-        NEED($$ = ck_build_unary(ps, CK_AST_CAST, 0, @$, @1, $3));
+        NEED($$ = ck_ast_build_unary(ps, CK_AST_CAST, 0, @$, @1, $3));
         $$->type = $5;
     }
   | K_TRY_CAST '(' expr K_AS type ')' {
-        NEED($$ = ck_build_unary(ps, CK_AST_CAST, 0, @$, @1, $3));
+        NEED($$ = ck_ast_build_unary(ps, CK_AST_CAST, 0, @$, @1, $3));
         $$->type = $5, $$->flag = true;
     }
   | case_expr
   | K_EXTRACT '(' extract_field K_FROM expr ')' {
         ck_ast_expr *field;
-        NEED(field = ck_build_leaf(ps, CK_AST_STRING, @3, $3.text));
-        NEED($$ = ck_build_call_of(ps, @$, "extract", ck_exprs_of2(field, $5)));
+        NEED(field = ck_ast_build_leaf(ps, CK_AST_STRING, @3, $3.text));
+        NEED($$ = ck_ast_build_call_of(ps, @$, "extract", ck_exprs_of2(field, $5)));
     }
-  | K_SUBSTRING '(' expr K_FROM expr ')' { NEED($$ = ck_build_call_of(ps, @$, "substring", ck_exprs_of2($3, $5))); }
+  | K_SUBSTRING '(' expr K_FROM expr ')' { NEED($$ = ck_ast_build_call_of(ps, @$, "substring", ck_exprs_of2($3, $5))); }
   | K_SUBSTRING '(' expr K_FROM expr K_FOR expr ')' {
-        NEED($$ = ck_build_call_of(ps, @$, "substring", ck_exprs_add(ck_exprs_of2($3, $5), $7)));
+        NEED($$ = ck_ast_build_call_of(ps, @$, "substring", ck_exprs_add(ck_exprs_of2($3, $5), $7)));
     }
-  | K_SUBSTRING '(' expr_list ')' { NEED($$ = ck_build_call_of(ps, @$, "substring", $3)); }
-  | K_TRIM '(' expr_list ')' { NEED($$ = ck_build_call_of(ps, @$, "trim", $3)); }
-  | K_TRIM '(' expr K_FROM expr ')' { NEED($$ = ck_build_call_of(ps, @$, "trim", ck_exprs_of2($5, $3))); }
-  | K_TRIM '(' trim_side K_FROM expr ')' { NEED($$ = ck_build_call_of(ps, @$, trim_name($3), ck_exprs_of($5))); }
+  | K_SUBSTRING '(' expr_list ')' { NEED($$ = ck_ast_build_call_of(ps, @$, "substring", $3)); }
+  | K_TRIM '(' expr_list ')' { NEED($$ = ck_ast_build_call_of(ps, @$, "trim", $3)); }
+  | K_TRIM '(' expr K_FROM expr ')' { NEED($$ = ck_ast_build_call_of(ps, @$, "trim", ck_exprs_of2($5, $3))); }
+  | K_TRIM '(' trim_side K_FROM expr ')' { NEED($$ = ck_ast_build_call_of(ps, @$, trim_name($3), ck_exprs_of($5))); }
   | K_TRIM '(' trim_side expr K_FROM expr ')' {
-        NEED($$ = ck_build_call_of(ps, @$, trim_name($3), ck_exprs_of2($6, $4)));
+        NEED($$ = ck_ast_build_call_of(ps, @$, trim_name($3), ck_exprs_of2($6, $4)));
     }
-  | K_TRIM '(' trim_side expr ')' { NEED($$ = ck_build_call_of(ps, @$, trim_name($3), ck_exprs_of($4))); }
+  | K_TRIM '(' trim_side expr ')' { NEED($$ = ck_ast_build_call_of(ps, @$, trim_name($3), ck_exprs_of($4))); }
   | K_POSITION '(' op_expr K_IN op_expr ')' {
-        NEED($$ = ck_build_call_of(ps, @$, "position", ck_exprs_of2($3, $5)));
+        NEED($$ = ck_ast_build_call_of(ps, @$, "position", ck_exprs_of2($3, $5)));
     }
   | K_OVERLAY '(' expr K_PLACING expr K_FROM expr ')' {
-        NEED($$ = ck_build_call_of(ps, @$, "overlay", ck_exprs_add(ck_exprs_of2($3, $5), $7)));
+        NEED($$ = ck_ast_build_call_of(ps, @$, "overlay", ck_exprs_add(ck_exprs_of2($3, $5), $7)));
     }
   | K_OVERLAY '(' expr K_PLACING expr K_FROM expr K_FOR expr ')' {
-        NEED($$ = ck_build_call_of(ps, @$, "overlay", ck_exprs_add(ck_exprs_add(ck_exprs_of2($3, $5), $7), $9)));
+        NEED($$ = ck_ast_build_call_of(ps, @$, "overlay", ck_exprs_add(ck_exprs_add(ck_exprs_of2($3, $5), $7), $9)));
     }
   | function_call
   ;
@@ -1096,7 +1096,7 @@ case_expr:
     K_CASE opt_case_operand when_list opt_else K_END {
         ck_ast_exprs args = $2 ? ck_exprs_before($2, $3) : $3;
         if ($4) args = ck_exprs_add(args, $4);
-        NEED($$ = ck_build_expr(ps, CK_AST_CASE, @$, @1, args));
+        NEED($$ = ck_ast_build_expr(ps, CK_AST_CASE, @$, @1, args));
         $$->flag = $2 != NULL;
     }
   ;
@@ -1112,45 +1112,45 @@ function_call:
         $$ = $1;
         if ($2.count || $3 || $4 || $5) {
             ck_ast_call *extra;
-            NEED(extra = ck_build_call_extra(ps, $$));
+            NEED(extra = ck_ast_build_call_extra(ps, $$));
             if ($2.count) extra->order_by = $2, extra->within = true;
             extra->filter = $3, extra->nulls = (ck_ast_null_treatment)$4, extra->over = $5;
             $$->pos = @$;
-            NEED(ck_build_call_done(ps, $$));
+            NEED(ck_ast_build_call_done(ps, $$));
         }
     }
   ;
 function_head:
-    func_name '(' ')' { NEED($$ = ck_build_call(ps, @$, $1, (ck_ast_exprs){0})); }
+    func_name '(' ')' { NEED($$ = ck_ast_build_call(ps, @$, $1, (ck_ast_exprs){0})); }
   | func_name '(' func_args opt_order_by ')' {
-        NEED($$ = ck_build_call(ps, @$, $1, $3));
+        NEED($$ = ck_ast_build_call(ps, @$, $1, $3));
         if ($4.count) {
-            NEED(ck_build_call_extra(ps, $$));
+            NEED(ck_ast_build_call_extra(ps, $$));
             $$->call->order_by = $4;
-            NEED(ck_build_call_done(ps, $$));
+            NEED(ck_ast_build_call_done(ps, $$));
         }
     }
   | func_name '(' K_ALL func_args opt_order_by ')' {
-        NEED($$ = ck_build_call(ps, @$, $1, $4));
-        NEED(ck_build_call_extra(ps, $$));
+        NEED($$ = ck_ast_build_call(ps, @$, $1, $4));
+        NEED(ck_ast_build_call_extra(ps, $$));
         $$->call->order_by = $5;
-        NEED(ck_build_call_done(ps, $$));
+        NEED(ck_ast_build_call_done(ps, $$));
     }
   | func_name '(' K_DISTINCT func_args opt_order_by ')' {
-        NEED($$ = ck_build_call(ps, @$, $1, $4));
-        NEED(ck_build_call_extra(ps, $$));
+        NEED($$ = ck_ast_build_call(ps, @$, $1, $4));
+        NEED(ck_ast_build_call_extra(ps, $$));
         $$->call->distinct = true, $$->call->order_by = $5;
-        NEED(ck_build_call_done(ps, $$));
+        NEED(ck_ast_build_call_done(ps, $$));
     }
   | func_name '(' '*' ')' {
-        NEED($$ = ck_build_call(ps, @$, $1, (ck_ast_exprs){0}));
-        NEED(ck_build_call_extra(ps, $$));
+        NEED($$ = ck_ast_build_call(ps, @$, $1, (ck_ast_exprs){0}));
+        NEED(ck_ast_build_call_extra(ps, $$));
         $$->call->star = true;
     }
   | func_name '(' expr K_TO unit_word ')' { /* CEIL(ts TO DAY) */
         ck_ast_expr *word;
-        NEED(word = ck_build_leaf(ps, CK_AST_STRING, @5, $5.text));
-        NEED($$ = ck_build_call(ps, @$, $1, ck_exprs_of2($3, word)));
+        NEED(word = ck_ast_build_leaf(ps, CK_AST_STRING, @5, $5.text));
+        NEED($$ = ck_ast_build_call(ps, @$, $1, ck_exprs_of2($3, word)));
     }
   ;
 func_args:
@@ -1160,32 +1160,32 @@ func_args:
 func_arg:
     expr
   | col_id ARROW expr {
-        NEED($$ = ck_build_unary(ps, CK_AST_NAMED_ARG, 0, @$, @1, $3));
+        NEED($$ = ck_ast_build_unary(ps, CK_AST_NAMED_ARG, 0, @$, @1, $3));
         $$->name = $1.text;
     }
   | table_arg
   | col_id ARROW table_arg {
-        NEED($$ = ck_build_unary(ps, CK_AST_NAMED_ARG, 0, @$, @1, $3));
+        NEED($$ = ck_ast_build_unary(ps, CK_AST_NAMED_ARG, 0, @$, @1, $3));
         $$->name = $1.text;
     }
   ;
 table_arg:
     K_TABLE table_name {
-        NEED($$ = ck_build_leaf(ps, CK_AST_TABLE_ARG, @$, (ck_view){0}));
-        NEED($$->from = ck_build_from(ps, CK_FROM_TABLE, @$));
+        NEED($$ = ck_ast_build_leaf(ps, CK_AST_TABLE_ARG, @$, (ck_view){0}));
+        NEED($$->from = ck_ast_build_from(ps, CK_FROM_TABLE, @$));
         $$->from->name = $2;
     }
   | K_TABLE table_name K_PARTITION K_BY expr {
         ck_ast_exprs by = $5->kind == CK_AST_ROW && !$5->flag ? $5->args : ck_exprs_of($5);
-        NEED($$ = ck_build_expr(ps, CK_AST_TABLE_ARG, @$, @1, by));
-        NEED($$->from = ck_build_from(ps, CK_FROM_TABLE, @$));
+        NEED($$ = ck_ast_build_expr(ps, CK_AST_TABLE_ARG, @$, @1, by));
+        NEED($$->from = ck_ast_build_from(ps, CK_FROM_TABLE, @$));
         $$->from->name = $2;
     }
   | K_TABLE query_parens {
-        NEED($$ = ck_build_leaf(ps, CK_AST_TABLE_ARG, @$, (ck_view){0}));
-        NEED($$->from = ck_build_from(ps, CK_FROM_QUERY, @$));
+        NEED($$ = ck_ast_build_leaf(ps, CK_AST_TABLE_ARG, @$, (ck_view){0}));
+        NEED($$->from = ck_ast_build_from(ps, CK_FROM_QUERY, @$));
         $$->from->query = $2;
-        NEED(ck_build_from_done(ps, $$->from));
+        NEED(ck_ast_build_from_done(ps, $$->from));
         $$->depth = $$->from->depth;
     }
   ;

@@ -75,34 +75,35 @@ void ck_parser_syntax_error(ck_parser *ps, const char *const *expected, int expe
 void ck_parser_too_deep(ck_parser *ps, ck_pos at);
 
 /* ---- build.c: constructors. NULL means a failure that is recorded. ---- */
-ck_ast_expr *ck_build_leaf(ck_parser *ps, ck_ast_kind kind, ck_pos pos, ck_view name);
-ck_ast_expr *ck_build_ident(ck_parser *ps, ck_ast_ident id);
-ck_ast_expr *ck_build_expr(ck_parser *ps, ck_ast_kind kind, ck_pos pos, ck_pos sign, ck_ast_exprs args);
-ck_ast_expr *ck_build_unary(ck_parser *ps, ck_ast_kind kind, int what, ck_pos pos, ck_pos sign, ck_ast_expr *a);
-ck_ast_expr *ck_build_binary(ck_parser *ps, ck_ast_kind kind, int what, ck_pos pos, ck_pos sign, ck_ast_expr *a,
-                             ck_ast_expr *b);
-ck_ast_expr *ck_build_logic(ck_parser *ps, ck_ast_kind kind, ck_pos pos, ck_pos sign, ck_ast_expr *a, ck_ast_expr *b);
-ck_ast_expr *ck_build_call(ck_parser *ps, ck_pos pos, ck_ast_ident name, ck_ast_exprs args);
-ck_ast_expr *ck_build_call_of(ck_parser *ps, ck_pos pos, const char *name, ck_ast_exprs args); /* special forms */
-ck_ast_expr *ck_build_field(ck_parser *ps, ck_pos pos, ck_ast_expr *base, ck_ast_ident field);
-ck_ast_expr *ck_build_map(ck_parser *ps, ck_pos pos, ck_pos word, ck_view text, ck_ast_exprs args);
-ck_ast_expr *ck_build_with_query(ck_parser *ps, ck_ast_kind kind, ck_pos pos, ck_pos sign, ck_ast_expr *arg,
-                                 ck_ast_query *query);
-ck_ast_call *ck_build_call_extra(ck_parser *ps, ck_ast_expr *call);
+ck_ast_expr *ck_ast_build_leaf(ck_parser *ps, ck_ast_kind kind, ck_pos pos, ck_view name);
+ck_ast_expr *ck_ast_build_ident(ck_parser *ps, ck_ast_ident id);
+ck_ast_expr *ck_ast_build_expr(ck_parser *ps, ck_ast_kind kind, ck_pos pos, ck_pos sign, ck_ast_exprs args);
+ck_ast_expr *ck_ast_build_unary(ck_parser *ps, ck_ast_kind kind, int what, ck_pos pos, ck_pos sign, ck_ast_expr *a);
+ck_ast_expr *ck_ast_build_binary(ck_parser *ps, ck_ast_kind kind, int what, ck_pos pos, ck_pos sign, ck_ast_expr *a,
+                                 ck_ast_expr *b);
+ck_ast_expr *ck_ast_build_logic(ck_parser *ps, ck_ast_kind kind, ck_pos pos, ck_pos sign, ck_ast_expr *a,
+                                ck_ast_expr *b);
+ck_ast_expr *ck_ast_build_call(ck_parser *ps, ck_pos pos, ck_ast_ident name, ck_ast_exprs args);
+ck_ast_expr *ck_ast_build_call_of(ck_parser *ps, ck_pos pos, const char *name, ck_ast_exprs args); /* special forms */
+ck_ast_expr *ck_ast_build_field(ck_parser *ps, ck_pos pos, ck_ast_expr *base, ck_ast_ident field);
+ck_ast_expr *ck_ast_build_map(ck_parser *ps, ck_pos pos, ck_pos word, ck_view text, ck_ast_exprs args);
+ck_ast_expr *ck_ast_build_with_query(ck_parser *ps, ck_ast_kind kind, ck_pos pos, ck_pos sign, ck_ast_expr *arg,
+                                     ck_ast_query *query);
+ck_ast_call *ck_ast_build_call_extra(ck_parser *ps, ck_ast_expr *call);
 /* Depth of a window's, an order's expressions goes into the call. */
-bool ck_build_call_done(ck_parser *ps, ck_ast_expr *call);
+bool ck_ast_build_call_done(ck_parser *ps, ck_ast_expr *call);
 
-ck_ast_type *ck_build_type(ck_parser *ps, ck_pos pos, ck_view name, ck_ast_type *fields);
+ck_ast_type *ck_ast_build_type(ck_parser *ps, ck_pos pos, ck_view name, ck_ast_type *fields);
 /* The query a WITH, ORDER BY or LIMIT is put on: q itself, or a new one around q where q is in parentheses. */
-ck_ast_query *ck_build_query_tail(ck_parser *ps, ck_ast_query *q, ck_pos pos);
-ck_ast_query *ck_build_select(ck_parser *ps, ck_pos pos, ck_ast_select *select);
-ck_ast_query *ck_build_values(ck_parser *ps, ck_pos pos, ck_ast_exprs rows);
-ck_ast_query *ck_build_set_operation(ck_parser *ps, ck_pos pos, ck_ast_query_kind kind, bool all, ck_ast_query *a,
-                                     ck_ast_query *b);
-bool ck_build_query_done(ck_parser *ps, ck_ast_query *q); /* after its tail was set: depth */
-ck_ast_from *ck_build_from(ck_parser *ps, ck_ast_from_kind kind, ck_pos pos);
-ck_ast_from *ck_build_join(ck_parser *ps, ck_pos pos, ck_ast_join_kind kind, ck_ast_from *left, ck_ast_from *right);
-bool ck_build_from_done(ck_parser *ps, ck_ast_from *f);
+ck_ast_query *ck_ast_build_query_tail(ck_parser *ps, ck_ast_query *q, ck_pos pos);
+ck_ast_query *ck_ast_build_select(ck_parser *ps, ck_pos pos, ck_ast_select *select);
+ck_ast_query *ck_ast_build_values(ck_parser *ps, ck_pos pos, ck_ast_exprs rows);
+ck_ast_query *ck_ast_build_set_operation(ck_parser *ps, ck_pos pos, ck_ast_query_kind kind, bool all, ck_ast_query *a,
+                                         ck_ast_query *b);
+bool ck_ast_build_query_done(ck_parser *ps, ck_ast_query *q); /* after its tail was set: depth */
+ck_ast_from *ck_ast_build_from(ck_parser *ps, ck_ast_from_kind kind, ck_pos pos);
+ck_ast_from *ck_ast_build_join(ck_parser *ps, ck_pos pos, ck_ast_join_kind kind, ck_ast_from *left, ck_ast_from *right);
+bool ck_ast_build_from_done(ck_parser *ps, ck_ast_from *f);
 
 ck_ast_exprs ck_exprs_of(ck_ast_expr *e); /* empty for NULL */
 ck_ast_exprs ck_exprs_of2(ck_ast_expr *a, ck_ast_expr *b);
@@ -112,14 +113,14 @@ bool ck_names_add(ck_parser *ps, ck_ast_names *list, ck_ast_ident id);
 bool ck_options_add(ck_parser *ps, ck_ast_options *list, ck_ast_ident key, ck_ast_ident value);
 
 /* ---- build_statement.c ---- */
-ck_ast_statement *ck_build_statement(ck_parser *ps, ck_ast_statement_kind kind, ck_pos pos);
-ck_ast_statement *ck_build_insert(ck_parser *ps, ck_pos pos, ck_ast_insert insert);
-ck_ast_statement *ck_build_alter(ck_parser *ps, ck_pos pos, ck_ast_alter what, ck_ast_names table, bool if_exists);
-bool ck_build_show(ck_parser *ps, ck_ast_statement *s, ck_ast_ident word);    /* SHOW word */
-bool ck_build_show_of(ck_parser *ps, ck_ast_statement *s, ck_ast_ident word); /* SHOW word FROM t */
-void ck_build_table_column(ck_ast_create_table *t, ck_ast_column *c);
-bool ck_build_watermark(ck_parser *ps, ck_pos pos, const ck_ast_expr *column, ck_ast_expr *expr);
-bool ck_build_table_key(ck_parser *ps, ck_pos pos, ck_ast_names columns, bool enforced);
-bool ck_build_type_param(ck_parser *ps, ck_ast_type *t, ck_ast_ident number);
+ck_ast_statement *ck_ast_build_statement(ck_parser *ps, ck_ast_statement_kind kind, ck_pos pos);
+ck_ast_statement *ck_ast_build_insert(ck_parser *ps, ck_pos pos, ck_ast_insert insert);
+ck_ast_statement *ck_ast_build_alter(ck_parser *ps, ck_pos pos, ck_ast_alter what, ck_ast_names table, bool if_exists);
+bool ck_ast_build_show(ck_parser *ps, ck_ast_statement *s, ck_ast_ident word);    /* SHOW word */
+bool ck_ast_build_show_of(ck_parser *ps, ck_ast_statement *s, ck_ast_ident word); /* SHOW word FROM t */
+void ck_ast_build_table_column(ck_ast_create_table *t, ck_ast_column *c);
+bool ck_ast_build_watermark(ck_parser *ps, ck_pos pos, const ck_ast_expr *column, ck_ast_expr *expr);
+bool ck_ast_build_table_key(ck_parser *ps, ck_pos pos, ck_ast_names columns, bool enforced);
+bool ck_ast_build_type_param(ck_parser *ps, ck_ast_type *t, ck_ast_ident number);
 
 #endif
