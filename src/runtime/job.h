@@ -9,7 +9,8 @@
 /* What runs steps: a pool of threads, or one seeded thread with a virtual clock. Outlives its jobs. */
 typedef struct ck_scheduler ck_scheduler;
 CK_NODISCARD ck_status ck_scheduler_pool(ck_proc *proc, unsigned threads, ck_scheduler **out, ck_error *err);
-/* proc->clock must be a ck_manual_clock; every choice comes from the seed; I/O jobs run inline at seeded times. */
+/* proc->clock must be a ck_manual_clock; every choice comes from the seed. It puts its own I/O executor into proc->io,
+ * which runs jobs inline at seeded times. A simulated crash (ck_faults.crashed) ends all turns. */
 CK_NODISCARD ck_status ck_scheduler_seeded(ck_proc *proc, uint64_t seed, ck_scheduler **out, ck_error *err);
 /* Seeded only: take up to `steps` choices; false when nothing can ever happen again. */
 bool ck_scheduler_turn(ck_scheduler *s, uint64_t steps);
@@ -60,7 +61,7 @@ CK_NODISCARD ck_status ck_job_start(ck_scheduler *s, const ck_registry *r, const
 CK_NODISCARD ck_status ck_job_wait(ck_job *j, int64_t timeout_us, ck_error *err);
 void ck_job_cancel(ck_job *j); /* asks; output of complete checkpoints stays; thread: any */
 ck_job_state ck_job_state_of(const ck_job *j);
-bool ck_job_was_finished(const ck_job *j); /* its directory held it finished: nothing was done */
+bool ck_job_was_finished(const ck_job *j);                      /* its directory held it finished: nothing was done */
 CK_NODISCARD ck_status ck_job_result(ck_job *j, ck_error *err); /* of an ended job, as ck_job_wait */
 /* A savepoint now; waits until this very one is complete. */
 CK_NODISCARD ck_status ck_job_savepoint(ck_job *j, int64_t timeout_us, uint64_t *checkpoint, ck_error *err);
