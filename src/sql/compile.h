@@ -1,7 +1,5 @@
 /* SQL text to job graphs. A script is parsed, its statements bound against a catalog, planned, optimised and lowered.
- * Errors carry line, column and a caret under the text, with did-you-mean and, where there is one, a rewrite; their
- * message is whole ("orders.sql:3:14: unknown column ..." with the line and the caret behind newlines), the place is
- * filled beside it. Blocking
+ * Errors carry line, column and a caret under the text, with did-you-mean and, where there is one, a rewrite. Blocking
  * only where a catalog directory is read or written. One thread per catalog. */
 #ifndef CK_SQL_COMPILE_H
 #define CK_SQL_COMPILE_H
@@ -13,9 +11,7 @@
 typedef struct ck_catalog ck_catalog;
 CK_NODISCARD ck_status ck_catalog_new(ck_proc *proc, const ck_registry *registry, ck_catalog **out, ck_error *err);
 void ck_catalog_free(ck_catalog *c);
-/* SET key = value, from the command line; unknown keys and bad values are CK_INVALID. Keys: batch_rows, flush_ms,
- * on_eval_error (fail, null), timezone. What shapes results goes into the graph (timezone; settings
- * {"on_eval_error":"null"} when it is not the default), the rest into the step. */
+/* SET key = value, from the command line; unknown keys and bad values are CK_INVALID. */
 CK_NODISCARD ck_status ck_catalog_set(ck_catalog *c, const char *key, const char *value, ck_error *err);
 
 typedef struct ck_sql_options {
@@ -38,10 +34,8 @@ typedef enum ck_sql_step_kind {
 typedef struct ck_sql_step {
     ck_sql_step_kind kind;
     const ck_graph *graph;
-    uint32_t batch_rows; /* SET batch_rows; 0 = default. For ck_job_config. */
-    int64_t flush_us;    /* SET flush_ms; 0 = default */
-    bool bounded;        /* every source ends */
-    bool has_result;     /* a bare SELECT: rows come to the result sink */
+    bool bounded;    /* every source ends */
+    bool has_result; /* a bare SELECT: rows come to the result sink */
     const ck_schema *result_schema;
     ck_edge_mode result_mode; /* append or retract */
     const uint32_t *result_key;

@@ -1,0 +1,295 @@
+/* A subtask's part in checkpoints: see subtask.h. A record lives from the barrier until its report is sent. At most one
+ * sweep and one snapshot are under way; a record may outlive both while sinks hold its acknowledgement.
+ *
+ *   barrier complete -> [sweep pre_snapshot] -> mark, forward -> [I/O: write] -> release the mark -> [holds] -> report
+ */
+#include "runtime/subtask_int.h"
+#include "state/operator_rows.h"
+
+enum { COMMITTABLES_BYTES_MAX = 256 << 20, SPLIT_LIST_BYTES_MAX = 256 << 20 };
+
+static ck_error *error_of(ck_subtask *s) { return ck_chain_error(s->chain); }
+
+/* ---- records ---- */
+
+static ck_subtask_record *new_record(ck_subtask *s, uint64_t checkpoint, ck_barrier_kind kind) {
+    ck_subtask_record *r = ck_alloc_zero(s->cfg.mem, sizeof *r);
+    ck_report *report = ck_alloc_zero(s->cfg.mem, sizeof *report);
+    if (!r || !report) {
+        ck_free(s->cfg.mem, r, sizeof *r);
+        ck_free(s->cfg.mem, report, sizeof *report);
+        return NULL;
+    }
+    *report = (ck_report){.kind = CK_REPORT_ACK, .subtask = s, .checkpoint = checkpoint, .mem = s->cfg.mem};
+    report->error = CK_ERROR_INIT;
+    ck_arena_init(&report->arena, s->cfg.mem, COMMITTABLES_BYTES_MAX);
+    r->subtask = s;
+    r->report = report;
+    r->checkpoint = checkpoint;
+    r->kind = kind;
+    pthread_mutex_lock(&s->hold_lock);
+    r->next = s->records;
+    s->records = r;
+    pthread_mutex_unlock(&s->hold_lock);
+    return r;
+}
+
+/* Not on the list any more. */
+static void free_record(ck_subtask *s, ck_subtask_record *r) {
+    if (r->snapshot) ck_subtask_snapshot_end(s->snapshots, r->snapshot);
+    ck_report_free(r->report);
+    ck_free(s->cfg.mem, r, sizeof *r);
+}
+
+static void note_failure(ck_subtask_record *r, ck_status status, const ck_error *error) {
+    ck_subtask *s = r->subtask;
+    pthread_mutex_lock(&s->hold_lock);
+    if (r->status == CK_OK) {
+        r->status = status;
+        if (error) r->report->error = *error;
+    }
+    pthread_mutex_unlock(&s->hold_lock);
+}
+
+static ck_subtask_record *find_record(ck_subtask *s, uint64_t checkpoint) { /* locks: held, or the owner reads */
+    for (ck_subtask_record *r = s->records; r; r = r->next)
+        if (r->checkpoint == checkpoint) return r;
+    return NULL;
+}
+
+void ck_subtask_hold_ack(void *arg) {
+    ck_subtask *s = arg;
+    pthread_mutex_lock(&s->hold_lock);
+    s->current->holds++;
+    pthread_mutex_unlock(&s->hold_lock);
+}
+
+void ck_subtask_release_ack(void *arg, uint64_t checkpoint, ck_status status, const ck_error *error) {
+    ck_subtask *s = arg;
+    pthread_mutex_lock(&s->hold_lock);
+    ck_subtask_record *r = find_record(s, checkpoint);
+    CK_ASSERT(r && r->holds > 0); /* one release a hold */
+    r->holds--;
+    if (status != CK_OK && r->status == CK_OK) {
+        r->status = status;
+        if (error) r->report->error = *error;
+    }
+    pthread_mutex_unlock(&s->hold_lock);
+    ck_task_notify(&s->task);
+}
+
+static void send_report(ck_subtask *s, ck_subtask_record *r) {
+    ck_report *report = r->report;
+    r->report = NULL;
+    if (r->status != CK_OK) {
+        report->kind = CK_REPORT_NACK;
+        if (report->error.status == CK_OK) {
+            ck_fail(&report->error, r->status, "checkpoint %llu was given up", (unsigned long long)r->checkpoint);
+        }
+        report->error.place.subtask = (int32_t)s->cfg.index;
+    }
+    s->cfg.host.report(s->cfg.host.arg, report);
+}
+
+/* Takes complete records whose holds are released off the list and reports them. */
+static void report_complete(ck_subtask *s) {
+    for (;;) {
+        pthread_mutex_lock(&s->hold_lock);
+        ck_subtask_record **at = &s->records;
+        while (*at && !((*at)->complete && (*at)->holds == 0)) at = &(*at)->next;
+        ck_subtask_record *r = *at;
+        if (r) *at = r->next;
+        pthread_mutex_unlock(&s->hold_lock);
+        if (!r) return;
+        send_report(s, r);
+        free_record(s, r);
+    }
+}
+
+/* ---- writing, on the I/O executor ---- */
+
+static ck_status write_snapshot(ck_subtask_record *r, ck_error *err) {
+    ck_proc *proc = r->subtask->cfg.proc;
+    CK_FAULT(proc, CHECKPOINT_BEFORE_SNAPSHOT);
+    CK_TRY(ck_subtask_snapshot_run(r->snapshot, &r->report->files, err));
+    CK_FAULT(proc, CHECKPOINT_BEFORE_ACK);
+    return CK_OK;
+}
+
+static void write_run(ck_io_job *j) {
+    ck_subtask_record *r = (ck_subtask_record *)((char *)j - offsetof(ck_subtask_record, job));
+    ck_error err = CK_ERROR_INIT;
+    ck_status s = write_snapshot(r, &err);
+    if (s != CK_OK) note_failure(r, s, err.status != CK_OK ? &err : NULL);
+}
+
+static void write_done(ck_io_job *j) {
+    ck_subtask_record *r = (ck_subtask_record *)((char *)j - offsetof(ck_subtask_record, job));
+    ck_subtask *s = r->subtask;
+    ck_subtask_host host = s->cfg.host;
+    atomic_store(&r->written, true);
+    ck_task_notify(&s->task);
+    host.io_end(host.arg); /* from here on the subtask may be gone */
+}
+
+void ck_subtask_settle_records(ck_subtask *s) {
+    if (!s->records) return;
+    ck_subtask_record *w = s->writer;
+    if (w && atomic_load(&w->written)) {
+        ck_subtask_snapshot_end(s->snapshots, w->snapshot);
+        w->snapshot = NULL;
+        w->complete = true;
+        s->writer = NULL;
+    }
+    report_complete(s);
+}
+
+bool ck_subtask_is_writing(const ck_subtask *s) { return s->writer && !atomic_load(&s->writer->written); }
+
+void ck_subtask_drop_records(ck_subtask *s) {
+    s->writer = s->current = NULL;
+    while (s->records) {
+        ck_subtask_record *r = s->records;
+        s->records = r->next;
+        free_record(s, r);
+    }
+}
+
+/* ---- the barrier ---- */
+
+static ck_status store_splits(ck_subtask *s) {
+    ck_arena arena;
+    ck_arena_init(&arena, s->cfg.mem, SPLIT_LIST_BYTES_MAX);
+    ck_split_list list = {.arena = &arena};
+    ck_status st = ck_chain_snapshot_source(s->chain, &list);
+    if (st == CK_OK) st = ck_splits_store(ck_chain_op(s->chain, 0)->ctx.state, &list, error_of(s));
+    ck_arena_destroy(&arena);
+    return st;
+}
+
+static ck_status list_committables(ck_subtask *s, ck_report *report) {
+    uint32_t n = ck_chain_op_count(s->chain);
+    report->committables = ck_arena_array(&report->arena, n, sizeof *report->committables);
+    if (!report->committables) return ck_nomem(error_of(s), s->cfg.mem, n * sizeof *report->committables);
+    for (uint32_t i = 0; i < n; i++) {
+        ck_op_runtime *op = ck_chain_op(s->chain, i);
+        if (!op->desc->committer) continue;
+        ck_op_committables *c = &report->committables[report->committables_count];
+        c->op = i;
+        CK_TRY(ck_commits_list(op->ctx.state, &report->arena, &c->items, &c->count, error_of(s)));
+        if (c->count) report->committables_count++;
+    }
+    return CK_OK;
+}
+
+/* Marks the store and hands it to a writer. What fails here fails the checkpoint, not the subtask. */
+static ck_status mark(ck_subtask *s, ck_subtask_record *r, ck_error *err) {
+    CK_TRY(ck_subtask_snapshot_begin(s->snapshots, r->checkpoint, r->kind, &r->snapshot, err));
+    CK_FAULT(s->cfg.proc, CHECKPOINT_AFTER_MARK);
+    return CK_OK;
+}
+
+static void start_writing(ck_subtask *s, ck_subtask_record *r) {
+    r->job = (ck_io_job){write_run, write_done, NULL};
+    s->writer = r;
+    s->cfg.host.io_begin(s->cfg.host.arg);
+    s->cfg.proc->io->submit(s->cfg.proc->io, &r->job);
+}
+
+static ck_status take_snapshot(ck_subtask *s, ck_subtask_record *r) {
+    if (ck_chain_has_source(s->chain)) CK_TRY(store_splits(s));
+    CK_TRY(list_committables(s, r->report));
+    ck_error err = CK_ERROR_INIT;
+    ck_status st = mark(s, r, &err);
+    if (st != CK_OK) note_failure(r, st, err.status != CK_OK ? &err : NULL);
+    return atomic_load(&s->cfg.proc->faults->crashed) ? CK_CANCELLED : CK_OK;
+}
+
+/* The sweep is over. What was given up meanwhile is cancelled in the barrier's place. */
+static ck_status finish_barrier(ck_subtask *s) {
+    ck_subtask_record *r = s->current;
+    s->current = NULL;
+    ck_event ev = ck_event_barrier(r->checkpoint, r->kind);
+    if (r->checkpoint <= s->aborted) {
+        ev.kind = CK_EVENT_CANCEL_BARRIER;
+        note_failure(r, CK_CANCELLED, NULL);
+    } else {
+        CK_TRY(take_snapshot(s, r));
+    }
+    CK_TRY(ck_chain_forward(s->chain, &ev));
+    if (r->status == CK_OK)
+        start_writing(s, r);
+    else
+        r->complete = true;
+    ck_subtask_settle_records(s);
+    return CK_OK;
+}
+
+static ck_status begin_barrier(ck_subtask *s) {
+    s->has_barrier = false;
+    uint64_t checkpoint = s->barrier.barrier.checkpoint;
+    if (checkpoint <= s->last_barrier) return CK_OK; /* given up meanwhile */
+    s->last_barrier = checkpoint;
+    if (ck_chain_has_source(s->chain)) CK_FAULT(s->cfg.proc, CHECKPOINT_BEFORE_BARRIER);
+    s->current = new_record(s, checkpoint, s->barrier.barrier.kind);
+    if (!s->current) return ck_nomem(error_of(s), s->cfg.mem, sizeof *s->current);
+    ck_chain_sweep(s->chain, CK_SWEEP_PRE_SNAPSHOT, checkpoint);
+    return CK_OK;
+}
+
+ck_status ck_subtask_checkpoints(ck_subtask *s, bool *busy) {
+    *busy = true;
+    if (s->current) return finish_barrier(s);
+    if (s->has_barrier) {
+        if (s->writer) return CK_AGAIN; /* of a checkpoint that was given up: its mark must go first */
+        return begin_barrier(s);
+    }
+    if (s->committed) {
+        ck_chain_sweep(s->chain, CK_SWEEP_COMMITTED, s->committed);
+        s->committed = 0;
+        return CK_OK;
+    }
+    *busy = false;
+    if (s->store && ck_state_must_wait(s->store)) return CK_AGAIN;
+    return CK_OK;
+}
+
+/* ---- messages ---- */
+
+static void trigger(ck_subtask *s, const ck_tell *t) {
+    if (s->gate) {
+        ck_event ev;
+        if (!ck_gate_is_detached(s->gate)) return; /* in band, or again when it has detached */
+        if (!ck_gate_trigger(s->gate, t->checkpoint, t->barrier, &ev)) return;
+    } else if (t->checkpoint <= s->last_barrier) {
+        return;
+    }
+    s->barrier = ck_event_barrier(t->checkpoint, t->barrier); /* a newer one replaces one that has not begun */
+    s->has_barrier = true;
+}
+
+/* Sources cancel in band, those too that never sent the barrier: only so does the cancel reach a subtask that waits for
+ * this very channel. A barrier whose sweep runs is cancelled when that is over, in its place. */
+static void abort_checkpoint(ck_subtask *s, uint64_t checkpoint) {
+    if (checkpoint > s->aborted) s->aborted = checkpoint;
+    if (s->snapshots) ck_subtask_snapshots_aborted(s->snapshots, checkpoint);
+    bool by_trigger = !s->gate || ck_gate_is_detached(s->gate);
+    if (by_trigger && s->has_barrier && s->barrier.barrier.checkpoint <= checkpoint) s->has_barrier = false;
+    if (!by_trigger || (s->current && s->current->checkpoint == checkpoint)) return;
+    if (checkpoint > s->last_barrier) s->last_barrier = checkpoint;
+    ck_event cancel = {.kind = CK_EVENT_CANCEL_BARRIER, .barrier = {.checkpoint = checkpoint}};
+    if (ck_chain_forward(s->chain, &cancel) != CK_OK) s->broken = true;
+}
+
+void ck_subtask_on_tell(ck_subtask *s, const ck_tell *t) {
+    switch (t->kind) {
+    case CK_TELL_TRIGGER: trigger(s, t); break;
+    case CK_TELL_ABORT: abort_checkpoint(s, t->checkpoint); break;
+    case CK_TELL_COMPLETED:
+        if (s->snapshots) ck_subtask_snapshots_completed(s->snapshots, t->checkpoint);
+        break;
+    case CK_TELL_COMMITTED:
+        if (t->checkpoint > s->committed) s->committed = t->checkpoint;
+        break;
+    }
+}
