@@ -1,0 +1,102 @@
+/* Slots with `bucketed`: a hash table per value of the first order column (a slice end), dropped whole when the slice
+ * fires. The key inside is the partition columns and the order columns behind the first. */
+#include "state/stored_int.h"
+
+void ck_buckets_free(ck_table *t) {
+    for (uint32_t i = 0; i < t->bucket_count; i++) ck_table_free(t->buckets[i]);
+    ck_free(t->mem, t->buckets, t->bucket_capacity * sizeof *t->buckets);
+    ck_free(t->mem, t->bucket_keys, t->bucket_capacity * sizeof *t->bucket_keys);
+    t->buckets = NULL, t->bucket_keys = NULL;
+    t->bucket_count = t->bucket_capacity = 0;
+}
+
+/* Index of the smallest bucket >= at_least. */
+static uint32_t lower(const ck_table *t, int64_t at_least) {
+    uint32_t lo = 0, hi = t->bucket_count;
+    while (lo < hi) {
+        uint32_t mid = (lo + hi) / 2;
+        if (t->bucket_keys[mid] < at_least)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+static ck_status make_room(ck_table *t) {
+    if (t->bucket_count < t->bucket_capacity) return CK_OK;
+    uint32_t had = t->bucket_capacity, capacity = had ? had * 2 : 4;
+    ck_table **tables = ck_alloc_array(t->mem, capacity, sizeof *tables);
+    int64_t *keys = ck_alloc_array(t->mem, capacity, sizeof *keys);
+    if (!tables || !keys) {
+        ck_free(t->mem, tables, capacity * sizeof *tables);
+        ck_free(t->mem, keys, capacity * sizeof *keys);
+        return CK_NOMEM;
+    }
+    if (t->bucket_count) {
+        memcpy(tables, t->buckets, t->bucket_count * sizeof *tables);
+        memcpy(keys, t->bucket_keys, t->bucket_count * sizeof *keys);
+    }
+    ck_free(t->mem, t->buckets, had * sizeof *tables);
+    ck_free(t->mem, t->bucket_keys, had * sizeof *keys);
+    t->buckets = tables, t->bucket_keys = keys, t->bucket_capacity = capacity;
+    return CK_OK;
+}
+
+static ck_status bucket_add(ck_table *t, uint32_t at, int64_t bucket, ck_error *err) {
+    if (make_room(t) != CK_OK) return ck_nomem(err, t->mem, t->bucket_capacity * sizeof *t->buckets);
+    ck_table *b;
+    CK_TRY(ck_table_new(t->epochs, t->mem, t->shape, t->seed, &b, err));
+    b->is_bucket = true, b->bucket = bucket;
+    b->log = &t->own_log;
+    uint32_t tail = t->bucket_count - at;
+    memmove(t->buckets + at + 1, t->buckets + at, tail * sizeof *t->buckets);
+    memmove(t->bucket_keys + at + 1, t->bucket_keys + at, tail * sizeof *t->bucket_keys);
+    t->buckets[at] = b, t->bucket_keys[at] = bucket;
+    t->bucket_count++;
+    return CK_OK;
+}
+
+ck_status ck_table_bucket(ck_table *t, int64_t bucket, bool create, ck_table **out, ck_error *err) {
+    CK_ASSERT(t->shape->schema->bucketed && !t->is_bucket);
+    uint32_t at = lower(t, bucket);
+    bool there = at < t->bucket_count && t->bucket_keys[at] == bucket;
+    *out = NULL;
+    if (!there && !create) return CK_OK;
+    if (!there) CK_TRY(bucket_add(t, at, bucket, err));
+    *out = t->buckets[at];
+    return CK_OK;
+}
+
+bool ck_table_first_bucket(const ck_table *t, int64_t at_least, int64_t *bucket) {
+    uint32_t at = lower(t, at_least);
+    if (at == t->bucket_count) return false;
+    *bucket = t->bucket_keys[at];
+    return true;
+}
+
+/* The keys of a bucket that a completed checkpoint holds are logged one by one: in the file they stand by partition. */
+static void log_rows(ck_table *b) {
+    ck_table_scan scan = {0};
+    ck_row *rows[256];
+    for (uint32_t n; (n = ck_table_scan_next(b, &scan, rows, 256)) > 0;)
+        for (uint32_t i = 0; i < n; i++) ck_log_erase(b, rows[i]);
+}
+
+ck_status ck_table_drop_bucket(ck_table *t, int64_t bucket, ck_error *err) {
+    uint32_t at = lower(t, bucket);
+    if (at == t->bucket_count || t->bucket_keys[at] != bucket) return CK_OK;
+    ck_table *b = t->buckets[at];
+    if (ck_epochs_reserve(t->epochs, ck_table_retire_count(b)) != CK_OK)
+        return ck_nomem(err, ck_mem_as(t->mem, CK_MEM_SNAPSHOT), sizeof(ck_retired));
+    if (t->epochs->tracking && b->born < t->epochs->epoch) { /* else no mark has seen it */
+        log_rows(b);
+        t->changed_now += b->rows;
+        t->changed_epoch = t->epochs->epoch;
+    }
+    ck_table_free(b);
+    t->bucket_count--;
+    memmove(t->buckets + at, t->buckets + at + 1, (t->bucket_count - at) * sizeof *t->buckets);
+    memmove(t->bucket_keys + at, t->bucket_keys + at + 1, (t->bucket_count - at) * sizeof *t->bucket_keys);
+    return CK_OK;
+}

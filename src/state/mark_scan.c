@@ -1,0 +1,231 @@
+/* The rows of a mark as stored bytes, read by one background thread. Reads only what was reachable when the mark was
+ * taken: frozen roots, pages, variable pages, log chunks. */
+#include "state/mark_int.h"
+
+#include "base/hash.h"
+#include "stream/key_groups.h"
+
+enum { PIECE_ROWS = 1024, PIECE_BYTES = 1 << 20 };
+
+typedef struct piece_row { /* offsets: the buffer moves as it grows */
+    size_t key, value, end;
+    uint64_t op_id;
+    uint8_t kind;
+} piece_row;
+
+struct ck_mark_scan {
+    const ck_state_mark *m;
+    ck_mark_scan_kind kind;
+    ck_mem mem;
+    uint32_t table;
+    /* where in the table: erased keys first (deltas), then pages */
+    bool log_open;
+    const ck_log_chunk *chunk;
+    uint32_t chunk_at;
+    uint32_t page, word;
+    uint64_t bits; /* rows of the present word still to come */
+    bool page_open;
+    ck_bytes bytes;
+    piece_row rows[PIECE_ROWS];
+    ck_mark_row out[PIECE_ROWS];
+    uint32_t count;
+};
+
+ck_status ck_mark_scan_new(ck_state_mark *m, ck_mark_scan_kind kind, ck_mark_scan **out, ck_error *err) {
+    if (kind == CK_MARK_DELTA && m->completed == 0)
+        return ck_fail(err, CK_INVALID, "checkpoint %llu has no completed one before it to count a delta from",
+                       (unsigned long long)m->checkpoint);
+    ck_mem mem = ck_mem_as(m->store->mem, CK_MEM_SNAPSHOT);
+    ck_mark_scan *s = ck_alloc_zero(mem, sizeof *s);
+    if (!s) return ck_nomem(err, mem, sizeof *s);
+    s->m = m, s->kind = kind, s->mem = mem;
+    ck_bytes_init(&s->bytes, mem, SIZE_MAX);
+    *out = s;
+    return CK_OK;
+}
+
+void ck_mark_scan_free(ck_mark_scan *s) {
+    if (!s) return;
+    ck_bytes_destroy(&s->bytes);
+    ck_free(s->mem, s, sizeof *s);
+}
+
+/* ---- one row ---- */
+
+static uint32_t group_of(const ck_mark_scan *s, const uint8_t *user_key, uint32_t n) {
+    uint64_t h = ck_fnv1a(user_key, n);
+    uint32_t groups = s->m->key_groups;
+    return (groups & (groups - 1)) == 0 ? (uint32_t)h & (groups - 1) : ck_key_group_of_hash(h, groups);
+}
+
+/* [key group][slot]['|'] or [marker][slot]['\n'], the group still to be set. */
+static ck_status begin_key(ck_mark_scan *s, const ck_frozen *f) {
+    bool narrow = ck_one_byte_groups(s->m->key_groups);
+    CK_TRY(ck_bytes_append(&s->bytes, "\xFF\xFF", narrow ? 1 : 2));
+    CK_TRY(ck_bytes_str(&s->bytes, f->slot_name));
+    return ck_bytes_char(&s->bytes, f->shape->schema->mode == CK_SLOT_KEYED ? '|' : '\n');
+}
+
+static void set_group(ck_mark_scan *s, const ck_frozen *f, size_t key, size_t rest, uint32_t user_key_bytes) {
+    if (f->shape->schema->mode != CK_SLOT_KEYED) return;
+    uint8_t *p = (uint8_t *)s->bytes.p;
+    uint32_t group = group_of(s, p + rest + (f->shape->order_count ? 4 : 0), user_key_bytes);
+    if (ck_one_byte_groups(s->m->key_groups)) {
+        p[key] = (uint8_t)group;
+    } else {
+        p[key] = (uint8_t)(group >> 8);
+        p[key + 1] = (uint8_t)group;
+    }
+}
+
+static ck_status put_raw(ck_mark_scan *s, const ck_frozen *f, const ck_row *row, piece_row *r) {
+    ck_var_source v = {.root = f->vars};
+    r->key = s->bytes.n;
+    CK_TRY(ck_bytes_view(&s->bytes, ck_var_source_get(v, row, f->shape->fields[0].offset)));
+    r->value = s->bytes.n;
+    return ck_bytes_view(&s->bytes, ck_var_source_get(v, row, f->shape->fields[1].offset));
+}
+
+static ck_status put_row(ck_mark_scan *s, const ck_frozen *f, const ck_row *row) {
+    piece_row *r = &s->rows[s->count];
+    ck_var_source v = {.root = f->vars};
+    uint32_t user_key_bytes;
+    if (f->raw) {
+        CK_TRY(put_raw(s, f, row, r));
+    } else {
+        r->key = s->bytes.n;
+        CK_TRY(begin_key(s, f));
+        size_t rest = s->bytes.n;
+        CK_TRY(ck_key_rest_encode(f->shape, v, row, &s->bytes, &user_key_bytes));
+        set_group(s, f, r->key, rest, user_key_bytes);
+        r->value = s->bytes.n;
+        CK_TRY(ck_value_encode(f->shape, v, row, &s->bytes));
+    }
+    r->end = s->bytes.n;
+    r->op_id = f->op_id, r->kind = 1;
+    s->count++;
+    return CK_OK;
+}
+
+static ck_status put_erase(ck_mark_scan *s, const ck_frozen *f, const uint8_t *rest, uint32_t n,
+                           uint32_t user_key_bytes) {
+    piece_row *r = &s->rows[s->count];
+    r->key = s->bytes.n;
+    if (f->raw) { /* a raw key is the stored key itself */
+        CK_TRY(ck_bytes_append(&s->bytes, rest, n));
+    } else {
+        CK_TRY(begin_key(s, f));
+        size_t at = s->bytes.n;
+        CK_TRY(ck_bytes_append(&s->bytes, rest, n));
+        set_group(s, f, r->key, at, user_key_bytes);
+    }
+    r->value = r->end = s->bytes.n;
+    r->op_id = f->op_id, r->kind = 2;
+    s->count++;
+    return CK_OK;
+}
+
+static bool piece_full(const ck_mark_scan *s) { return s->count == PIECE_ROWS || s->bytes.n >= PIECE_BYTES; }
+
+/* ---- erased keys ---- */
+
+static void next_chunk(ck_mark_scan *s, const ck_frozen *f) {
+    s->chunk = s->chunk == f->log_last ? NULL : s->chunk->next;
+    s->chunk_at = 0;
+}
+
+static ck_status scan_log(ck_mark_scan *s, const ck_frozen *f) {
+    while (s->chunk && !piece_full(s)) {
+        bool wanted = s->chunk->epoch > s->m->completed && s->chunk->epoch <= s->m->epoch;
+        if (!wanted || s->chunk_at == s->chunk->used) {
+            next_chunk(s, f);
+            continue;
+        }
+        const uint8_t *e = s->chunk->data + s->chunk_at;
+        uint32_t n, user_key_bytes;
+        memcpy(&n, e, 4);
+        memcpy(&user_key_bytes, e + 4, 4);
+        CK_TRY(put_erase(s, f, e + 8, n, user_key_bytes));
+        s->chunk_at += 8 + n;
+    }
+    return CK_OK;
+}
+
+/* ---- pages ---- */
+
+static uint64_t wanted_rows(const ck_mark_scan *s, const ck_shape *shape, ck_page_head *h, uint32_t word) {
+    uint64_t live = ck_page_bits(shape, h, 0)[word];
+    if (s->kind == CK_MARK_BASE) return live;
+    uint64_t changed = 0;
+    if (h->prepared > s->m->completed) changed |= ck_page_bits(shape, h, 1)[word];
+    if (h->changed_before > s->m->completed) changed |= ck_page_bits(shape, h, 2)[word];
+    return live & changed;
+}
+
+/* Rows of the page the scan stands in, as far as the piece has room. */
+static ck_status scan_page(ck_mark_scan *s, const ck_frozen *f, uint8_t *page) {
+    uint32_t class = ck_class_of_page(s->page);
+    ck_page_head *h = ck_head_of(f->shape, class, page);
+    uint32_t words = f->shape->forms[class].words;
+    if (!s->page_open) {
+        s->page_open = true, s->word = 0;
+        s->bits = words ? wanted_rows(s, f->shape, h, 0) : 0;
+    }
+    while (!piece_full(s)) {
+        while (s->bits == 0) {
+            if (++s->word >= words) {
+                s->page_open = false;
+                s->page++;
+                return CK_OK;
+            }
+            s->bits = wanted_rows(s, f->shape, h, s->word);
+        }
+        uint32_t slot = s->word * 64 + (uint32_t)__builtin_ctzll(s->bits);
+        CK_TRY(put_row(s, f, page + (size_t)slot * f->shape->row_bytes));
+        s->bits &= s->bits - 1;
+    }
+    return CK_OK;
+}
+
+static ck_status scan_tables(ck_mark_scan *s) {
+    while (s->table < s->m->table_count && !piece_full(s)) {
+        const ck_frozen *f = &s->m->tables[s->table];
+        if (!s->log_open && s->kind == CK_MARK_DELTA) {
+            s->log_open = true;
+            s->chunk = f->log_last ? f->log_first : NULL;
+            s->chunk_at = 0;
+        }
+        if (s->chunk) {
+            CK_TRY(scan_log(s, f));
+            continue;
+        }
+        if (s->page < f->page_count) {
+            uint8_t *page = ck_dir_get(f->pages, s->page);
+            if (page)
+                CK_TRY(scan_page(s, f, page));
+            else
+                s->page++;
+            continue;
+        }
+        s->table++;
+        s->page = 0, s->page_open = false, s->log_open = false, s->chunk = NULL;
+    }
+    return CK_OK;
+}
+
+ck_status ck_mark_scan_next(ck_mark_scan *s, const ck_mark_row **rows, uint32_t *count, ck_error *err) {
+    s->count = 0;
+    ck_bytes_clear(&s->bytes);
+    ck_status st = scan_tables(s);
+    if (st == CK_FULL) return ck_fail(err, CK_FULL, "a key of over %d bytes in a snapshot", CK_KEY_BYTES_MAX);
+    if (st != CK_OK) return ck_nomem(err, s->mem, s->bytes.n);
+    for (uint32_t i = 0; i < s->count; i++) {
+        const piece_row *r = &s->rows[i];
+        s->out[i] = (ck_mark_row){.op_id = r->op_id,
+                                  .key = {s->bytes.p + r->key, r->value - r->key},
+                                  .value = {s->bytes.p + r->value, r->end - r->value},
+                                  .kind = r->kind};
+    }
+    *rows = s->out, *count = s->count;
+    return CK_OK;
+}

@@ -1,0 +1,121 @@
+/* Rows one at a time, from stored bytes: what restores and operator rows use. */
+#include "state/tree_int.h"
+
+#include "base/cursor.h"
+#include "state/stored_int.h"
+#include "stream/key_groups.h"
+
+bool ck_table_loose_find(const ck_table *t, const ck_loose_row *l, uint32_t *ref) {
+    ck_index_probe p = ck_index_probe_begin(&t->index, ck_loose_hash(t, l));
+    while (ck_index_probe_next(&p, ref))
+        if (ck_loose_equal(t, l, ck_row_of(t, *ref))) return true;
+    return false;
+}
+
+static ck_status add_row(ck_table *t, const ck_loose_row *l, ck_row **row) {
+    uint32_t ref;
+    CK_TRY(ck_row_add(t, &ref, row));
+    ck_status s = ck_loose_store(t, l, 0, t->shape->value_first, *row);
+    if (s == CK_OK) s = ck_index_insert(&t->index, ck_loose_hash(t, l), ref);
+    if (s != CK_OK) ck_row_drop(t, ref);
+    return s;
+}
+
+ck_status ck_table_loose_upsert(ck_table *t, const ck_loose_row *l, ck_row **row, bool *fresh) {
+    uint32_t ref;
+    ck_table_tidy(t);
+    *fresh = !ck_table_loose_find(t, l, &ref);
+    return *fresh ? add_row(t, l, row) : ck_row_writable(t, ref, row);
+}
+
+/* ---- stored bytes ---- */
+
+typedef struct split_key {
+    ck_view user_key, order_key;
+} split_key;
+
+static bool split_rest(const ck_shape *s, ck_view rest, split_key *out) {
+    *out = (split_key){.user_key = rest};
+    if (s->order_count == 0) return true;
+    ck_cursor c = ck_cursor_of(rest.p, rest.n);
+    uint32_t n;
+    if (!ck_cursor_u32be(&c, &n) || !ck_cursor_take(&c, n, &out->user_key)) return false;
+    return ck_cursor_take(&c, c.left, &out->order_key);
+}
+
+/* Partition of a user key; 0 when it is missing and not to be made. */
+static ck_status partition_of(ck_table *t, ck_view user_key, bool create, ck_partition *p) {
+    ck_table *hidden = t->partitions;
+    ck_loose_row l;
+    uint32_t ref;
+    CK_TRY(ck_loose_of(hidden, &l));
+    if (!ck_user_key_decode(hidden->shape, user_key, &l)) return CK_CORRUPT;
+    *p = 0;
+    if (ck_table_loose_find(hidden, &l, &ref)) {
+        *p = ref + 1;
+    } else if (create) {
+        ck_row *row;
+        CK_TRY(add_row(hidden, &l, &row));
+        *p = ck_ref_of(hidden, row) + 1;
+    }
+    return CK_OK;
+}
+
+static ck_status put_ordered(ck_table *t, const split_key *k, ck_view value) {
+    ck_partition p;
+    CK_TRY(partition_of(t, k->user_key, true, &p));
+    ck_row *row;
+    ck_status s = ck_partition_upsert(t, p, k->order_key, &row, NULL, NULL);
+    if (s == CK_INVALID) return CK_CORRUPT;
+    CK_TRY(s);
+    ck_loose_row l;
+    CK_TRY(ck_loose_of(t, &l));
+    if (!ck_value_decode(t->shape, value, &l)) return CK_CORRUPT;
+    return ck_loose_store(t, &l, t->shape->value_first, t->shape->field_count, row);
+}
+
+/* The hash table a row belongs to, with the key decoded into *l. */
+static ck_status hash_table_of(ck_table *t, const split_key *k, bool create, ck_table **out, ck_loose_row *l) {
+    const ck_shape *s = t->shape;
+    CK_TRY(ck_loose_of(t, l));
+    if (!ck_user_key_decode(s, k->user_key, l)) return CK_CORRUPT;
+    if (s->order_count) CK_TRY(ck_order_key_decode(s, k->order_key, l));
+    *out = t;
+    if (!s->schema->bucketed) return CK_OK;
+    return ck_table_bucket(t, ck_row_i64(l->row, s->fields[s->partition_count].offset), create, out, NULL);
+}
+
+ck_status ck_table_stored_put(ck_table *t, ck_view rest, ck_view value, uint32_t key_group, uint32_t key_groups) {
+    split_key k;
+    if (!split_rest(t->shape, rest, &k)) return CK_CORRUPT;
+    if (key_groups != UINT32_MAX && ck_key_group_for_key(k.user_key, key_groups) != key_group) return CK_CORRUPT;
+    if (t->shape->ordered) return put_ordered(t, &k, value);
+    ck_table *to;
+    ck_loose_row l;
+    ck_row *row;
+    bool fresh;
+    CK_TRY(hash_table_of(t, &k, true, &to, &l));
+    if (!ck_value_decode(t->shape, value, &l)) return CK_CORRUPT;
+    CK_TRY(ck_table_loose_upsert(to, &l, &row, &fresh));
+    return ck_loose_store(to, &l, t->shape->value_first, t->shape->field_count, row);
+}
+
+static ck_status erase_ref(ck_table *t, uint32_t ref) {
+    ck_row *row = ck_row_of(t, ref);
+    return ck_table_erase(t, &row, 1, NULL);
+}
+
+ck_status ck_table_stored_erase(ck_table *t, ck_view rest) {
+    split_key k;
+    if (!split_rest(t->shape, rest, &k)) return CK_CORRUPT;
+    if (t->shape->ordered) {
+        ck_partition p;
+        CK_TRY(partition_of(t, k.user_key, false, &p));
+        return p ? ck_partition_erase(t, p, k.order_key, NULL) : CK_OK;
+    }
+    ck_table *from;
+    ck_loose_row l;
+    uint32_t ref;
+    CK_TRY(hash_table_of(t, &k, false, &from, &l));
+    return from && ck_table_loose_find(from, &l, &ref) ? erase_ref(from, ref) : CK_OK;
+}

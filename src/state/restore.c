@@ -1,0 +1,158 @@
+/* Stored rows into a store: see state.h. */
+#include "state/state_int.h"
+
+#include "base/cursor.h"
+
+ck_status ck_state_restore_slot(ck_state_store *s, uint64_t op_id, const char *uid, const char *op_type,
+                                const ck_slot_schema *schema, ck_error *err) {
+    ck_state *st;
+    CK_TRY(ck_state_make(s, op_id, uid ? uid : "", op_type ? op_type : "", &st, err));
+    ck_state_slot *slot = ck_slot_find(st, ck_view_of(schema->slot));
+    if (slot && !slot->raw) return ck_slot_agree(s->mem, st->uid, slot->shape->schema, schema, err);
+    if (slot)
+        return ck_fail(err, CK_CORRUPT, "operator %llu, slot \"%s\": rows come before the slot's schema",
+                       (unsigned long long)op_id, schema->slot);
+    return ck_slot_make(st, schema, false, &slot, err);
+}
+
+/* Rows of a slot nobody described: stored key and value as bytes. */
+static ck_status make_raw(ck_state_store *s, uint64_t op_id, ck_view name, ck_state_slot **out, ck_error *err) {
+    char z[CK_NAME_BYTES_MAX + 1];
+    if (name.n == 0 || name.n > CK_NAME_BYTES_MAX || memchr(name.p, 0, name.n))
+        return ck_fail(err, CK_CORRUPT, "operator %llu: a stored key with a slot name of %zu bytes",
+                       (unsigned long long)op_id, name.n);
+    memcpy(z, name.p, name.n);
+    z[name.n] = 0;
+    const ck_field key = {"key", ck_type_simple(CK_TYPE_BYTES), false}, value = {"value", key.type, false};
+    const ck_slot_schema schema = {.slot = z,
+                                   .state_type = "",
+                                   .version = 1,
+                                   .mode = CK_SLOT_KEYED,
+                                   .partition = &key,
+                                   .partition_count = 1,
+                                   .values = &value,
+                                   .value_count = 1};
+    ck_state *st;
+    CK_TRY(ck_state_make(s, op_id, "", "", &st, err));
+    return ck_slot_make(st, &schema, true, out, err);
+}
+
+/* [key group][slot]['|'][rest], operator rows [marker][slot]['\n'][rest]. */
+typedef struct taken_key {
+    uint32_t key_group;
+    bool keyed;
+    ck_view slot, rest;
+} taken_key;
+
+static ck_status take_key(const ck_state_store *s, uint64_t op_id, ck_view key, taken_key *k, ck_error *err) {
+    bool narrow = ck_one_byte_groups(s->cfg.key_groups);
+    ck_cursor c = ck_cursor_of(key.p, key.n);
+    uint8_t one = 0;
+    uint16_t two = 0;
+    if (!(narrow ? ck_cursor_u8(&c, &one) : ck_cursor_u16be(&c, &two)))
+        return ck_fail(err, CK_CORRUPT, "operator %llu: a stored key of %zu bytes", (unsigned long long)op_id, key.n);
+    k->key_group = narrow ? one : two;
+    k->keyed = k->key_group != (narrow ? 0xFFu : 0xFFFFu);
+    if (k->keyed && k->key_group >= s->cfg.key_groups)
+        return ck_fail(err, CK_CORRUPT, "operator %llu: key group %u of %u in a stored key", (unsigned long long)op_id,
+                       k->key_group, s->cfg.key_groups);
+    ck_view tail = {(const char *)c.p, c.left};
+    const char *end = tail.n ? memchr(tail.p, k->keyed ? '|' : '\n', tail.n) : NULL;
+    if (!end && k->keyed)
+        return ck_fail(err, CK_CORRUPT, "operator %llu: a stored key without a slot", (unsigned long long)op_id);
+    k->slot = (ck_view){tail.p, end ? (size_t)(end - tail.p) : tail.n};
+    k->rest = (ck_view){tail.p + tail.n, 0};
+    if (end) k->rest = (ck_view){end + 1, tail.n - k->slot.n - 1};
+    return CK_OK;
+}
+
+/* NULL in *slot: there is none and none is made. */
+static ck_status slot_for(ck_state_store *s, uint64_t op_id, const taken_key *k, bool make, ck_state_slot **slot,
+                          ck_error *err) {
+    if (s->last_slot && s->last_op == op_id && ck_view_is(k->slot, s->last_slot->name)) {
+        *slot = s->last_slot;
+    } else {
+        ck_state *st = ck_state_find(s, op_id);
+        *slot = st ? ck_slot_find(st, k->slot) : NULL;
+        if (!*slot && !make) return CK_OK;
+        if (!*slot) CK_TRY(make_raw(s, op_id, k->slot, slot, err));
+        s->last_slot = *slot, s->last_op = op_id;
+    }
+    if (!(*slot)->raw && ((*slot)->shape->schema->mode == CK_SLOT_KEYED) != k->keyed)
+        return ck_fail(err, CK_CORRUPT, "operator %llu, slot \"%s\": %s row in a slot of the other kind",
+                       (unsigned long long)op_id, (*slot)->name, k->keyed ? "a keyed" : "an operator");
+    return CK_OK;
+}
+
+static ck_status failed(ck_state_store *s, ck_status st, uint64_t op_id, const taken_key *k, ck_error *err) {
+    if (st == CK_CORRUPT)
+        return ck_fail(err, CK_CORRUPT, "operator %llu, slot \"%.*s\": a stored row (key of %zu bytes) does not parse",
+                       (unsigned long long)op_id, (int)k->slot.n, k->slot.p, k->rest.n);
+    if (st == CK_FULL)
+        return ck_fail(err, CK_FULL, "operator %llu, slot \"%.*s\": full", (unsigned long long)op_id, (int)k->slot.n,
+                       k->slot.p);
+    return st == CK_OK ? CK_OK : ck_nomem(err, s->mem, CK_PAGE_CHUNK);
+}
+
+/* A raw row's loose form: key and value are plain bytes. */
+static ck_status raw_loose(ck_table *t, ck_view key, ck_view value, ck_loose_row *l) {
+    CK_TRY(ck_loose_of(t, l));
+    if (key.n > CK_KEY_BYTES_MAX) return CK_CORRUPT;
+    const ck_view parts[2] = {key, value};
+    for (uint32_t i = 0; i < 2; i++) {
+        ck_strview v = parts[i].n <= CK_STRVIEW_INLINE ? ck_strview_inline(parts[i].n ? parts[i].p : "", parts[i].n)
+                                                       : ck_strview_ref(parts[i].p, parts[i].n, 0, 0);
+        memcpy(l->row + t->shape->fields[i].offset, &v, sizeof v);
+        l->views[i] = parts[i];
+    }
+    return CK_OK;
+}
+
+static ck_status raw_put(ck_table *t, ck_view key, ck_view value) {
+    ck_loose_row l;
+    ck_row *row;
+    bool fresh;
+    CK_TRY(raw_loose(t, key, value, &l));
+    CK_TRY(ck_table_loose_upsert(t, &l, &row, &fresh));
+    return ck_loose_store(t, &l, t->shape->value_first, t->shape->field_count, row);
+}
+
+ck_status ck_state_restore_put(ck_state_store *s, uint64_t op_id, ck_stored_row row, ck_error *err) {
+    taken_key k = {0};
+    ck_state_slot *slot;
+    CK_TRY(take_key(s, op_id, row.key, &k, err));
+    if (k.keyed && !ck_key_group_in(s->cfg.range, k.key_group)) return CK_OK;
+    CK_TRY(slot_for(s, op_id, &k, true, &slot, err));
+    ck_status st = slot->raw ? raw_put(slot->table, row.key, row.value)
+                             : ck_table_stored_put(slot->table, k.rest, row.value, k.key_group,
+                                                   k.keyed ? s->cfg.key_groups : UINT32_MAX);
+    return failed(s, st, op_id, &k, err);
+}
+
+ck_status ck_state_restore_erase(ck_state_store *s, uint64_t op_id, ck_view key, ck_error *err) {
+    taken_key k = {0};
+    ck_state_slot *slot;
+    CK_TRY(take_key(s, op_id, key, &k, err));
+    if (k.keyed && !ck_key_group_in(s->cfg.range, k.key_group)) return CK_OK;
+    CK_TRY(slot_for(s, op_id, &k, false, &slot, err));
+    if (!slot) return CK_OK;
+    ck_status st = CK_OK;
+    ck_loose_row l;
+    uint32_t ref;
+    if (!slot->raw) {
+        st = ck_table_stored_erase(slot->table, k.rest);
+    } else {
+        st = raw_loose(slot->table, key, (ck_view){"", 0}, &l);
+        if (st == CK_OK && ck_table_loose_find(slot->table, &l, &ref)) {
+            ck_row *row = ck_row_of(slot->table, ref);
+            st = ck_table_erase(slot->table, &row, 1, NULL);
+        }
+    }
+    return failed(s, st, op_id, &k, err);
+}
+
+ck_status ck_state_restore_end(ck_state_store *s, ck_error *err) {
+    (void)err;
+    s->last_slot = NULL;
+    return CK_OK;
+}

@@ -1,0 +1,79 @@
+/* The shape of a table: how its rows and pages are laid out, made once from the slot's schema. Immutable; buckets of
+ * one slot and the marks that read it share it.
+ *
+ * A row:   null bits (one per nullable field), partition, order and value fields in schema order, then `extra` bytes of
+ *          the owner's. Integers, times, doubles 8 bytes, BOOLEAN 1, DECIMAL 16; strings and nested values a 16-byte
+ *          reference: length, then up to 12 bytes in place or prefix, variable page, offset. A nested value (ARRAY,
+ * MAP, ROW) is held as its packed bytes (data/row.h, without the leading length).
+ *
+ * A page:  rows from the start, ck_page_head at the end, behind it three bitmaps of `words` words: live rows, rows
+ *          changed in the page's present epoch, rows changed before it. */
+#ifndef CK_STATE_SHAPE_INT_H
+#define CK_STATE_SHAPE_INT_H
+
+#include "base/proc.h"
+#include "state/table.h"
+
+enum { CK_SMALL_PAGES = 4, CK_ROW_BYTES_MAX = 1 << 20 };
+
+typedef enum ck_key_path { CK_PATH_NONE, CK_PATH_I64, CK_PATH_STR, CK_PATH_I64X2, CK_PATH_ANY } ck_key_path;
+
+typedef struct ck_page_head {
+    uint32_t id;
+    uint32_t birth;          /* epoch in which this copy was made */
+    uint32_t prepared;       /* epoch `changed` belongs to */
+    uint32_t changed_before; /* newest epoch in `before`; 0 = none */
+    uint32_t used;           /* slots handed out from the start */
+    uint32_t live;
+    uint32_t class;
+    uint32_t listed; /* on the table's list of pages with room */
+} ck_page_head;
+
+typedef struct ck_page_form { /* of one size */
+    uint32_t bytes, rows, words, head_at;
+} ck_page_form;
+
+typedef struct ck_shape_field {
+    const char *name;
+    const ck_type *type;
+    bool nullable, descending, nulls_first;
+    uint32_t offset, null_bit, width;
+    ck_phys phys;
+} ck_shape_field;
+
+typedef struct ck_shape {
+    ck_arena *arena; /* the store's: schema, arrays */
+    const ck_slot_schema *schema;
+    ck_row_layout layout;
+    ck_shape_field *fields;
+    uint32_t partition_count, order_count, value_count, value_first, field_count;
+    uint32_t *key_fields; /* numbers of the fields of the hash key */
+    uint32_t key_count;
+    ck_key_path path;
+    bool ordered; /* order columns that sort, not hash */
+    uint32_t row_bytes, extra_at, extra_bytes;
+    uint32_t var_count; /* fields held by reference */
+    uint32_t *var_fields;
+    uint8_t *blank; /* a new row: zeros, nullable value fields NULL */
+    uint32_t slot_bits;
+    ck_page_form forms[CK_SMALL_PAGES + 1];
+} ck_shape;
+
+/* Copies the schema into the arena. keep_fields = false for the hidden table of partitions: partition fields only, with
+ * extra bytes behind. CK_REFUSED: a schema that no table can hold, with the reason. */
+CK_NODISCARD ck_status ck_shape_new(ck_arena *a, const ck_slot_schema *schema, ck_shape **out, ck_error *err);
+CK_NODISCARD ck_status ck_shape_partitions(ck_arena *a, const ck_shape *of, uint32_t extra_bytes, ck_shape **out,
+                                           ck_error *err);
+CK_NODISCARD ck_status ck_slot_schema_copy(ck_arena *a, const ck_slot_schema *s, const ck_slot_schema **out);
+
+static inline bool ck_phys_is_var(ck_phys p) { return p == CK_PHYS_VIEW || p == CK_PHYS_LIST || p == CK_PHYS_STRUCT; }
+static inline uint32_t ck_class_of_page(uint32_t id) { return id < CK_SMALL_PAGES ? id : CK_SMALL_PAGES; }
+static inline ck_page_head *ck_head_of(const ck_shape *s, uint32_t class, void *page) {
+    return (ck_page_head *)(void *)((uint8_t *)page + s->forms[class].head_at);
+}
+/* which: 0 live, 1 changed in `prepared`, 2 changed before. */
+static inline uint64_t *ck_page_bits(const ck_shape *s, ck_page_head *h, unsigned which) {
+    return (uint64_t *)(void *)(h + 1) + (size_t)which * s->forms[h->class].words;
+}
+
+#endif

@@ -1,0 +1,211 @@
+/* See state.h. */
+#include "state/state_int.h"
+
+#include "state/tree_int.h"
+
+/* ---- store ---- */
+
+ck_status ck_state_store_new(const ck_state_config *cfg, ck_state_store **out, ck_error *err) {
+    if (cfg->key_groups < 1 || cfg->key_groups > CK_KEY_GROUPS_MAX)
+        return ck_fail(err, CK_INVALID, "%u key groups: 1 to %d are possible", cfg->key_groups, CK_KEY_GROUPS_MAX);
+    ck_mem mem = ck_mem_as(cfg->mem, CK_MEM_STATE);
+    ck_state_store *s = ck_alloc_zero(mem, sizeof *s);
+    if (!s) return ck_nomem(err, mem, sizeof *s);
+    s->cfg = *cfg, s->mem = mem;
+    ck_arena_init(&s->arena, mem, SIZE_MAX);
+    ck_page_pool_init(&s->pool, mem);
+    s->epochs = s->hidden_epochs = (ck_epochs){.pool = &s->pool, .mem = mem, .epoch = 1};
+    *out = s;
+    return CK_OK;
+}
+
+void ck_state_store_free(ck_state_store *s) {
+    if (!s) return;
+    CK_ASSERT(!s->marks);
+    for (ck_state *st = s->ops; st; st = st->next)
+        for (ck_state_slot *slot = st->slots; slot; slot = slot->next) ck_table_free(slot->table);
+    ck_page_pool_destroy(&s->pool);
+    ck_arena_destroy(&s->arena);
+    ck_free(s->mem, s, sizeof *s);
+}
+
+size_t ck_state_bytes(const ck_state_store *s) {
+    size_t n = s->arena.bytes;
+    for (const ck_state *st = s->ops; st; st = st->next)
+        for (const ck_state_slot *slot = st->slots; slot; slot = slot->next) n += ck_table_bytes(slot->table);
+    return n;
+}
+
+/* What one step may copy before the next look: an eighth of the limit, at least 1 MiB, at most 16. */
+bool ck_state_must_wait(const ck_state_store *s) {
+    size_t limit = s->mem.budget->limit;
+    if (!s->marks || limit == 0) return false;
+    size_t reserve = limit / 8;
+    reserve = reserve < 1u << 20 ? 1u << 20 : reserve > 16u << 20 ? 16u << 20 : reserve;
+    size_t total = ck_budget_total(s->mem.budget);
+    return total > limit || limit - total < reserve;
+}
+
+void ck_state_each_table(ck_state_store *s, void (*fn)(void *arg, ck_state *st, ck_state_slot *slot, ck_table *t),
+                         void *arg) {
+    for (ck_state *st = s->ops; st; st = st->next)
+        for (ck_state_slot *slot = st->slots; slot; slot = slot->next) {
+            fn(arg, st, slot, slot->table);
+            for (uint32_t i = 0; i < slot->table->bucket_count; i++) fn(arg, st, slot, slot->table->buckets[i]);
+        }
+}
+
+/* ---- operators ---- */
+
+ck_state *ck_state_find(ck_state_store *s, uint64_t op_id) {
+    ck_state *st = s->ops;
+    while (st && st->op_id != op_id) st = st->next;
+    return st;
+}
+
+ck_status ck_state_make(ck_state_store *s, uint64_t op_id, const char *uid, const char *op_type, ck_state **out,
+                        ck_error *err) {
+    ck_state *st = ck_state_find(s, op_id);
+    bool named = st && *st->uid;
+    if (named && *uid && strcmp(st->uid, uid) != 0)
+        return ck_fail(err, CK_REFUSED, "operators '%s' and '%s' have the same id %llu; give one of them another uid",
+                       st->uid, uid, (unsigned long long)op_id);
+    if (!st || (!named && *uid)) {
+        const char *uid_copy = ck_arena_strdup(&s->arena, uid), *type_copy = ck_arena_strdup(&s->arena, op_type);
+        ck_state *fresh = st ? st : CK_ARENA_NEW(&s->arena, ck_state);
+        if (!uid_copy || !type_copy || !fresh) return ck_nomem(err, s->mem, sizeof *st);
+        if (!st) {
+            *fresh = (ck_state){.store = s, .op_id = op_id};
+            ck_state **end = &s->ops;
+            while (*end) end = &(*end)->next;
+            *end = fresh;
+        }
+        fresh->uid = uid_copy, fresh->op_type = type_copy;
+        st = fresh;
+    }
+    *out = st;
+    return CK_OK;
+}
+
+ck_status ck_state_of(ck_state_store *s, const char *uid, const char *op_type, ck_state **out, ck_error *err) {
+    return ck_state_make(s, ck_op_id(uid), uid, op_type ? op_type : "", out, err);
+}
+
+/* ---- slots ---- */
+
+ck_state_slot *ck_slot_find(const ck_state *st, ck_view name) {
+    ck_state_slot *slot = st->slots;
+    while (slot && !ck_view_is(name, slot->name)) slot = slot->next;
+    return slot;
+}
+
+static ck_status add_partitions(ck_state_store *s, ck_state_slot *slot, ck_error *err) {
+    ck_shape *hidden;
+    CK_TRY(ck_shape_partitions(&s->arena, slot->shape, sizeof(ck_partition_head), &hidden, err));
+    return ck_table_new(&s->hidden_epochs, s->mem, hidden, s->cfg.hash_seed, &slot->table->partitions, err);
+}
+
+ck_status ck_slot_make(ck_state *st, const ck_slot_schema *schema, bool raw, ck_state_slot **out, ck_error *err) {
+    ck_state_store *s = st->store;
+    if (s->slot_count >= CK_SLOTS_MAX) return ck_fail(err, CK_FULL, "more than %d slots in one subtask", CK_SLOTS_MAX);
+    ck_state_slot *slot = CK_ARENA_NEW(&s->arena, ck_state_slot);
+    if (!slot) return ck_nomem(err, s->mem, sizeof *slot);
+    *slot = (ck_state_slot){.raw = raw};
+    CK_TRY(ck_shape_new(&s->arena, schema, &slot->shape, err));
+    slot->name = slot->shape->schema->slot;
+    CK_TRY(ck_table_new(&s->epochs, s->mem, slot->shape, s->cfg.hash_seed, &slot->table, err));
+    if (slot->shape->ordered) {
+        ck_status added = add_partitions(s, slot, err);
+        if (added != CK_OK) {
+            ck_table_free(slot->table);
+            return added;
+        }
+    }
+    ck_state_slot **end = &st->slots;
+    while (*end) end = &(*end)->next;
+    *end = slot;
+    s->slot_count++;
+    *out = slot;
+    return CK_OK;
+}
+
+/* Moves the rows of a slot into a new table under another schema: one found as bytes gets its types, one restored under
+ * other index flags (hashed, bucketed) is built anew. The stored bytes are the same. */
+typedef struct rebuild {
+    ck_table *to;
+    ck_state_slot *slot;
+    ck_state_store *store;
+    ck_bytes key, value;
+} rebuild;
+
+static ck_status rebuild_row(rebuild *r, const ck_table *from, const ck_row *row) {
+    ck_var_source v = {.pages = from->var.pages};
+    uint32_t n;
+    ck_bytes_clear(&r->key);
+    ck_bytes_clear(&r->value);
+    if (!r->slot->raw) {
+        CK_TRY(ck_key_rest_encode(from->shape, v, row, &r->key, &n));
+        CK_TRY(ck_value_encode(from->shape, v, row, &r->value));
+        return ck_table_stored_put(r->to, ck_bytes_as_view(&r->key), ck_bytes_as_view(&r->value), 0, UINT32_MAX);
+    }
+    ck_view stored = ck_var_get(from, row, from->shape->fields[0].offset);
+    ck_view value = ck_var_get(from, row, from->shape->fields[1].offset);
+    size_t head = (ck_one_byte_groups(r->store->cfg.key_groups) ? 1u : 2u) + strlen(r->slot->name);
+    if (stored.n > head) head++; /* '|' or newline */
+    return ck_table_stored_put(r->to, (ck_view){stored.p + head, stored.n - head}, value, 0, UINT32_MAX);
+}
+
+static ck_status rebuild_rows(rebuild *r, ck_table *from) {
+    ck_table_scan scan = {0};
+    ck_row *rows[64];
+    for (uint32_t n; (n = ck_table_scan_next(from, &scan, rows, 64)) > 0;)
+        for (uint32_t i = 0; i < n; i++) CK_TRY(rebuild_row(r, from, rows[i]));
+    return CK_OK;
+}
+
+static ck_status slot_rebuild(ck_state *st, ck_state_slot *slot, const ck_slot_schema *schema, ck_error *err) {
+    ck_state_store *s = st->store;
+    ck_state_slot made = *slot;
+    CK_TRY(ck_shape_new(&s->arena, schema, &made.shape, err));
+    CK_TRY(ck_table_new(&s->epochs, s->mem, made.shape, s->cfg.hash_seed, &made.table, err));
+    ck_status added = made.shape->ordered ? add_partitions(s, &made, err) : CK_OK;
+    rebuild r = {.to = made.table, .slot = slot, .store = s};
+    ck_bytes_init(&r.key, s->mem, SIZE_MAX);
+    ck_bytes_init(&r.value, s->mem, SIZE_MAX);
+    if (added == CK_OK) {
+        added = rebuild_rows(&r, slot->table);
+        if (added == CK_CORRUPT)
+            ck_fail(err, CK_REFUSED, "operator '%s', slot \"%s\": stored rows do not fit its schema", st->uid,
+                    slot->name);
+        else if (added != CK_OK)
+            ck_nomem(err, s->mem, ck_table_bytes(slot->table));
+    }
+    ck_bytes_destroy(&r.key);
+    ck_bytes_destroy(&r.value);
+    if (added != CK_OK) {
+        ck_table_free(made.table);
+        return added == CK_CORRUPT ? CK_REFUSED : added;
+    }
+    ck_table_free(slot->table);
+    slot->shape = made.shape, slot->table = made.table;
+    slot->name = made.shape->schema->slot;
+    slot->raw = false;
+    return CK_OK;
+}
+
+ck_status ck_state_table(ck_state *st, const ck_slot_schema *schema, ck_table **out, ck_error *err) {
+    ck_state_slot *slot = ck_slot_find(st, ck_view_of(schema->slot));
+    if (!slot) {
+        CK_TRY(ck_slot_make(st, schema, false, &slot, err));
+    } else {
+        const ck_slot_schema *stored = slot->shape->schema;
+        if (!slot->raw) CK_TRY(ck_slot_agree(st->store->mem, st->uid, stored, schema, err));
+        bool rebuilt = slot->raw || stored->hashed != schema->hashed || stored->bucketed != schema->bucketed;
+        if (rebuilt) {
+            CK_ASSERT(!st->store->marks); /* slots are opened before the first barrier */
+            CK_TRY(slot_rebuild(st, slot, schema, err));
+        }
+    }
+    *out = slot->table;
+    return CK_OK;
+}
