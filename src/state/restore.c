@@ -23,7 +23,8 @@ static ck_status make_raw(ck_state_store *s, uint64_t op_id, ck_view name, ck_st
                        (unsigned long long)op_id, name.n);
     memcpy(z, name.p, name.n);
     z[name.n] = 0;
-    const ck_field key = {"key", ck_type_simple(CK_TYPE_BYTES), false}, value = {"value", key.type, false};
+    const ck_field key = {"key", ck_type_simple(CK_TYPE_VARCHAR), false}; /* the one type whose key is its bytes */
+    const ck_field value = {"value", ck_type_simple(CK_TYPE_BYTES), false};
     const ck_slot_schema schema = {.slot = z,
                                    .state_type = "",
                                    .version = 1,

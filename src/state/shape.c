@@ -60,9 +60,8 @@ static ck_status check(const ck_slot_schema *s, ck_error *err) {
     if (s->ttl_us != 0)
         return ck_fail(err, CK_REFUSED, "slot \"%s\": state that expires (ttl) is not supported by this version",
                        s->slot);
-    if (s->mode != CK_SLOT_KEYED &&
-        (s->partition_count != 1 || s->order_count != 0 || s->partition[0].nullable ||
-         (s->partition[0].type->kind != CK_TYPE_VARCHAR && s->partition[0].type->kind != CK_TYPE_BYTES)))
+    if (s->mode != CK_SLOT_KEYED && (s->partition_count != 1 || s->order_count != 0 || s->partition[0].nullable ||
+                                     s->partition[0].type->kind != CK_TYPE_VARCHAR))
         return ck_fail(err, CK_REFUSED,
                        "slot \"%s\": operator state has one VARCHAR NOT NULL partition column and no order", s->slot);
     if (s->bucketed &&

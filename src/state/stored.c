@@ -27,7 +27,7 @@ static uint64_t f64_bits(double v) {
 /* ---- user key ---- */
 
 /* One column of these types is its bytes alone. */
-static bool plain_bytes(const ck_shape_field *f) { return f->phys == CK_PHYS_VIEW; }
+static bool plain_bytes(const ck_shape_field *f) { return f->type->kind == CK_TYPE_VARCHAR; }
 static bool integer_like(const ck_shape_field *f) { return f->phys == CK_PHYS_I64 || f->phys == CK_PHYS_BOOL; }
 
 static int64_t integer_of(const ck_shape_field *f, const ck_row *row) {
@@ -166,6 +166,7 @@ bool ck_user_key_decode(const ck_shape *s, ck_view key, ck_loose_row *l) {
             set_loose_str(s, l, 0, key);
             return true;
         }
+        if (key.n && key.p[0] == 0) return false; /* NULL is spelt 0xFF here */
     }
     for (uint32_t i = 0; i < s->partition_count; i++)
         if (!decode_key_part(s, i, &c, l)) return false;
@@ -187,10 +188,13 @@ ck_status ck_value_encode(const ck_shape *s, ck_var_source v, const ck_row *row,
     memset(nulls, 0, null_bytes);
     for (uint32_t i = s->value_first; i < s->field_count; i++) {
         const ck_shape_field *f = &s->fields[i];
-        if (f->nullable && (f->phys == CK_PHYS_NULL || ck_row_null(row, f->null_bit)))
-            nulls[(i - s->value_first) >> 3] |= (uint8_t)(1u << ((i - s->value_first) & 7));
+        bool is_null = f->nullable && (f->phys == CK_PHYS_NULL || ck_row_null(row, f->null_bit));
+        if (is_null) nulls[(i - s->value_first) >> 3] |= (uint8_t)(1u << ((i - s->value_first) & 7));
         if (ck_phys_is_var(f->phys)) continue;
-        memcpy(at, row + f->offset, f->width); /* little-endian, as everything we run on */
+        if (is_null)
+            memset(at, 0, f->width);
+        else
+            memcpy(at, row + f->offset, f->width); /* little-endian, as everything we run on */
         at += f->width;
     }
     out->n = (size_t)((char *)at - out->p);
@@ -204,9 +208,10 @@ ck_status ck_value_encode(const ck_shape *s, ck_var_source v, const ck_row *row,
     return CK_OK;
 }
 
-static bool decode_fixed(ck_cursor *c, const ck_shape_field *f, ck_loose_row *l) {
+static bool decode_fixed(ck_cursor *c, const ck_shape_field *f, bool is_null, ck_loose_row *l) {
     ck_view bytes;
     if (!ck_cursor_take(c, f->width, &bytes)) return false;
+    if (is_null) return true; /* whatever the bytes are */
     memcpy(l->row + f->offset, bytes.p, f->width);
     return f->phys != CK_PHYS_BOOL || l->row[f->offset] <= 1;
 }
@@ -216,13 +221,14 @@ bool ck_value_decode(const ck_shape *s, ck_view value, ck_loose_row *l) {
     uint32_t null_bytes = value_null_bytes(s);
     ck_view nulls, bytes;
     if (!ck_cursor_take(&c, null_bytes, &nulls)) return false;
+    if (null_bytes && s->value_count % 8 && (uint8_t)nulls.p[null_bytes - 1] >> s->value_count % 8) return false;
     for (uint32_t i = s->value_first; i < s->field_count; i++) {
         const ck_shape_field *f = &s->fields[i];
         uint32_t bit = i - s->value_first;
         bool is_null = null_bytes && ((uint8_t)nulls.p[bit >> 3] >> (bit & 7) & 1);
         if (is_null && f->null_bit == UINT32_MAX) return false;
         if (f->null_bit != UINT32_MAX) ck_row_set_null(l->row, f->null_bit, is_null || f->phys == CK_PHYS_NULL);
-        if (!ck_phys_is_var(f->phys) && !decode_fixed(&c, f, l)) return false;
+        if (!ck_phys_is_var(f->phys) && !decode_fixed(&c, f, is_null, l)) return false;
     }
     for (uint32_t i = 0; i < s->var_count; i++) {
         uint32_t field = s->var_fields[i], n;
