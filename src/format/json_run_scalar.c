@@ -1,0 +1,10 @@
+/* The fast way in plain registers: every CPU, and the yardstick for the other one. */
+#define CK_SIMD 0
+#define CK_TARGET
+#define CK_NAME(x) x##_scalar
+#include "format/json_run_int.h"
+
+const ck_json_kernel *ck_json_kernel_scalar(void) {
+    static const ck_json_kernel kernel = {run_scalar, plain_scalar, text_scalar, ck_utf8_valid_scalar};
+    return &kernel;
+}

@@ -1,0 +1,221 @@
+/* See value_int.h. */
+#include "format/value_int.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "data/text.h"
+
+enum { SHOWN_BYTES_MAX = 64 };
+
+ck_status ck_why_set(ck_why *w, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    int n = vsnprintf(w->text, sizeof w->text, fmt, ap);
+    va_end(ap);
+    if (n < 0) w->text[0] = 0;
+    return CK_DATA;
+}
+
+/* The value as a sentence may show it: bounded, cut between characters, control characters as dots. */
+static void show(ck_view v, bool quoted, char *out, size_t out_bytes) {
+    size_t n = v.n, at = 0;
+    if (n > SHOWN_BYTES_MAX) {
+        n = SHOWN_BYTES_MAX;
+        while (n > 0 && ((uint8_t)v.p[n] & 0xC0) == 0x80) n--;
+    }
+    if (quoted) out[at++] = '"';
+    for (size_t i = 0; i < n && at + 6 < out_bytes; i++)
+        out[at++] = (uint8_t)v.p[i] < 0x20 || v.p[i] == 0x7F ? '.' : v.p[i];
+    if (n < v.n) memcpy(out + at, "...", 3), at += 3;
+    if (quoted) out[at++] = '"';
+    out[at] = 0;
+}
+
+/* "BIGINT", "DECIMAL(10,2)" with its article. */
+static void type_with_article(const ck_type *t, ck_mem mem, char *out, size_t out_bytes) {
+    if (t->kind == CK_TYPE_BYTES) {
+        (void)snprintf(out, out_bytes, "BYTES in base64");
+        return;
+    }
+    ck_bytes name;
+    ck_bytes_init(&name, mem, 4096);
+    const char *text = "value of its type";
+    if (ck_type_print(t, &name) == CK_OK && ck_bytes_terminate(&name) == CK_OK) text = name.p;
+    bool vowel = strchr("AEIOU", text[0]) != NULL;
+    (void)snprintf(out, out_bytes, "%s %.160s", vowel ? "an" : "a", text);
+    ck_bytes_destroy(&name);
+}
+
+ck_status ck_why_not_a(ck_why *w, const ck_type *t, ck_view value, bool quoted) {
+    char shown[SHOWN_BYTES_MAX + 16], type[192];
+    show(value, quoted, shown, sizeof shown);
+    type_with_article(t, w->mem, type, sizeof type);
+    return ck_why_set(w, "%s is not %s", shown, type);
+}
+
+ck_status ck_why_range(ck_why *w, const ck_type *t, ck_view value, bool quoted) {
+    char shown[SHOWN_BYTES_MAX + 16], type[192];
+    show(value, quoted, shown, sizeof shown);
+    type_with_article(t, w->mem, type, sizeof type);
+    return ck_why_set(w, "%s is out of range for %s", shown, strchr(type, ' ') + 1);
+}
+
+/* ---- numbers ---- */
+
+static ck_status integer(const ck_type *t, ck_view v, const ck_number *n, bool quoted, int64_t *out, ck_why *w) {
+    int64_t lo, hi;
+    bool range;
+    ck_kind_int_range(t->kind, &lo, &hi);
+    if (!ck_number_i64(n, out, &range)) return range ? ck_why_range(w, t, v, quoted) : ck_why_not_a(w, t, v, quoted);
+    if (*out < lo || *out > hi) return ck_why_range(w, t, v, quoted);
+    return CK_OK;
+}
+
+static ck_status real(const ck_type *t, ck_view v, double d, bool finite, bool quoted, double *out, ck_why *w) {
+    if (t->kind == CK_TYPE_REAL) d = (double)(float)d;
+    if (finite && !isfinite(d)) return ck_why_range(w, t, v, quoted);
+    *out = d;
+    return CK_OK;
+}
+
+/* digits * 10^shift within 10^precision; false when it does not fit. */
+static bool scaled(ck_i128 *v, int64_t shift, int precision) {
+    ck_i128 limit = 1, x = *v;
+    for (int i = 0; i < precision; i++) limit *= 10;
+    if (shift >= 0) {
+        if (x == 0) shift = 0;
+        for (; shift > 0 && x < limit; shift--)
+            x *= 10; /* x < 10^38 keeps the product within 128 bits: 10^39 > 2^127 */
+        if (shift > 0) return false;
+    } else {
+        for (; shift < -1 && x > 0; shift++) x /= 10;
+        x = shift < -1 ? 0 : (x / 10 + (x % 10 >= 5));
+    }
+    *v = x;
+    return x < limit;
+}
+
+static ck_status decimal(const ck_type *t, ck_view v, const ck_number *n, bool quoted, ck_i128 *out, ck_why *w) {
+    ck_i128 x = (ck_i128)n->digits;
+    int64_t shift = n->exponent + t->scale;
+    if (n->exact && t->precision <= 37) {
+        if (!scaled(&x, shift, t->precision)) return ck_why_range(w, t, v, quoted);
+        *out = n->negative ? -x : x;
+        return CK_OK;
+    }
+    bool overflow = false;
+    if (ck_parse_decimal(v, t->precision, t->scale, out, &overflow)) return CK_OK;
+    return overflow ? ck_why_range(w, t, v, quoted) : ck_why_not_a(w, t, v, quoted);
+}
+
+ck_status ck_value_number(const ck_type *t, ck_view v, const ck_number *n, bool quoted, ck_scalar *out, ck_why *w) {
+    if (ck_kind_is_integer(t->kind)) return integer(t, v, n, quoted, &out->i64, w);
+    if (ck_kind_is_float(t->kind)) {
+        double d;
+        if (!ck_number_f64(n, &d) && !ck_parse_f64(v, &d)) return ck_why_range(w, t, v, quoted); /* it is a number */
+        return real(t, v, d, true, quoted, &out->f64, w);
+    }
+    if (t->kind == CK_TYPE_DECIMAL) return decimal(t, v, n, quoted, &out->i128, w);
+    return ck_why_not_a(w, t, v, quoted);
+}
+
+/* ---- text ---- */
+
+static ck_view trimmed(ck_view v) {
+    while (v.n > 0 && (v.p[0] == ' ' || v.p[0] == '\t')) v.p++, v.n--;
+    while (v.n > 0 && (v.p[v.n - 1] == ' ' || v.p[v.n - 1] == '\t')) v.n--;
+    return v;
+}
+
+/* Cut to the column's precision, towards the past. */
+static int64_t at_precision(const ck_type *t, int64_t us) {
+    static const int64_t unit[] = {1000000, 100000, 10000, 1000, 100, 10, 1};
+    int64_t u = unit[t->precision >= 0 && t->precision <= 6 ? t->precision : 6];
+    int64_t rest = us % u;
+    return us - (rest < 0 ? rest + u : rest);
+}
+
+static bool is_float_word(ck_view v) {
+    return ck_view_is(v, "NaN") || ck_view_is(v, "Infinity") || ck_view_is(v, "-Infinity");
+}
+
+static ck_status number_text(const ck_type *t, ck_view v, bool lenient, ck_scalar *out, ck_why *w) {
+    ck_number n;
+    const uint8_t *at, *end = (const uint8_t *)v.p + v.n;
+    double d;
+    if (v.n > 0 && ck_number_scan((const uint8_t *)v.p, &n, &at) == end) return ck_value_number(t, v, &n, true, out, w);
+    if (ck_kind_is_integer(t->kind) && ck_parse_i64(v, &out->i64)) { /* +1, 007 */
+        int64_t lo, hi;
+        ck_kind_int_range(t->kind, &lo, &hi);
+        return out->i64 < lo || out->i64 > hi ? ck_why_range(w, t, v, true) : CK_OK;
+    }
+    if (ck_kind_is_float(t->kind) && (lenient || is_float_word(v)) && ck_parse_f64(v, &d))
+        return real(t, v, d, isfinite(d), true, &out->f64, w);
+    bool overflow = false;
+    if (t->kind == CK_TYPE_DECIMAL && ck_parse_decimal(v, t->precision, t->scale, &out->i128, &overflow)) return CK_OK;
+    return overflow ? ck_why_range(w, t, v, true) : ck_why_not_a(w, t, v, true);
+}
+
+ck_status ck_value_text(const ck_type *t, ck_view v, bool lenient, ck_scalar *out, ck_why *w) {
+    bool ok = false, zoned;
+    ck_view text = lenient ? trimmed(v) : v;
+    switch (t->kind) {
+    case CK_TYPE_BOOLEAN: ok = lenient && ck_parse_bool(text, &out->b); break;
+    case CK_TYPE_TINYINT:
+    case CK_TYPE_SMALLINT:
+    case CK_TYPE_INTEGER:
+    case CK_TYPE_BIGINT:
+        if (lenient) return number_text(t, text, true, out, w);
+        break;
+    case CK_TYPE_REAL:
+    case CK_TYPE_DOUBLE:
+        if (lenient) return number_text(t, text, true, out, w);
+        ok = is_float_word(text) && ck_parse_f64(text, &out->f64);
+        break;
+    case CK_TYPE_DECIMAL: return number_text(t, text, lenient, out, w);
+    case CK_TYPE_DATE: ok = ck_parse_date(text, &out->i64); break;
+    case CK_TYPE_TIME:
+        ok = ck_parse_time(text, &out->i64);
+        if (ok) out->i64 = at_precision(t, out->i64);
+        break;
+    case CK_TYPE_TIMESTAMP:
+    case CK_TYPE_TIMESTAMP_LTZ:
+        ok = ck_parse_timestamp(text, &out->i64, &zoned);
+        if (ok) out->i64 = at_precision(t, out->i64);
+        break;
+    default: break;
+    }
+    return ok ? CK_OK : ck_why_not_a(w, t, v, true);
+}
+
+/* ---- base64 ---- */
+
+static int sextet(char c) {
+    if (c >= 'A' && c <= 'Z') return c - 'A';
+    if (c >= 'a' && c <= 'z') return c - 'a' + 26;
+    if (c >= '0' && c <= '9') return c - '0' + 52;
+    return c == '+' ? 62 : c == '/' ? 63 : -1;
+}
+
+bool ck_base64_decode(ck_view v, uint8_t *out, size_t *n) {
+    if (v.n % 4 != 0) return false;
+    size_t at = 0;
+    for (size_t i = 0; i < v.n; i += 4) {
+        unsigned pad = 0;
+        if (i + 4 == v.n && v.p[i + 3] == '=') pad = v.p[i + 2] == '=' ? 2 : 1;
+        uint32_t word = 0;
+        for (unsigned k = 0; k < 4; k++) {
+            int s = k >= 4 - pad ? 0 : sextet(v.p[i + k]);
+            if (s < 0) return false;
+            word = word << 6 | (uint32_t)s;
+        }
+        if ((pad == 1 && (word & 0xFF)) || (pad == 2 && (word & 0xFFFF))) return false; /* bits that mean nothing */
+        out[at++] = (uint8_t)(word >> 16);
+        if (pad < 2) out[at++] = (uint8_t)(word >> 8);
+        if (pad < 1) out[at++] = (uint8_t)word;
+    }
+    *n = at;
+    return true;
+}
