@@ -1,0 +1,51 @@
+/* Key columns read in blocks: the live rows of a batch, at most CK_KEY_BLOCK at a time, as dense words with a flag
+ * where there is a value. What hashes keys then loops over arrays without looking at selections, bitmaps or types. */
+#ifndef CK_DATA_KEY_BLOCK_INT_H
+#define CK_DATA_KEY_BLOCK_INT_H
+
+#include "data/key.h"
+
+enum { CK_KEY_BLOCK = 256 };
+
+typedef struct ck_key_block {
+    const ck_column *c;
+    const uint16_t *sel; /* of the block; NULL: rows start, start + 1, ... */
+    uint32_t start, n;
+} ck_key_block;
+
+static inline ck_key_block ck_key_block_at(const ck_batch *b, const ck_column *c, uint32_t k) {
+    uint32_t n = b->sel_count - k < CK_KEY_BLOCK ? b->sel_count - k : CK_KEY_BLOCK;
+    return (ck_key_block){c, b->sel ? b->sel + k : NULL, b->sel ? 0 : k, n};
+}
+static inline uint32_t ck_key_block_row(const ck_key_block *b, uint32_t i) { return b->sel ? b->sel[i] : b->start + i; }
+
+/* Whether some row of the block is NULL; then present[i] says which has a value, else present is left alone. */
+static inline bool ck_key_block_nulls(const ck_key_block *b, uint8_t *present) {
+    if (b->c->phys != CK_PHYS_NULL && !b->c->validity) return false;
+    uint8_t all = 1;
+    for (uint32_t i = 0; i < b->n; i++) {
+        present[i] = !ck_column_is_null(b->c, ck_key_block_row(b, i));
+        all &= present[i];
+    }
+    return !all;
+}
+
+/* Values of BOOL, I64 or (canonical, as bits) F64 columns; what stands at a NULL is unspecified. */
+static inline void ck_key_block_words(const ck_key_block *b, uint64_t *restrict out) {
+    const ck_column *c = b->c;
+    if (c->phys == CK_PHYS_I64) {
+        if (!b->sel)
+            memcpy(out, c->i64 + b->start, b->n * sizeof *out);
+        else
+            for (uint32_t i = 0; i < b->n; i++) out[i] = (uint64_t)c->i64[b->sel[i]];
+    } else if (c->phys == CK_PHYS_F64) {
+        for (uint32_t i = 0; i < b->n; i++) {
+            double d = ck_double_canonical(c->f64[ck_key_block_row(b, i)]);
+            memcpy(&out[i], &d, 8);
+        }
+    } else {
+        for (uint32_t i = 0; i < b->n; i++) out[i] = ck_bit_get(c->bits, ck_key_block_row(b, i));
+    }
+}
+
+#endif
