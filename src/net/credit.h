@@ -1,8 +1,9 @@
 /* Credits for the data frames of many edges that share one connection: how a slow edge holds back its own sender and
  * nobody else's. One credit lets a sender send one data frame. Every edge owns one (so that each can always move); the
- * floating ones of a process move to where frames wait. Barrier, cancel, watermark and credit frames need none. An edge
- * blocked by alignment gets no floating credit: what it sends would only wait. Pure bookkeeping: no I/O, no clock, no
- * allocation. Threads: one at a time a pool and its edges, one at a time a sender. */
+ * floating ones of a process move to where frames wait, in equal shares when there are not enough. Barrier, cancel,
+ * watermark and credit frames need none. An edge blocked by alignment gets no floating credit: what it sends would only
+ * wait. Pure bookkeeping: no I/O, no clock, no allocation. Threads: one at a time a pool and its edges, one at a time a
+ * sender. */
 #ifndef CK_NET_CREDIT_H
 #define CK_NET_CREDIT_H
 
@@ -27,7 +28,7 @@ typedef struct ck_credit_edge {
 struct ck_credit_pool {
     uint32_t floating_count; /* in all */
     uint32_t floating_free;
-    ck_credit_edge *want_head, *want_tail; /* edges with more waiting than granted, served in turn */
+    ck_credit_edge *want_head, *want_tail; /* edges with more waiting than granted */
     ck_credit_edge *tell_head, *tell_tail; /* edges with untold credits */
 };
 

@@ -1,4 +1,5 @@
 /* See socket.h. Every descriptor is made non-blocking and close-on-exec in the call that makes it. */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -148,6 +149,22 @@ ck_status ck_socket_listen(ck_proc *proc, const char *address, ck_socket **out, 
     return CK_OK;
 }
 
+const char *ck_socket_address(const ck_socket *s) { return s->address; }
+
+static void describe_peer(int fd, const ck_socket *listener, char *out, size_t out_bytes) {
+    sock_address a = {.bytes = sizeof a.any};
+    char host[INET6_ADDRSTRLEN];
+    if (getpeername(fd, (struct sockaddr *)&a.any, &a.bytes) != 0) a.any.ss_family = AF_UNSPEC;
+    const struct sockaddr_in *v4 = (const struct sockaddr_in *)&a.any;
+    const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)&a.any;
+    if (a.any.ss_family == AF_INET && inet_ntop(AF_INET, &v4->sin_addr, host, sizeof host))
+        snprintf(out, out_bytes, "%s:%u", host, ntohs(v4->sin_port));
+    else if (a.any.ss_family == AF_INET6 && inet_ntop(AF_INET6, &v6->sin6_addr, host, sizeof host))
+        snprintf(out, out_bytes, "[%s]:%u", host, ntohs(v6->sin6_port));
+    else
+        snprintf(out, out_bytes, "a peer of %.200s", listener->address);
+}
+
 ck_status ck_socket_accept(ck_socket *l, ck_socket **out, ck_error *err) {
     *out = NULL;
     int fd;
@@ -157,7 +174,7 @@ ck_status ck_socket_accept(ck_socket *l, ck_socket **out, ck_error *err) {
     if (fd < 0) return ck_fail_errno(err, errno, "accepting on %s", l->address);
     send_small_writes_at_once(fd);
     char address[sizeof l->address];
-    snprintf(address, sizeof address, "a peer of %.200s", l->address);
+    describe_peer(fd, l, address, sizeof address);
     return wrap(l->proc, fd, address, out, err);
 }
 

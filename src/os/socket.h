@@ -23,6 +23,8 @@ CK_NODISCARD ck_status ck_socket_read(ck_socket *s, void *p, size_t max, size_t 
 CK_NODISCARD ck_status ck_socket_write(ck_socket *s, const void *p, size_t max, size_t *n, ck_error *err);
 /* Several pieces as one, at most 64 of them; stops where the system does, perhaps inside one. */
 CK_NODISCARD ck_status ck_socket_writev(ck_socket *s, const ck_view *parts, size_t count, size_t *n, ck_error *err);
+const char *ck_socket_address(
+    const ck_socket *s);            /* what was asked for; of an accepted one, the peer's; for messages */
 void ck_socket_close(ck_socket *s); /* leaves its poller too; NULL is fine */
 
 typedef struct ck_poller ck_poller;
