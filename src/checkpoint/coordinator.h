@@ -20,7 +20,7 @@ typedef struct ck_checkpoints_config {
     bool enabled; /* false: no directory. Nothing is ever triggered; savepoints are refused; FINISHED at once when
                      all subtasks have finished */
     int64_t interval_us;       /* trigger to trigger; 0 = no periodic ones */
-    int64_t timeout_us;        /* trigger to all acks; also the manifest's write is given this long */
+    int64_t timeout_us;        /* trigger to all acks; a manifest being written is waited for */
     int64_t final_timeout_us;  /* all finished to committed */
     uint32_t tolerable_failed; /* periodic failures in a row beyond which the job fails; 0 = unlimited */
     uint32_t subtasks;         /* of the whole job, sources included; numbered 0..subtasks-1 by the runtime */
