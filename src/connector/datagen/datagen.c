@@ -1,0 +1,389 @@
+/* The `datagen` source: rows made from their number and a seed. Every value is a function of (seed, column, row
+ * number), so that the same rows come at any parallelism and after any restart. Split i of n makes the rows i, i + n, i
+ * + 2n ... */
+#include "connector/connectors.h"
+
+#include <yyjson.h>
+
+#include "base/hash.h"
+#include "base/json.h"
+#include "connector/pacer.h"
+#include "connector/table.h"
+#include "data/builder.h"
+#include "data/text.h"
+#include "os/clock.h"
+
+enum { LENGTH_DEFAULT = 8, LENGTH_MAX = 65536 };
+
+typedef struct generator { /* of one output column */
+    const ck_type *type;
+    bool sequence;
+    bool ranged;    /* min or max was given */
+    int64_t lo, hi; /* unscaled for decimals */
+    double flo, fhi;
+    uint64_t step; /* of a sequence */
+    uint32_t length;
+    uint64_t seed;
+} generator;
+
+typedef struct gen_split {
+    char *id;
+    uint64_t first, step, next;
+} gen_split;
+
+typedef struct datagen {
+    ck_mem mem;
+    ck_arena arena;
+    ck_source_table table;
+    const ck_schema *schema; /* of the output */
+    generator *columns;
+    uint64_t rows; /* UINT64_MAX: for ever */
+    ck_pacer pacer;
+    gen_split *splits;
+    uint32_t split_count, split_capacity, turn;
+    char *text; /* LENGTH_MAX */
+} datagen;
+
+/* ---- options ---- */
+
+static const char *column_option(const ck_table_options *o, const char *column, const char *what) {
+    size_t n = strlen(column);
+    for (uint32_t i = 0; i < o->count; i++) {
+        const char *name = o->names[i];
+        if (strncmp(name, "fields.", 7) != 0 || strlen(name) != 7 + n + 1 + strlen(what)) continue;
+        if (ck_view_eq_nocase((ck_view){name + 7, n}, (ck_view){column, n}) && name[7 + n] == '.' &&
+            strcmp(name + 8 + n, what) == 0)
+            return o->values[i];
+    }
+    return NULL;
+}
+
+static bool parse_bound(const ck_type *t, const char *text, generator *g, bool high) {
+    ck_view v = ck_view_of(text);
+    bool zoned, overflow;
+    ck_i128 wide;
+    int64_t *out = high ? &g->hi : &g->lo;
+    switch (t->kind) {
+    case CK_TYPE_DATE: return ck_parse_date(v, out);
+    case CK_TYPE_TIME: return ck_parse_time(v, out);
+    case CK_TYPE_TIMESTAMP:
+    case CK_TYPE_TIMESTAMP_LTZ: return ck_parse_timestamp(v, out, &zoned);
+    case CK_TYPE_REAL:
+    case CK_TYPE_DOUBLE: return ck_parse_f64(v, high ? &g->fhi : &g->flo);
+    case CK_TYPE_DECIMAL:
+        if (!ck_parse_decimal(v, t->precision, t->scale, &wide, &overflow) || overflow) return false;
+        *out = (int64_t)wide;
+        return wide == *out;
+    default: return ck_parse_i64(v, out);
+    }
+}
+
+static void default_bounds(generator *g) {
+    int64_t lo, hi;
+    bool timestamp = g->type->kind == CK_TYPE_TIMESTAMP || g->type->kind == CK_TYPE_TIMESTAMP_LTZ;
+    g->fhi = 1;
+    g->hi = g->sequence ? INT64_MAX : INT32_MAX;
+    g->step = timestamp ? 1000000 : 1;
+    switch (g->type->kind) {
+    case CK_TYPE_TINYINT:
+    case CK_TYPE_SMALLINT:
+    case CK_TYPE_INTEGER:
+        ck_kind_int_range(g->type->kind, &lo, &hi);
+        g->hi = hi;
+        break;
+    case CK_TYPE_DATE: g->hi = 36524; break;
+    case CK_TYPE_TIME: g->hi = 86400000000LL - 1; break;
+    case CK_TYPE_TIMESTAMP:
+    case CK_TYPE_TIMESTAMP_LTZ: g->hi = 1893456000000000LL; break; /* 2030 */
+    case CK_TYPE_DECIMAL:
+        g->hi = 1;
+        for (int i = 0; i < g->type->precision && i < (g->sequence ? 18 : 9); i++) g->hi *= 10;
+        g->hi--;
+        break;
+    default: break;
+    }
+}
+
+static ck_status check_range(const generator *g, const char *column, ck_error *err) {
+    int64_t lo = INT64_MIN, hi = INT64_MAX;
+    if (ck_kind_is_integer(g->type->kind)) ck_kind_int_range(g->type->kind, &lo, &hi);
+    bool fits = g->lo <= g->hi && g->flo <= g->fhi && g->lo >= lo && g->hi <= hi;
+    return fits ? CK_OK
+                : ck_fail(err, CK_INVALID, "fields.%s: min to max is not a range of %s", column,
+                          ck_kind_is_float(g->type->kind) ? "numbers" : "the column's type");
+}
+
+static ck_status read_generator(generator *g, const ck_table_options *o, const ck_field *f, ck_error *err) {
+    const char *kind = column_option(o, f->name, "kind"), *min = column_option(o, f->name, "min"),
+               *max = column_option(o, f->name, "max"), *length = column_option(o, f->name, "length"),
+               *step = column_option(o, f->name, "step");
+    g->type = f->type;
+    ck_phys phys = ck_type_phys(f->type);
+    if (phys == CK_PHYS_LIST || phys == CK_PHYS_STRUCT || f->type->kind == CK_TYPE_NULL)
+        return ck_fail(err, CK_INVALID, "datagen cannot make values for column %s", f->name);
+    if (kind && strcmp(kind, "random") != 0 && strcmp(kind, "sequence") != 0)
+        return ck_fail(err, CK_INVALID, "option 'fields.%s.kind' is '%s', which is neither random nor sequence",
+                       f->name, kind);
+    g->sequence = kind && strcmp(kind, "sequence") == 0;
+    g->ranged = min || max;
+    default_bounds(g);
+    if (min && !parse_bound(f->type, min, g, false))
+        return ck_fail(err, CK_INVALID, "option 'fields.%s.min' is '%s', which is not a value of the column", f->name,
+                       min);
+    if (max && !parse_bound(f->type, max, g, true))
+        return ck_fail(err, CK_INVALID, "option 'fields.%s.max' is '%s', which is not a value of the column", f->name,
+                       max);
+    int64_t by = (int64_t)g->step, n = LENGTH_DEFAULT;
+    if (step && (!ck_parse_i64(ck_view_of(step), &by) || by < 1))
+        return ck_fail(err, CK_INVALID, "option 'fields.%s.step' is '%s', which is not a whole number of at least 1",
+                       f->name, step);
+    g->step = (uint64_t)by;
+    if (length && (!ck_parse_i64(ck_view_of(length), &n) || n < 0 || n > LENGTH_MAX))
+        return ck_fail(err, CK_INVALID, "option 'fields.%s.length' is '%s', which is not a whole number from 0 to %d",
+                       f->name, length, LENGTH_MAX);
+    g->length = (uint32_t)n;
+    return check_range(g, f->name, err);
+}
+
+/* Per-column options must name a column: a typo is not ignored. */
+static ck_status check_names(const ck_table_options *o, const ck_schema *s, ck_error *err) {
+    for (uint32_t i = 0; i < o->count; i++) {
+        const char *name = o->names[i], *dot = strrchr(name, '.');
+        if (strncmp(name, "fields.", 7) != 0) continue;
+        size_t n = dot > name + 6 ? (size_t)(dot - name) - 7 : 0;
+        bool known = false;
+        for (uint32_t c = 0; !known && c < s->field_count; c++)
+            known = ck_view_eq_nocase((ck_view){name + 7, n}, ck_view_of(s->fields[c].name));
+        if (!known) return ck_fail(err, CK_INVALID, "option '%s' names no column of the table", name);
+    }
+    return CK_OK;
+}
+
+static ck_status datagen_init(datagen *d, const ck_op_spec *spec, ck_error *err) {
+    int64_t rows, seed;
+    double rate;
+    CK_TRY(ck_source_table_read(&d->arena, spec, &d->table, err));
+    const ck_table_options *o = &d->table.options;
+    CK_TRY(check_names(o, d->table.schema, err));
+    CK_TRY(ck_option_i64(o, "rows", -1, 0, INT64_MAX, &rows, err));
+    CK_TRY(ck_option_i64(o, "seed", 1, INT64_MIN, INT64_MAX, &seed, err));
+    CK_TRY(ck_option_f64(o, "rate_limit", 0, &rate, err));
+    if (rate < 0) return ck_fail(err, CK_INVALID, "option 'rate_limit' is negative");
+    d->rows = rows < 0 ? UINT64_MAX : (uint64_t)rows;
+    d->pacer = ck_pacer_of(rate, spec->parallelism);
+    d->columns = ck_arena_array(&d->arena, d->table.column_count + 1u, sizeof *d->columns);
+    ck_schema *schema = CK_ARENA_NEW(&d->arena, ck_schema);
+    ck_field *fields = ck_arena_array(&d->arena, d->table.column_count + 1u, sizeof *fields);
+    d->text = ck_arena_alloc(&d->arena, LENGTH_MAX);
+    if (!d->columns || !schema || !fields || !d->text) return ck_nomem(err, d->arena.mem, LENGTH_MAX);
+    for (uint32_t i = 0; i < d->table.column_count; i++) {
+        fields[i] = d->table.schema->fields[d->table.columns[i]];
+        /* The seed is of the table's column, not of the query's: pruning changes no value. */
+        d->columns[i].seed = ck_hash_combine(ck_mix64((uint64_t)seed), d->table.columns[i]);
+        CK_TRY(read_generator(&d->columns[i], o, &fields[i], err));
+    }
+    *schema = (ck_schema){fields, d->table.column_count};
+    d->schema = schema;
+    return CK_OK;
+}
+
+static void datagen_free(datagen *d) {
+    ck_free(d->mem, d->splits, d->split_capacity * sizeof *d->splits);
+    ck_arena_destroy(&d->arena);
+    ck_free(d->mem, d, sizeof *d);
+}
+
+static ck_status datagen_create(const ck_op_spec *spec, ck_mem mem, void **self, ck_error *err) {
+    datagen *d = ck_alloc_zero(mem, sizeof *d);
+    if (!d) return ck_nomem(err, mem, sizeof *d);
+    d->mem = mem;
+    ck_arena_init(&d->arena, ck_mem_as(mem, CK_MEM_PLAN), CK_SQL_BYTES_MAX);
+    ck_status s = datagen_init(d, spec, err);
+    if (s == CK_OK)
+        *self = d;
+    else
+        datagen_free(d);
+    return s;
+}
+
+/* ---- splits ---- */
+
+static ck_status write_split(ck_split_list *out, ck_arena *a, const char *id, uint64_t first, uint64_t step,
+                             uint64_t next) {
+    const char *spec = ck_arena_printf(a, "{\"first\":%llu,\"step\":%llu,\"position\":%llu}", (unsigned long long)first,
+                                       (unsigned long long)step, (unsigned long long)next);
+    return spec ? ck_split_list_add(out, id, spec) : CK_NOMEM;
+}
+
+static ck_status datagen_enumerate(const ck_op_spec *spec, uint32_t parallelism, ck_split_list *out, ck_error *err) {
+    (void)spec;
+    for (uint32_t i = 0; i < parallelism; i++) {
+        const char *id = ck_arena_printf(out->arena, "rows-%u-of-%u", i, parallelism);
+        if (!id || write_split(out, out->arena, id, i, parallelism, i) != CK_OK)
+            return ck_nomem(err, out->arena->mem, 128);
+    }
+    return CK_OK;
+}
+
+static ck_status datagen_add_split(void *self, const ck_split *split, ck_op_ctx *ctx) {
+    datagen *d = self;
+    struct yyjson_doc *doc;
+    CK_TRY(ck_json_read(ctx->arena, ck_view_of(split->spec), &doc, ctx->error));
+    yyjson_val *root = yyjson_doc_get_root(doc), *first = yyjson_obj_get(root, "first"),
+               *step = yyjson_obj_get(root, "step"), *next = yyjson_obj_get(root, "position");
+    if (!yyjson_is_uint(first) || !yyjson_is_uint(step) || !yyjson_is_uint(next) || yyjson_get_uint(step) == 0)
+        return ck_fail(ctx->error, CK_CORRUPT, "split %s is not one of datagen: %s", split->id, split->spec);
+    if (d->split_count == d->split_capacity) {
+        uint32_t capacity = d->split_capacity ? d->split_capacity * 2 : 4;
+        void *p = ck_realloc(d->mem, d->splits, d->split_capacity * sizeof *d->splits, capacity * sizeof *d->splits);
+        if (!p) return ck_nomem(ctx->error, d->mem, capacity * sizeof *d->splits);
+        d->splits = p;
+        d->split_capacity = capacity;
+    }
+    char *id = ck_arena_strdup(&d->arena, split->id);
+    if (!id) return ck_nomem(ctx->error, d->arena.mem, strlen(split->id));
+    d->splits[d->split_count++] = (gen_split){id, yyjson_get_uint(first), yyjson_get_uint(step), yyjson_get_uint(next)};
+    return CK_OK;
+}
+
+static ck_status datagen_snapshot(void *self, ck_split_list *out, ck_op_ctx *ctx) {
+    datagen *d = self;
+    for (uint32_t i = 0; i < d->split_count; i++) {
+        const gen_split *s = &d->splits[i];
+        if (write_split(out, ctx->arena, s->id, s->first, s->step, s->next) != CK_OK)
+            return ck_nomem(ctx->error, ctx->mem, 128);
+    }
+    return CK_OK;
+}
+
+/* ---- values ---- */
+
+static uint64_t random_below(uint64_t r, uint64_t span) { /* [0, span]; span UINT64_MAX: any */
+    __extension__ typedef unsigned __int128 u128;
+    return span == UINT64_MAX ? r : (uint64_t)((u128)r * (span + 1) >> 64);
+}
+
+static int64_t int_value(const generator *g, uint64_t row) {
+    uint64_t span = (uint64_t)g->hi - (uint64_t)g->lo;
+    uint64_t r =
+        g->sequence ? (span == UINT64_MAX ? row : row % (span + 1)) : random_below(ck_hash_u64(g->seed, row), span);
+    return (int64_t)((uint64_t)g->lo + r);
+}
+
+static ck_status text_value(const generator *g, uint64_t row, char *text, ck_column_builder *b) {
+    if (g->sequence || g->ranged) { /* a number in the range, with zeros in front */
+        char digits[24];
+        size_t n = ck_print_i64(digits, int_value(g, row)), pad = n < g->length ? g->length - n : 0;
+        memset(text, '0', pad);
+        memcpy(text + pad, digits, n);
+        return ck_build_str(b, text, pad + n);
+    }
+    uint64_t r = ck_hash_u64(g->seed, row);
+    for (uint32_t i = 0; i < g->length; i++) {
+        if (i > 0 && i % 8 == 0) r = ck_mix64(r + i);
+        text[i] = (char)('a' + (r >> (i % 8 * 8) & 0xFF) % 26);
+    }
+    return ck_build_str(b, text, g->length);
+}
+
+static ck_status one_value(const generator *g, uint64_t row, char *text, ck_column_builder *b) {
+    switch (b->phys) {
+    case CK_PHYS_BOOL: return ck_build_bool(b, g->sequence ? row & 1 : ck_hash_u64(g->seed, row) >> 63);
+    case CK_PHYS_I64: return ck_build_i64(b, int_value(g, row));
+    case CK_PHYS_I128: return ck_build_i128(b, int_value(g, row));
+    case CK_PHYS_F64: {
+        double unit = (double)(ck_hash_u64(g->seed, row) >> 11) * 0x1p-53;
+        double v = g->sequence ? g->flo + (double)row * (double)g->step : g->flo + unit * (g->fhi - g->flo);
+        return ck_build_f64(b, g->type->kind == CK_TYPE_REAL ? (double)(float)v : v);
+    }
+    default: return text_value(g, row, text, b);
+    }
+}
+
+static gen_split *next_split(datagen *d) {
+    for (uint32_t i = 0; i < d->split_count; i++) {
+        gen_split *s = &d->splits[(d->turn + i) % d->split_count];
+        if (s->next >= d->rows) continue;
+        d->turn = (d->turn + i + 1) % d->split_count;
+        return s;
+    }
+    return NULL;
+}
+
+static ck_status datagen_poll(void *self, ck_op_ctx *ctx, ck_poll_result *result, int64_t *until_us) {
+    datagen *d = self;
+    int64_t now = ck_mono_us(ctx->proc);
+    *result = CK_POLL_IDLE;
+    if (!ck_pacer_ready(&d->pacer, now, until_us)) return CK_OK;
+    gen_split *s = next_split(d);
+    *result = s ? CK_POLL_MORE : CK_POLL_END;
+    if (!s) return CK_OK;
+    uint32_t n = ck_pacer_rows(&d->pacer, ctx->settings->batch_rows);
+    uint64_t left = (d->rows - s->next - 1) / s->step + 1;
+    if (left < n) n = (uint32_t)left;
+    ck_batch_builder b;
+    ck_status status = ck_batch_builder_init(&b, ctx->mem, d->schema, n);
+    for (uint32_t c = 0; status == CK_OK && c < d->schema->field_count; c++)
+        for (uint32_t i = 0; status == CK_OK && i < n; i++)
+            status = one_value(&d->columns[c], s->next + i * s->step, d->text, &b.columns[c]);
+    for (uint32_t i = 0; status == CK_OK && i < n; i++) ck_batch_builder_row(&b, 1);
+    ck_batch *out = status == CK_OK ? ck_batch_builder_finish(&b) : NULL;
+    ck_batch_builder_destroy(&b);
+    if (!out) return ck_nomem(ctx->error, ctx->mem, n * sizeof(ck_strview));
+    s->next += n * s->step;
+    ck_pacer_took(&d->pacer, now, n);
+    ck_op_count(ctx, "rows_in", n);
+    return ck_op_emit(ctx, 0, &out);
+}
+
+static void datagen_close(void *self, ck_op_ctx *ctx) {
+    (void)ctx;
+    datagen_free(self);
+}
+
+static const ck_source_vtbl datagen_vtbl = {
+    .struct_bytes = sizeof(ck_source_vtbl),
+    .add_split = datagen_add_split,
+    .poll = datagen_poll,
+    .snapshot = datagen_snapshot,
+    .close = datagen_close,
+};
+
+const ck_op_desc ck_op_source_datagen = {
+    .type = "source.datagen", .source = &datagen_vtbl, .create = datagen_create, .enumerate = datagen_enumerate};
+
+/* ---- the connector ---- */
+
+static const ck_option_desc datagen_options[] = {
+    {"rows", "integer", NULL, "how many rows; without it they never end"},
+    {"rate_limit", "text", NULL, "rows a second for the whole table"},
+    {"seed", "integer", "1", "another seed, other random values"},
+    {"fields.*.kind", "random|sequence", "random", "how the column's values come"},
+    {"fields.*.min", "text", "0", "least value; with min or max, texts are numbers"},
+    {"fields.*.max", "text", NULL, "greatest value; a sequence begins again after it"},
+    {"fields.*.step", "integer", "1", "distance of a sequence's values; of timestamps in microseconds, 1000000"},
+    {"fields.*.length", "integer", "8", "characters of a text"},
+};
+
+static ck_status datagen_check(const ck_table_decl *t, bool as_sink, ck_error *err) {
+    if (as_sink) return ck_fail(err, CK_INVALID, "datagen only makes rows, it does not take any");
+    CK_TRY(check_names(&t->options, t->schema, err));
+    for (uint32_t i = 0; i < t->schema->field_count; i++) {
+        generator g = {0};
+        CK_TRY(read_generator(&g, &t->options, &t->schema->fields[i], err));
+    }
+    double rate;
+    CK_TRY(ck_option_f64(&t->options, "rate_limit", 0, &rate, err));
+    return rate < 0 ? ck_fail(err, CK_INVALID, "option 'rate_limit' is negative") : CK_OK;
+}
+
+static bool datagen_bounded(const ck_table_decl *t) { return ck_option_text(&t->options, "rows", NULL) != NULL; }
+
+const ck_connector_desc ck_connector_datagen = {
+    .name = "datagen",
+    .options = datagen_options,
+    .option_count = CK_ARRAY_COUNT(datagen_options),
+    .source_type = "source.datagen",
+    .check = datagen_check,
+    .bounded = datagen_bounded,
+};

@@ -1,0 +1,45 @@
+/* What the planner hands to a source or a sink of a table: names, schema, columns, resolved options (operator/README.md
+ * fixes the JSON), and how single options are read. Everything lives in the arena given. */
+#ifndef CK_CONNECTOR_TABLE_H
+#define CK_CONNECTOR_TABLE_H
+
+#include "stream/descriptor.h"
+
+struct yyjson_val;
+
+typedef struct ck_source_table {
+    const char *table;
+    const ck_schema *schema; /* all physical columns of the table */
+    const uint32_t *columns; /* table column of each output column */
+    uint32_t column_count;
+    const bool *wanted; /* a table column each */
+    const bool *checked;
+    ck_table_options options;
+} ck_source_table;
+
+typedef struct ck_sink_table {
+    const char *table; /* NULL: a result, not a table */
+    const ck_schema *schema;
+    const uint32_t *key; /* primary key, columns of the input */
+    uint32_t key_count;
+    ck_table_options options;
+} ck_sink_table;
+
+CK_NODISCARD ck_status ck_source_table_read(ck_arena *a, const ck_op_spec *spec, ck_source_table *out, ck_error *err);
+/* root (optional) gets the whole object, for members that are one sink's own. */
+CK_NODISCARD ck_status ck_sink_table_read(ck_arena *a, const ck_op_spec *spec, ck_sink_table *out,
+                                          struct yyjson_val **root, ck_error *err);
+/* The output batch of a source: b's table columns in the order asked for. NULL without memory. */
+ck_batch *ck_source_output(const ck_source_table *t, const ck_batch *b);
+
+/* Option values; the default where the option is absent. Bad values are CK_INVALID with name, value and what is wanted.
+ */
+const char *ck_option_text(const ck_table_options *o, const char *name, const char *deflt);
+CK_NODISCARD ck_status ck_option_bool(const ck_table_options *o, const char *name, bool deflt, bool *out,
+                                      ck_error *err);
+CK_NODISCARD ck_status ck_option_i64(const ck_table_options *o, const char *name, int64_t deflt, int64_t lo, int64_t hi,
+                                     int64_t *out, ck_error *err);
+CK_NODISCARD ck_status ck_option_f64(const ck_table_options *o, const char *name, double deflt, double *out,
+                                     ck_error *err);
+
+#endif
