@@ -265,8 +265,10 @@ static uint64_t random_below(uint64_t r, uint64_t span) { /* [0, span]; span UIN
 
 static int64_t int_value(const generator *g, uint64_t row) {
     uint64_t span = (uint64_t)g->hi - (uint64_t)g->lo;
-    uint64_t r =
-        g->sequence ? (span == UINT64_MAX ? row : row % (span + 1)) : random_below(ck_hash_u64(g->seed, row), span);
+    uint64_t at = row * g->step;
+    uint64_t r = !g->sequence         ? random_below(ck_hash_u64(g->seed, row), span)
+                 : span == UINT64_MAX ? at
+                                      : at % (span + 1);
     return (int64_t)((uint64_t)g->lo + r);
 }
 

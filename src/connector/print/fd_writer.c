@@ -46,28 +46,36 @@ static ck_status write_out(ck_fd_writer *w, ck_error *err) {
     return CK_OK;
 }
 
-/* Whether the job has something to write; takes what was appended. */
+typedef struct fd_job {
+    ck_io_job job;
+    ck_fd_writer *writer;
+} fd_job;
+
+/* Whether the job has something to write; takes what was appended. Otherwise it is the running one no more. */
 static bool take(ck_fd_writer *w) {
-    if (w->written < w->out.n) return true;
-    ck_bytes_clear(&w->out);
-    w->written = 0;
     pthread_mutex_lock(&w->lock);
-    ck_bytes fill = w->fill;
-    w->fill = w->out;
-    w->out = fill;
-    w->ending = w->out.n == 0; /* whoever appends now sees it and waits for the wake */
+    if (w->written == w->out.n) {
+        ck_bytes fill = w->fill;
+        ck_bytes_clear(&w->out);
+        w->fill = w->out;
+        w->out = fill;
+        w->written = 0;
+    }
+    bool more = w->out.n > 0;
+    if (!more) w->running = false;
     pthread_mutex_unlock(&w->lock);
-    return w->out.n > 0;
+    return more;
 }
 
 static void fd_run(ck_io_job *j) {
-    ck_fd_writer *w = (ck_fd_writer *)j;
+    ck_fd_writer *w = ((fd_job *)j)->writer;
     ck_error error = CK_ERROR_INIT;
     ck_status s = CK_OK;
     while (s == CK_OK && take(w)) s = write_out(w, &error);
+    if (s == CK_OK) return;
     pthread_mutex_lock(&w->lock);
-    w->ending = true;
-    if (s != CK_OK && s != CK_AGAIN) {
+    w->running = false;
+    if (s != CK_AGAIN) {
         w->status = s;
         w->error = error;
     }
@@ -75,18 +83,16 @@ static void fd_run(ck_io_job *j) {
 }
 
 static void fd_done(ck_io_job *j) {
-    ck_fd_writer *w = (ck_fd_writer *)j;
-    ck_op_ctx *ctx = w->ctx;
-    pthread_mutex_lock(&w->lock);
-    w->running = false;
-    pthread_mutex_unlock(&w->lock);
+    fd_job *job = (fd_job *)j;
+    ck_op_ctx *ctx = job->writer->ctx;
+    ck_free(job->writer->mem, job, sizeof *job);
     ck_op_wake(ctx, ctx->rt);
 }
 
 /* ---- the step ---- */
 
 void ck_fd_writer_init(ck_fd_writer *w, ck_op_ctx *ctx, ck_mem mem, int fd) {
-    *w = (ck_fd_writer){.job = {fd_run, fd_done, NULL}, .ctx = ctx, .fd = fd, .inited = true};
+    *w = (ck_fd_writer){.ctx = ctx, .mem = mem, .fd = fd, .inited = true};
     pthread_mutex_init(&w->lock, NULL);
     ck_bytes_init(&w->fill, mem, LINE_MAX_BYTES);
     ck_bytes_init(&w->out, mem, LINE_MAX_BYTES);
@@ -106,40 +112,43 @@ static ck_status failed(ck_fd_writer *w) {
     return w->status;
 }
 
-static void submit_if_idle(ck_fd_writer *w, bool *submit) {
-    *submit = !w->running;
-    if (*submit) w->ending = false;
+/* With the lock held: the job to submit behind it, NULL when one runs. */
+static ck_status job_if_idle(ck_fd_writer *w, fd_job **out) {
+    *out = NULL;
+    if (w->running) return CK_OK;
+    fd_job *job = ck_alloc(w->mem, sizeof *job);
+    if (!job) return ck_nomem(w->ctx->error, w->mem, sizeof *job);
+    *job = (fd_job){{fd_run, fd_done, NULL}, w};
     w->running = true;
+    *out = job;
+    return CK_OK;
 }
 
 ck_status ck_fd_writer_append(ck_fd_writer *w, ck_view bytes) {
-    bool submit = false;
+    fd_job *job = NULL;
     pthread_mutex_lock(&w->lock);
     ck_status s = failed(w);
-    if (s == CK_OK && w->running && w->ending) s = CK_AGAIN;
-    if (s == CK_OK && w->fill.n > 0 && w->fill.n + bytes.n > FILL_MAX) s = CK_AGAIN;
-    if (s == CK_OK) {
+    bool full = w->fill.n > 0 && w->fill.n + bytes.n > FILL_MAX;
+    if (s == CK_OK && !full) {
         s = ck_bytes_view(&w->fill, bytes);
         if (s == CK_NOMEM) s = ck_nomem(w->ctx->error, w->fill.mem, bytes.n);
         if (s == CK_FULL) s = ck_fail(w->ctx->error, CK_FULL, "%zu bytes of output at once are too many", bytes.n);
     }
-    if (s == CK_OK || s == CK_AGAIN) submit_if_idle(w, &submit);
+    if (s == CK_OK) s = job_if_idle(w, &job);
     pthread_mutex_unlock(&w->lock);
-    if (submit) ck_op_submit_io(w->ctx, &w->job);
-    return s;
+    if (job) ck_op_submit_io(w->ctx, &job->job);
+    return s == CK_OK && full ? CK_AGAIN : s;
 }
 
 ck_status ck_fd_writer_drain(ck_fd_writer *w) {
-    bool submit = false;
+    fd_job *job = NULL;
     pthread_mutex_lock(&w->lock);
     ck_status s = failed(w);
-    if (s == CK_OK && (w->running || w->fill.n > 0 || w->written < w->out.n)) {
-        s = CK_AGAIN;
-        submit_if_idle(w, &submit);
-    }
+    bool pending = w->running || w->fill.n > 0 || w->written < w->out.n;
+    if (s == CK_OK && pending) s = job_if_idle(w, &job);
     pthread_mutex_unlock(&w->lock);
-    if (submit) ck_op_submit_io(w->ctx, &w->job);
-    return s;
+    if (job) ck_op_submit_io(w->ctx, &job->job);
+    return s == CK_OK && pending ? CK_AGAIN : s;
 }
 
 bool ck_fd_writer_pending(ck_fd_writer *w) {

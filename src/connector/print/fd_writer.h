@@ -2,7 +2,8 @@
  * and never blocks; a job writes what is there. A reader that does not read holds nobody up for ever: a job gives up
  * after a while and is submitted again later.
  *
- * Threads: everything is the step's, except what run and done of the job do under the lock. */
+ * Threads: everything is the step's, except what a job does under the lock. Each submission is a job of its own; one at
+ * a time is running. */
 #ifndef CK_CONNECTOR_PRINT_FD_WRITER_H
 #define CK_CONNECTOR_PRINT_FD_WRITER_H
 
@@ -13,13 +14,12 @@
 #include "stream/operator.h"
 
 typedef struct ck_fd_writer {
-    ck_io_job job;
     ck_op_ctx *ctx;
+    ck_mem mem;
     int fd;
-    pthread_mutex_t lock; /* guards fill, running, ending, status and error */
+    pthread_mutex_t lock; /* guards fill, running, status and error */
     ck_bytes fill;        /* appended, not taken by a job */
-    bool running;         /* a job is submitted and not done */
-    bool ending;          /* it will take nothing more */
+    bool running;         /* a job takes what is appended */
     ck_status status;     /* CK_CLOSED: the reader is gone */
     ck_error error;
     ck_bytes out; /* the job's: taken, written up to `written` */

@@ -1,0 +1,82 @@
+/* A record that does not fit its table, as a sentence with its place. The line is not known while reading at an offset,
+ * so an I/O job counts it, once, when the job is about to fail anyway. */
+#include "connector/file/file_int.h"
+
+#include <stdio.h>
+
+/* Copied text is cut at a character's boundary. */
+static void copy_text(char *to, size_t room, const char *from, size_t n) {
+    size_t keep = n < room - 1 ? n : room - 1;
+    while (keep > 0 && keep < n && ((unsigned char)from[keep] & 0xC0) == 0x80) keep--;
+    memcpy(to, from, keep);
+    to[keep] = 0;
+}
+
+/* Raw bytes as one line of text: control bytes and what is not ASCII or UTF-8 text shown as dots. */
+static void copy_raw(char *to, size_t room, ck_view raw) {
+    copy_text(to, room, raw.p, raw.n < room ? raw.n : room);
+    for (char *p = to, *end = to + (raw.n < room - 1 ? raw.n : room - 1); p < end; p++)
+        if ((unsigned char)*p < 0x20 || *p == 0x7f) *p = '.';
+    if (raw.n >= room) memcpy(to + room - 4, "...", 4);
+}
+
+void ck_bad_place_set(ck_bad_place *p, ck_op_ctx *ctx, const char *path, const ck_bad_record *bad) {
+    p->ctx = ctx;
+    p->path = path;
+    p->offset = bad->offset;
+    p->column = bad->column;
+    copy_text(p->field, sizeof p->field, bad->field ? bad->field : "", bad->field ? strlen(bad->field) : 0);
+    copy_text(p->reason, sizeof p->reason, bad->reason, strlen(bad->reason));
+    copy_raw(p->raw, sizeof p->raw, bad->raw);
+}
+
+static void count_run(ck_io_job *j) {
+    ck_bad_place *p = (ck_bad_place *)j;
+    ck_fs *fs = p->ctx->proc->fs;
+    ck_mem mem = ck_mem_as(p->ctx->mem, CK_MEM_DECODE);
+    ck_file *f = NULL;
+    char *buf = ck_alloc(mem, CK_READ_BYTES);
+    uint64_t lines = 1;
+    bool ok = buf && fs->open(fs, p->path, CK_OPEN_READ, &f, NULL) == CK_OK;
+    for (uint64_t at = 0; ok && at < p->offset;) {
+        size_t want = p->offset - at < CK_READ_BYTES ? (size_t)(p->offset - at) : CK_READ_BYTES, got = 0;
+        ok = fs->pread(f, buf, want, at, &got, NULL) == CK_OK && got == want;
+        for (size_t i = 0; i < got; i++) lines += buf[i] == '\n';
+        at += got;
+    }
+    if (ok) p->line = lines; /* otherwise the offset has to do */
+    if (f) fs->close(f);
+    if (buf) ck_free(mem, buf, CK_READ_BYTES);
+}
+
+static void count_done(ck_io_job *j) {
+    ck_bad_place *p = (ck_bad_place *)j;
+    ck_op_ctx *ctx = p->ctx;
+    atomic_store_explicit(&p->counted, true, memory_order_release);
+    ck_op_wake(ctx, ctx->rt);
+}
+
+ck_status ck_bad_place_report(ck_bad_place *p, ck_error *err) {
+    bool is_stdin = strcmp(p->path, CK_STDIN_PATH) == 0;
+    if (!p->counting && !is_stdin) {
+        p->counting = true;
+        p->job = (ck_io_job){count_run, count_done, NULL};
+        ck_op_submit_io(p->ctx, &p->job);
+    }
+    if (!is_stdin && !atomic_load_explicit(&p->counted, memory_order_acquire)) return CK_AGAIN;
+    const char *name = is_stdin ? "standard input" : p->path;
+    char line[32] = "", column[32] = "", field[160] = "";
+    if (p->line) snprintf(line, sizeof line, " line %llu", (unsigned long long)p->line);
+    if (p->column) snprintf(column, sizeof column, " column %lld", (long long)p->column);
+    if (p->field[0]) snprintf(field, sizeof field, " (%s)", p->field);
+    ck_fail(err, CK_DATA, "%s%s%s: %s%s; the record at byte %llu is: %s", name, line, column, p->reason, field,
+            (unsigned long long)p->offset, p->raw);
+    if (err) {
+        err->fatal = true;
+        snprintf(err->place.object, sizeof err->place.object, "%s", name);
+        err->place.line = (int64_t)p->line;
+        err->place.column = p->column;
+        err->place.byte_offset = (int64_t)p->offset;
+    }
+    return CK_DATA;
+}

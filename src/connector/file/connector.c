@@ -1,0 +1,144 @@
+/* What SQL may say about a table of files, and what such a table can promise. */
+#include "connector/connectors.h"
+
+#include "connector/file/file_int.h"
+
+static const ck_option_desc file_options[] = {
+    {"path", "text", NULL, "a file, a directory, a pattern (*, ?, [..]), or - for standard input; a sink's directory"},
+    {"format", "json|csv", NULL, "how a record is written; by the path's ending where not given"},
+    {"header", "boolean", "false", "csv: the first record of each file names the columns"},
+    {"delimiter", "text", ",", "csv: the character between fields"},
+    {"null_string", "text", NULL, "csv: the unquoted text that stands for NULL; the empty field where not given"},
+    {"strict", "boolean", "false", "reading: check the type of every column, also of those the query does not need"},
+    {"on_error", "fail|skip", "fail", "reading: what a record that does not fit the table does"},
+    {"follow", "boolean", "false", "reading: wait for the file to grow; such a table never ends"},
+    {"rate_limit", "text", NULL, "reading: records a second for the whole table"},
+    {"mode", "append|upsert", "append",
+     "writing: a directory of parts, or one file a subtask with the current row of each key"},
+    {"delivery", "exactly_once|at_least_once", "exactly_once",
+     "writing: parts appear when a checkpoint commits them, or as soon as they are full"},
+    {"part_bytes", "integer", "134217728", "writing: a part is closed when it is so large"},
+};
+
+static bool ends_with(const char *s, const char *end) {
+    size_t n = strlen(s), m = strlen(end);
+    return n >= m && strcmp(s + n - m, end) == 0;
+}
+
+static const char *format_of_path(const char *path) {
+    if (ends_with(path, ".csv")) return "csv";
+    bool json = ends_with(path, ".json") || ends_with(path, ".ndjson") || ends_with(path, ".jsonl");
+    return json ? "json" : NULL;
+}
+
+/* One of two words. */
+static ck_status option_word(const ck_table_options *o, const char *name, const char *first, const char *second,
+                             bool *is_second, ck_error *err) {
+    const char *v = ck_option_text(o, name, first);
+    *is_second = strcmp(v, second) == 0;
+    if (*is_second || strcmp(v, first) == 0) return CK_OK;
+    return ck_fail(err, CK_INVALID, "option '%s' is '%s', which is neither %s nor %s", name, v, first, second);
+}
+
+static ck_status read_csv_options(const ck_table_options *o, ck_file_options *out, ck_error *err) {
+    static const char *const csv_only[] = {"header", "delimiter", "null_string"};
+    bool csv = strcmp(out->format, "csv") == 0;
+    for (size_t i = 0; !csv && i < CK_ARRAY_COUNT(csv_only); i++)
+        if (ck_option_text(o, csv_only[i], NULL))
+            return ck_fail(err, CK_INVALID, "option '%s' is for format = 'csv'", csv_only[i]);
+    CK_TRY(ck_option_bool(o, "header", false, &out->header, err));
+    const char *delimiter = ck_option_text(o, "delimiter", ",");
+    if (strcmp(delimiter, "\\t") == 0) delimiter = "\t";
+    if (strlen(delimiter) != 1 || strchr("\"\r\n", delimiter[0]))
+        return ck_fail(err, CK_INVALID,
+                       "option 'delimiter' is '%s', which is not one character that may stand between fields",
+                       delimiter);
+    out->delimiter = delimiter[0];
+    out->null_string = ck_option_text(o, "null_string", NULL);
+    return CK_OK;
+}
+
+ck_status ck_file_options_read(const ck_table_options *o, ck_file_options *out, ck_error *err) {
+    bool skip, at_least_once;
+    *out = (ck_file_options){.path = ck_option_text(o, "path", NULL)};
+    if (!out->path || !out->path[0])
+        return ck_fail(err, CK_INVALID, "a table of connector 'file' needs the option 'path'");
+    out->is_stdin = strcmp(out->path, CK_STDIN_PATH) == 0;
+    out->format = ck_option_text(o, "format", format_of_path(out->path));
+    if (!out->format)
+        return ck_fail(err, CK_INVALID,
+                       "the ending of %s does not say the format: give the option 'format', json or csv", out->path);
+    bool csv;
+    if (ck_option_text(o, "format", NULL)) CK_TRY(option_word(o, "format", "json", "csv", &csv, err));
+    CK_TRY(read_csv_options(o, out, err));
+    CK_TRY(ck_option_bool(o, "strict", false, &out->strict, err));
+    CK_TRY(ck_option_bool(o, "follow", false, &out->follow, err));
+    CK_TRY(option_word(o, "on_error", "fail", "skip", &skip, err));
+    out->on_error = skip ? CK_ON_ERROR_SKIP : CK_ON_ERROR_FAIL;
+    CK_TRY(ck_option_f64(o, "rate_limit", 0, &out->rate_limit, err));
+    if (out->rate_limit < 0 || (out->rate_limit == 0 && ck_option_text(o, "rate_limit", NULL)))
+        return ck_fail(err, CK_INVALID, "option 'rate_limit' must be more than 0 records a second");
+    CK_TRY(option_word(o, "mode", "append", "upsert", &out->upsert, err));
+    CK_TRY(option_word(o, "delivery", "exactly_once", "at_least_once", &at_least_once, err));
+    out->exactly_once = !at_least_once;
+    CK_TRY(ck_option_i64(o, "part_bytes", CK_PART_BYTES_DEFAULT, 1, INT64_MAX, &out->part_bytes, err));
+    if (out->follow && out->is_stdin)
+        return ck_fail(err, CK_INVALID, "standard input cannot be followed: it ends when it is closed");
+    return CK_OK;
+}
+
+static ck_status file_check(const ck_table_decl *t, bool as_sink, ck_error *err) {
+    ck_file_options o;
+    CK_TRY(ck_file_options_read(&t->options, &o, err));
+    if (!as_sink) return CK_OK;
+    if (o.is_stdin)
+        return ck_fail(err, CK_INVALID, "path = '-' is standard input; to write there use connector = 'print'");
+    if (strpbrk(o.path, "*?["))
+        return ck_fail(err, CK_INVALID, "the path of a table that is written is a directory, not a pattern: %s",
+                       o.path);
+    if (o.upsert && t->primary_key_count == 0)
+        return ck_fail(err, CK_INVALID,
+                       "mode = 'upsert' needs a PRIMARY KEY (...) NOT ENFORCED: it keeps one row a key");
+    return CK_OK;
+}
+
+static bool reads_to_an_end(const ck_table_decl *t) {
+    ck_file_options o;
+    return ck_file_options_read(&t->options, &o, NULL) != CK_OK || !o.follow;
+}
+
+static bool is_upsert(const ck_table_decl *t) {
+    ck_file_options o;
+    return ck_file_options_read(&t->options, &o, NULL) == CK_OK && o.upsert;
+}
+
+static ck_guarantee file_guarantee(const ck_table_decl *t, bool checkpoints, const char **why) {
+    ck_file_options o;
+    if (ck_file_options_read(&t->options, &o, NULL) == CK_OK && o.is_stdin) {
+        *why = "standard input cannot be read again";
+        return CK_NO_GUARANTEE;
+    }
+    if (!checkpoints) {
+        *why = "there is no checkpoint directory to continue from";
+        return CK_NO_GUARANTEE;
+    }
+    if (!o.exactly_once) {
+        *why = "delivery = 'at_least_once': parts appear before a checkpoint has them";
+        return CK_AT_LEAST_ONCE;
+    }
+    *why = "parts appear when a checkpoint commits them";
+    return CK_EXACTLY_ONCE;
+}
+
+const ck_connector_desc ck_connector_file = {
+    .name = "file",
+    .options = file_options,
+    .option_count = CK_ARRAY_COUNT(file_options),
+    .source_type = "source.file",
+    .sink_type = "sink.file",
+    .check = file_check,
+    .bounded = reads_to_an_end,
+    .accepts_changes = is_upsert,
+    .accepts_upserts = is_upsert,
+    .guarantee = file_guarantee,
+};
