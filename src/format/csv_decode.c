@@ -26,12 +26,12 @@ static ck_status init(ck_decoder *d, const ck_decoder_spec *spec, ck_cpu cpu) {
 }
 
 ck_status ck_csv_new(ck_decoder *d, const ck_decoder_spec *spec, ck_cpu cpu, ck_error *err) {
-    char q = spec->delimiter;
+    char q = spec->delimiter ? spec->delimiter : ',';
     if (q == '"' || q == '\n' || q == '\r' || (unsigned char)q >= 0x80)
         return ck_fail(err, CK_INVALID, "delimiter must be one ASCII character, not a quote or a line end");
     if (spec->null_string && strpbrk(spec->null_string, "\"\r\n"))
         return ck_fail(err, CK_INVALID, "null_string must not hold a quote or a line end");
-    if (spec->null_string && q && strchr(spec->null_string, q))
+    if (spec->null_string && strchr(spec->null_string, q))
         return ck_fail(err, CK_INVALID, "null_string must not hold the delimiter");
     d->csv = ck_alloc_zero(d->mem, sizeof *d->csv);
     if (!d->csv) return ck_nomem(err, d->mem, sizeof *d->csv);

@@ -1,14 +1,9 @@
 /* NDJSON into columns: what is accepted and refused, in which words, and that neither the cut of the input, nor the
  * instruction set, nor what was learned before changes anything. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "format/expect_int.h"
+
 #include <stdio.h>
 #include <stdlib.h>
-
-#include "format/harness_int.h"
 
 /* ---- schemas ---- */
 
@@ -40,32 +35,9 @@ static int make_types(void **state) {
 
 /* ---- running ---- */
 
-static void decode(ck_harness *h, const ck_decoder_spec *spec, const char *text, size_t n, const size_t *cuts,
-                   size_t cut_count, bool simd) {
-    ck_harness_init(h, ck_heap_system(), simd);
-    assert_int_equal(ck_harness_decode(h, spec, text, n, cuts, cut_count), CK_OK);
-    assert_int_equal(ck_bytes_terminate(&h->rows), CK_OK);
-    assert_int_equal(ck_bytes_terminate(&h->bad), CK_OK);
-}
-
-/* Rows and bad records of the text, whichever way it is cut and decoded. */
-static void expect(const ck_decoder_spec *spec, const char *text, size_t n, const char *rows, const char *bad) {
-    ck_harness whole, other;
-    decode(&whole, spec, text, n, NULL, 0, false);
-    if (rows) assert_string_equal(whole.rows.p, rows);
-    if (bad) assert_string_equal(whole.bad.p, bad);
-    for (size_t cut = 0; cut <= n; cut++) {
-        decode(&other, spec, text, n, &cut, 1, cut & 1);
-        assert_string_equal(other.rows.p, whole.rows.p);
-        assert_string_equal(other.bad.p, whole.bad.p);
-        ck_harness_destroy(&other);
-    }
-    ck_harness_destroy(&whole);
-}
-
 static void expect_z(const ck_schema *schema, const char *text, const char *rows, const char *bad) {
     ck_decoder_spec spec = {.format = "json", .schema = schema};
-    expect(&spec, text, strlen(text), rows, bad);
+    ck_expect(&spec, text, strlen(text), rows, bad);
 }
 
 /* One column v of a type. */
@@ -108,10 +80,10 @@ static void test_wanted_columns_only(void **state) {
     ck_schema schema = {f, 4};
     bool wanted[] = {false, false, true, false};
     ck_decoder_spec spec = {.format = "json", .schema = &schema, .wanted = wanted};
-    expect(&spec, bids, sizeof bids - 1, "2635|\n9223372036854775807|\n-9223372036854775808|\n3|\n3|\n", "");
+    ck_expect(&spec, bids, sizeof bids - 1, "2635|\n9223372036854775807|\n-9223372036854775808|\n3|\n3|\n", "");
     bool none[] = {false, false, false, false};
     spec.wanted = none;
-    expect(&spec, bids, sizeof bids - 1, "\n\n\n\n\n", "");
+    ck_expect(&spec, bids, sizeof bids - 1, "\n\n\n\n\n", "");
 }
 
 static void test_checked_columns(void **state) {
@@ -124,18 +96,18 @@ static void test_checked_columns(void **state) {
         "{\"a\":1,\"b\":\"x\",\"c\":[1]}\n{\"a\":2,\"b\":null}\n{\"a\":3}\n{\"a\":4,\"b\":5,\"c\":6}\n"
         "{\"a\":5,\"b\":\"y\",\"c\":[1,\"z\"]}\n";
     ck_decoder_spec spec = {.format = "json", .schema = &schema, .wanted = wanted};
-    expect(&spec, text, sizeof text - 1, "1|\n2|\n3|\n4|\n5|\n", "");
+    ck_expect(&spec, text, sizeof text - 1, "1|\n2|\n3|\n4|\n5|\n", "");
     spec.checked = checked;
-    expect(&spec, text, sizeof text - 1, "1|\n4|\n5|\n",
-           "24 12 b: column b is null and NOT NULL: {\"a\":2,\"b\":null}\n"
-           "41 0 b: column b is missing and NOT NULL: {\"a\":3}\n");
+    ck_expect(&spec, text, sizeof text - 1, "1|\n4|\n5|\n",
+              "24 12 b: column b is null and NOT NULL: {\"a\":2,\"b\":null}\n"
+              "41 0 b: column b is missing and NOT NULL: {\"a\":3}\n");
     spec.checked = NULL;
     spec.strict = true;
-    expect(&spec, text, sizeof text - 1, "1|\n",
-           "24 12 b: column b is null and NOT NULL: {\"a\":2,\"b\":null}\n"
-           "41 0 b: column b is missing and NOT NULL: {\"a\":3}\n"
-           "49 18 c: 6 is not an ARRAY<BIGINT>: {\"a\":4,\"b\":5,\"c\":6}\n"
-           "69 20 c: \"z\" is not a BIGINT: {\"a\":5,\"b\":\"y\",\"c\":[1,\"z\"]}\n");
+    ck_expect(&spec, text, sizeof text - 1, "1|\n",
+              "24 12 b: column b is null and NOT NULL: {\"a\":2,\"b\":null}\n"
+              "41 0 b: column b is missing and NOT NULL: {\"a\":3}\n"
+              "49 18 c: 6 is not an ARRAY<BIGINT>: {\"a\":4,\"b\":5,\"c\":6}\n"
+              "69 20 c: \"z\" is not a BIGINT: {\"a\":5,\"b\":\"y\",\"c\":[1,\"z\"]}\n");
 }
 
 static void test_order_spacing_missing_duplicates(void **state) {
@@ -186,7 +158,7 @@ static void test_optional_keys_are_relearned(void **state) {
     rows[m] = 0;
     ck_schema schema = {f, 3};
     ck_decoder_spec spec = {.format = "json", .schema = &schema, .batch_rows = 7};
-    expect(&spec, text, n, rows, "");
+    ck_expect(&spec, text, n, rows, "");
 }
 
 static void test_integers(void **state) {
@@ -367,7 +339,7 @@ static void test_structure_faults(void **state) {
                        cases[i].record);
         expect_z(&schema, text, "1|\n2|\n", bad);
         ck_decoder_spec spec = {.format = "json", .schema = &schema, .wanted = &unwanted};
-        expect(&spec, text, strlen(text), "\n\n", bad);
+        ck_expect(&spec, text, strlen(text), "\n\n", bad);
     }
 }
 
@@ -378,13 +350,13 @@ static void test_bytes_strings_do_not_hold(void **state) {
     ck_decoder_spec spec = {.format = "json", .schema = &schema};
     static const char nul[] = "{\"v\":\"a\0b\"}\n{\"v\":\0}\n\0\n{\"v\":\"ok\"}\n";
     ck_harness h;
-    decode(&h, &spec, nul, sizeof nul - 1, NULL, 0, true);
+    ck_expect_decode(&h, &spec, nul, sizeof nul - 1, NULL, 0, true);
     assert_string_equal(h.rows.p, "ok|\n");
     assert_non_null(strstr(h.bad.p, "0 8 -: not valid JSON: a NUL byte at byte 8 of the record: "));
     ck_harness_destroy(&h);
-    expect(&spec, nul, sizeof nul - 1, "ok|\n", NULL);
+    ck_expect(&spec, nul, sizeof nul - 1, "ok|\n", NULL);
     static const char escaped[] = "{\"v\":\"a\\u0000b\"}\n";
-    decode(&h, &spec, escaped, sizeof escaped - 1, NULL, 0, true);
+    ck_expect_decode(&h, &spec, escaped, sizeof escaped - 1, NULL, 0, true);
     assert_memory_equal(h.rows.p, "a\0b|\n", 5);
     ck_harness_destroy(&h);
 }
@@ -410,7 +382,7 @@ static void test_depth_has_a_limit(void **state) {
         memset(text + n, ']', depth), n += depth;
         n += (size_t)sprintf(text + n, ",\"v\":1}\n");
         ck_harness h;
-        decode(&h, &spec, text, n, NULL, 0, true);
+        ck_expect_decode(&h, &spec, text, n, NULL, 0, true);
         assert_string_equal(h.rows.p, depth <= 1024 ? "1|\n" : "");
         if (depth > 1024) assert_non_null(strstr(h.bad.p, "more than 1024 levels of nesting at byte 1030"));
         ck_harness_destroy(&h);
@@ -423,7 +395,7 @@ static void test_origins_name_the_record(void **state) {
     ck_schema schema = {&f, 1};
     ck_decoder_spec spec = {.format = "json", .schema = &schema, .origins = true, .batch_rows = 2};
     static const char text[] = "{\"v\":1}\n\n{\"v\":x}\n{\"v\":2}\n { \"v\" : 3 }\n{\"v\":4}";
-    expect(&spec, text, sizeof text - 1, "@0 1|\n@17 2|\n@25 3|\n@38 4|\n", NULL);
+    ck_expect(&spec, text, sizeof text - 1, "@0 1|\n@17 2|\n@25 3|\n@38 4|\n", NULL);
 }
 
 /* A batch ends before a row whose offset would not fit its origin. */
