@@ -5,7 +5,7 @@ CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/clink
 DEPS  := build/deps
 CMAKE := cmake -G Ninja -DCK_DEPS=$(CURDIR)/$(DEPS)
 .DEFAULT_GOAL := release
-.PHONY: release deps help clean
+.PHONY: release deps help clean fuzz
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 18
@@ -30,6 +30,14 @@ tsan: deps ## the same under ThreadSanitizer
 	@$(CMAKE) -S . -B build-tsan -DCMAKE_BUILD_TYPE=Debug -DCK_SANITIZE=thread >/dev/null
 	@ninja -C build-tsan -j $(JOBS) --quiet
 	@cd build-tsan && TSAN_OPTIONS=halt_on_error=1 ctest --output-on-failure -j $(JOBS) $(CTEST)
+
+SECONDS ?= 60
+fuzz: deps ## one target with libFuzzer: make fuzz T=frame [SECONDS=60]; finds go to build-fuzz/finds
+	@test -f "fuzz/$(T).c" || { echo "make fuzz T=name, one of: $$(ls fuzz/*.c | sed 's|fuzz/||;s|\.c$$||' | grep -v replay_main | xargs)"; exit 2; }
+	@$(CMAKE) -S . -B build-fuzz -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_COMPILER=clang -DCK_SANITIZE=fuzzer -DCK_DEBUG=ON >/dev/null
+	@ninja -C build-fuzz -j $(JOBS) --quiet fuzz.$(T)
+	@mkdir -p build-fuzz/finds/$(T) build-fuzz/corpus/$(T) fuzz/corpus/$(T)
+	@cd build-fuzz && fuzz/fuzz.$(T) -max_total_time=$(SECONDS) -timeout=10 -rss_limit_mb=1024 -artifact_prefix=finds/$(T)/ -print_final_stats=1 corpus/$(T) $(CURDIR)/fuzz/corpus/$(T)
 
 check: deps ## unit tests and corpus replay, under a minute
 	@$(CMAKE) -S . -B build -DCMAKE_BUILD_TYPE=Release >/dev/null
