@@ -4,7 +4,7 @@
 #define K(name)         name##_avx2
 #define KERNEL          __attribute__((target("avx2,bmi,bmi2,popcnt")))
 #define KERNELS_NAME    "avx2"
-#include "expr/kernels_impl.h"
+#include "expr/kernels_impl.inc"
 #else
 typedef int ck_no_avx2_here;
 #endif

@@ -2,7 +2,7 @@
 #define K(name) name##_base
 #define KERNEL
 #define KERNELS_NAME "base"
-#include "expr/kernels_impl.h"
+#include "expr/kernels_impl.inc"
 
 const ck_kernels *ck_kernels_for(ck_cpu cpu) {
 #if defined(__x86_64__)
