@@ -36,7 +36,7 @@ static void end_piece(compiler *c) {
 }
 
 ck_status ck_like_compile(ck_arena *a, ck_view pattern, ck_view escape, const ck_like **out, ck_error *err) {
-    if (escape.n && ck_utf8_length(escape) != 1)
+    if (escape.n && ck_utf8_count(escape) != 1)
         return ck_fail(err, CK_INVALID, "ESCAPE takes one character, not '%.*s'", (int)escape.n, escape.p);
     compiler c = {.arena = a, .like = CK_ARENA_NEW(a, ck_like)};
     c.text = ck_arena_alloc(a, pattern.n + 1);

@@ -20,7 +20,7 @@ bool ck_utf8_is_ascii(ck_view v) {
 /* Bytes that do not start a character: the top bit set and the next one clear. */
 static inline size_t continuations(uint64_t w) { return (size_t)__builtin_popcountll(w & HIGH_BITS & ~(w << 1)); }
 
-size_t ck_utf8_length(ck_view v) {
+size_t ck_utf8_count(ck_view v) {
     size_t i = 0, rest = 0;
     for (; i + 8 <= v.n; i += 8) rest += continuations(word_at(v.p + i));
     for (; i < v.n; i++) rest += !ck_utf8_starts(v.p[i]);
