@@ -381,7 +381,7 @@ static void counters_add_up(void **state) {
     assert_string_equal(op->counters[0].name, "late_rows");
     assert_int_equal(op->counters[0].value, 5);
     assert_int_equal(op->counters[1].value, 1);
-    char names[40][4];
+    char names[40][12];
     for (int i = 0; i < 40; i++) {
         snprintf(names[i], sizeof names[i], "%d", i);
         ck_op_count(&op->ctx, names[i], 1); /* more than there is room for: the rest is not counted */
