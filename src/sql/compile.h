@@ -34,8 +34,10 @@ typedef enum ck_sql_step_kind {
 typedef struct ck_sql_step {
     ck_sql_step_kind kind;
     const ck_graph *graph;
-    bool bounded;    /* every source ends */
-    bool has_result; /* a bare SELECT: rows come to the result sink */
+    uint32_t batch_rows; /* SET batch_rows; 0 = default. For ck_job_config. */
+    int64_t flush_us;    /* SET flush_ms; 0 = default */
+    bool bounded;        /* every source ends */
+    bool has_result;     /* a bare SELECT: rows come to the result sink */
     const ck_schema *result_schema;
     ck_edge_mode result_mode; /* append or retract */
     const uint32_t *result_key;
