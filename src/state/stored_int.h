@@ -53,7 +53,7 @@ CK_NODISCARD ck_status ck_loose_store(ck_table *t, const ck_loose_row *l, uint32
 static inline uint64_t ck_order_prefix(ck_view key) {
     uint64_t v = 0;
     uint8_t b[8] = {0};
-    memcpy(b, key.p, key.n < 8 ? key.n : 8);
+    if (key.n) memcpy(b, key.p, key.n < 8 ? key.n : 8);
     for (unsigned i = 0; i < 8; i++) v = v << 8 | b[i];
     return v;
 }
