@@ -139,9 +139,7 @@ static ck_status count_quotes(cutter *c, uint64_t from, uint64_t to, ck_error *e
     size_t got = 1;
     for (; from < to && got > 0; from += got) {
         CK_TRY(cutter_read(c, from, to - from, &got, err));
-        size_t quotes = 0;
-        for (size_t i = 0; i < got; i++) quotes += c->buf[i] == '"';
-        c->in_quotes ^= quotes & 1;
+        c->in_quotes = ck_format_quotes(c->buf, got, c->in_quotes);
     }
     return CK_OK;
 }
