@@ -1,27 +1,9 @@
 #include "operator/operators.h"
 
-#include "operator/harness_test_support.h"
+#include "operator/fixture_test_support.h"
 #include "os/test_proc.h"
 
-typedef struct fixture {
-    ck_test_proc proc;
-    harness h;
-} fixture;
-
-static int setup(void **state) {
-    fixture *f = calloc(1, sizeof *f);
-    ck_test_proc_init(&f->proc);
-    harness_init(&f->h, &f->proc.proc);
-    *state = f;
-    return 0;
-}
-static int teardown(void **state) {
-    fixture *f = *state;
-    harness_destroy(&f->h);
-    ck_test_proc_destroy(&f->proc);
-    free(f);
-    return 0;
-}
+HARNESS_FIXTURE
 
 #define SUM_COUNT                                                                                                      \
     "{\"keys\":[0],\"aggregates\":[{\"fn\":\"sum\",\"arg\":1,\"arg_text\":\"v\"},{\"fn\":\"count\",\"arg\":null}]}"
@@ -231,6 +213,27 @@ static void filters_and_shared_accumulators(void **state) {
     HARNESS_EXPECT(h, "+1|8|3.3333333333333335|10|2|6");
 }
 
+static void arguments_that_cannot_be_null(void **state) {
+    harness *h = &((fixture *)*state)->h;
+    harness_input(h, "k BIGINT; v BIGINT NOT NULL", CK_MODE_RETRACT);
+    harness_start(h, &ck_op_group_agg,
+                  "{\"keys\":[0],\"aggregates\":[{\"fn\":\"count\",\"arg\":1,\"arg_text\":\"v\"},"
+                  "{\"fn\":\"COUNT\",\"arg\":1,\"arg_text\":\"v\",\"distinct\":true},"
+                  "{\"fn\":\"avg\",\"arg\":1,\"arg_text\":\"v\",\"distinct\":true},"
+                  "{\"fn\":\"avg\",\"arg\":1,\"arg_text\":\"v\"},{\"fn\":\"min\",\"arg\":1,\"arg_text\":\"v\"}]}",
+                  "k BIGINT; n BIGINT; d BIGINT; ad DOUBLE; a DOUBLE; m BIGINT");
+    const ck_slot_schema *slots;
+    uint32_t count;
+    harness_ok(h, ck_op_group_agg.slots(&h->spec, &h->plan, &slots, &count, &h->error));
+    assert_int_equal(slots[0].value_count, 4); /* count(*), distinct sum and count, sum */
+    HARNESS_ROWS(h, "1|4", "1|4", "1|1");
+    harness_flush(h);
+    HARNESS_EXPECT(h, "+1|3|2|2.5|3.0|1");
+    HARNESS_ROWS(h, "-1|1");
+    harness_flush(h);
+    HARNESS_EXPECT(h, "-1|3|2|2.5|3.0|1", "+1|2|1|4.0|4.0|4");
+}
+
 static void double_sums_can_be_taken_back(void **state) {
     harness *h = &((fixture *)*state)->h;
     harness_input(h, "k BIGINT; v DOUBLE", CK_MODE_RETRACT);
@@ -297,7 +300,6 @@ static void bad_parameters_are_named(void **state) {
 }
 
 int main(void) {
-#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
         T(sums_by_key_and_emits_changes_at_flush),
         T(unchanged_results_say_nothing),
@@ -310,6 +312,7 @@ int main(void) {
         T(a_carry_survives_a_restart),
         T(decimals_are_exact),
         T(filters_and_shared_accumulators),
+        T(arguments_that_cannot_be_null),
         T(double_sums_can_be_taken_back),
         T(one_row_batches_flush_each),
         T(many_touched_groups_force_a_flush),

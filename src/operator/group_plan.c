@@ -90,7 +90,10 @@ static ck_status acc_of(ck_group_plan *p, const call *c, const char *name, bool 
     int64_t not_null = takes_arg && p->input->fields[c->arg].nullable ? c->arg : -1;
     if (distinct) CK_TRY(distinct_of(p, c, set_name, not_null, &acc->distinct, err));
     acc->lane = distinct ? lane_of(p, -1, -1, acc->distinct) : lane_of(p, c->filter, not_null, -1);
-    if (p->retract && takes_arg && strcmp(name, "count") != 0) CK_TRY(acc_of(p, c, "count", true, &acc->non_null, err));
+    if (p->retract && takes_arg && strcmp(name, "count") != 0) {
+        bool rows = not_null < 0 && !distinct; /* as many as rows */
+        CK_TRY(acc_of(p, c, rows ? "count_star" : "count", !rows, &acc->non_null, err));
+    }
     CK_TRY(ck_acc_plan(acc, a, p->partition, p->keys.count, err));
     for (uint32_t i = 0; acc->side && i < p->acc_count; i++)
         if (p->accs[i]->side && strcmp(p->accs[i]->side->slot, acc->side->slot) == 0) acc->shares_side = true;
@@ -124,7 +127,9 @@ static ck_status plan_result(ck_group_plan *p, const ck_op_spec *spec, call *c, 
     if (!fn) return ck_fail(err, CK_INVALID, "%s (%s): there is no aggregate \"%s\"", spec->type, spec->uid, c->fn);
     const ck_field *arg = c->arg >= 0 ? &p->input->fields[c->arg] : NULL;
     ck_bound_aggregate bound = {0};
-    CK_TRY(fn->bind(p->arena, arg ? arg->type : NULL, arg ? arg->nullable : false, &bound, err));
+    /* A count of values that cannot be NULL binds as COUNT(*), which is no count of different values. */
+    bool nullable = arg && (arg->nullable || c->distinct);
+    CK_TRY(fn->bind(p->arena, arg ? arg->type : NULL, nullable, &bound, err));
     if (arg && bound.argument_type && !ck_type_eq(arg->type, bound.argument_type))
         return ck_fail(err, CK_INVALID, "%s (%s): %s takes %s, its column is %s", spec->type, spec->uid, c->fn,
                        ck_type_name(p->arena, bound.argument_type), ck_type_name(p->arena, arg->type));
