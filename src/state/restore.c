@@ -18,8 +18,10 @@ ck_status ck_state_restore_slot(ck_state_store *s, uint64_t op_id, const char *u
 /* Rows of a slot nobody described: stored key and value as bytes. */
 static ck_status make_raw(ck_state_store *s, uint64_t op_id, ck_view name, ck_state_slot **out, ck_error *err) {
     char z[CK_NAME_BYTES_MAX + 1];
-    if (name.n == 0 || name.n > CK_NAME_BYTES_MAX || memchr(name.p, 0, name.n))
-        return ck_fail(err, CK_CORRUPT, "operator %llu: a stored key with a slot name of %zu bytes",
+    bool bad = name.n == 0 || name.n > CK_NAME_BYTES_MAX;
+    for (size_t i = 0; i < name.n && !bad; i++) bad = memchr("\0|\n", name.p[i], 3) != NULL;
+    if (bad)
+        return ck_fail(err, CK_CORRUPT, "operator %llu: a stored key whose slot name (%zu bytes) is none",
                        (unsigned long long)op_id, name.n);
     memcpy(z, name.p, name.n);
     z[name.n] = 0;
