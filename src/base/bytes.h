@@ -22,6 +22,7 @@ CK_NODISCARD ck_status ck_bytes_append(ck_bytes *b, const void *p, size_t n);
 CK_NODISCARD ck_status ck_bytes_view(ck_bytes *b, ck_view v);
 CK_NODISCARD ck_status ck_bytes_str(ck_bytes *b, const char *z);
 CK_NODISCARD ck_status ck_bytes_char(ck_bytes *b, char c);
+/* Wants room for a NUL that it does not count, as does ck_bytes_terminate. */
 CK_NODISCARD ck_status ck_bytes_printf(ck_bytes *b, const char *fmt, ...) CK_PRINTF(2, 3);
 CK_NODISCARD ck_status ck_bytes_u16le(ck_bytes *b, uint16_t v);
 CK_NODISCARD ck_status ck_bytes_u32le(ck_bytes *b, uint32_t v);

@@ -36,7 +36,7 @@ static ck_status parse_one(ck_faults *f, const char *item, size_t n, ck_error *e
         if (colon) {
             char *end;
             ordinal = strtoull(colon + 1, &end, 10);
-            if (end == colon + 1 || ordinal == 0) break;
+            if (colon[1] < '0' || colon[1] > '9' || ordinal == 0) break; /* no sign, no blank */
             size_t rest = (size_t)(item + n - end);
             if (rest == 6 && memcmp(end, ":error", 6) == 0)
                 action = CK_FAULT_ERROR;

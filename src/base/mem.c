@@ -155,6 +155,7 @@ const char *ck_mem_category_name(ck_mem_category c) {
 }
 
 bool ck_mem_take(ck_mem m, size_t bytes) {
+    if (m.budget->limit && bytes > m.budget->limit) return false; /* and so the sum cannot wrap */
     size_t now = atomic_fetch_add_explicit(&m.budget->total, bytes, memory_order_relaxed) + bytes;
     if (m.budget->limit && now > m.budget->limit) {
         atomic_fetch_sub_explicit(&m.budget->total, bytes, memory_order_relaxed);
