@@ -1,6 +1,7 @@
 /* CSV by RFC 4180: chunks as long as their records have the right number of fields and good values, single records
  * where not. */
 #include "format/csv_int.h"
+#include "format/csv_rules_int.h"
 
 /* ---- making and unmaking ---- */
 
@@ -26,13 +27,7 @@ static ck_status init(ck_decoder *d, const ck_decoder_spec *spec, ck_cpu cpu) {
 }
 
 ck_status ck_csv_new(ck_decoder *d, const ck_decoder_spec *spec, ck_cpu cpu, ck_error *err) {
-    char q = spec->delimiter ? spec->delimiter : ',';
-    if (q == '"' || q == '\n' || q == '\r' || (unsigned char)q >= 0x80)
-        return ck_fail(err, CK_INVALID, "delimiter must be one ASCII character, not a quote or a line end");
-    if (spec->null_string && strpbrk(spec->null_string, "\"\r\n"))
-        return ck_fail(err, CK_INVALID, "null_string must not hold a quote or a line end");
-    if (spec->null_string && strchr(spec->null_string, q))
-        return ck_fail(err, CK_INVALID, "null_string must not hold the delimiter");
+    CK_TRY(ck_csv_check_options(spec->delimiter ? spec->delimiter : ',', spec->null_string, err));
     d->csv = ck_alloc_zero(d->mem, sizeof *d->csv);
     if (!d->csv) return ck_nomem(err, d->mem, sizeof *d->csv);
     ck_status s = init(d, spec, cpu); /* what there is goes with the decoder */
@@ -134,10 +129,12 @@ static ck_status take_record(ck_decoder *d, span *s, bool final, bool *bad, bool
     uint32_t count;
     const uint8_t *content_end, *next = ck_csv_split(c, s->p, s->end, &count, &content_end);
     *bad = *stop = false;
-    if (!next) {
-        *stop = !final;
-        return final ? report_open_quote(d, s, err) : CK_OK;
+    if (!next && !final) {
+        *stop = true;
+        return CK_OK;
     }
+    if (!next && c->header_due) content_end = next = s->end; /* the header says so itself */
+    if (!next) return report_open_quote(d, s, err);
     if (c->header_due) {
         CK_TRY(ck_csv_take_header(d, (ck_view){(const char *)s->p, (size_t)(content_end - s->p)}, err));
         s->p = next;

@@ -6,7 +6,7 @@
 /* Text of a header's field as a name; escaped ones in c->text. */
 static ck_status name_of(ck_csv *c, ck_csv_field f, ck_view *out) {
     bool quoted = f.p < f.end && *f.p == '"';
-    if (quoted) f.p++, f.end -= f.end > f.p;
+    if (quoted) f.p++, f.end--;
     size_t n = (size_t)(f.end - f.p);
     *out = (ck_view){(const char *)f.p, n};
     if (n == 0 || !memchr(f.p, '"', n)) return CK_OK;
@@ -51,6 +51,9 @@ static ck_status take(ck_decoder *d, const uint8_t *p, const uint8_t *end, ck_er
         (void)ck_csv_split(c, p, end, &count, &content_end);
     }
     if (!c->utf8(p, (size_t)(content_end - p))) return ck_fail(err, CK_DATA, "the header is not UTF-8");
+    for (uint32_t i = 0; i < count; i++)
+        if (ck_csv_check_quotes(&d->why, c->fields[i], p) != CK_OK)
+            return ck_fail(err, CK_DATA, "the header: %s", d->why.text);
     uint32_t columns = d->rows.schema->field_count;
     int64_t *at = ck_alloc_array(c->mem, columns, sizeof *at);
     if (!at) return ck_nomem(err, c->mem, columns * sizeof *at);

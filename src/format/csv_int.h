@@ -69,6 +69,8 @@ CK_NODISCARD ck_status ck_csv_decode(ck_decoder *d, ck_buffer *buf, size_t begin
  * c->fields holds at most field_capacity. *content_end: before its line end. */
 const uint8_t *ck_csv_split(ck_csv *c, const uint8_t *p, const uint8_t *end, uint32_t *count,
                             const uint8_t **content_end);
+/* Quotes only around a field and doubled inside one; CK_DATA says where not. */
+CK_NODISCARD ck_status ck_csv_check_quotes(ck_why *w, ck_csv_field f, const uint8_t *record);
 /* A split record into row row_count, which is counted. CK_DATA: d->why. */
 CK_NODISCARD ck_status ck_csv_record(ck_decoder *d, const uint8_t *p, const uint8_t *content_end, uint32_t count,
                                      ck_buffer *buf);

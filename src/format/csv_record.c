@@ -141,8 +141,7 @@ ck_status ck_csv_store(ck_decoder *d, ck_target *t, uint32_t row, ck_csv_field f
 
 /* ---- the record ---- */
 
-/* Quotes only around a field and doubled inside one. */
-static ck_status check_quotes(ck_why *w, ck_csv_field f, const uint8_t *record) {
+ck_status ck_csv_check_quotes(ck_why *w, ck_csv_field f, const uint8_t *record) {
     const uint8_t *p = f.p;
     if (!is_quoted(f)) {
         p = f.p < f.end ? memchr(f.p, '"', (size_t)(f.end - f.p)) : NULL;
@@ -163,7 +162,7 @@ static ck_status check_quotes(ck_why *w, ck_csv_field f, const uint8_t *record) 
 static ck_status check_record(ck_decoder *d, const uint8_t *p, const uint8_t *end, uint32_t count) {
     ck_csv *c = d->csv;
     size_t n = (size_t)(end - p);
-    for (uint32_t i = 0; i < count && i < c->field_capacity; i++) CK_TRY(check_quotes(&d->why, c->fields[i], p));
+    for (uint32_t i = 0; i < count && i < c->field_capacity; i++) CK_TRY(ck_csv_check_quotes(&d->why, c->fields[i], p));
     const uint8_t *nul = n ? memchr(p, 0, n) : NULL;
     if (nul || !c->utf8(p, n)) {
         d->why.column = nul ? nul - p + 1 : (int64_t)ck_utf8_valid_prefix(p, n) + 1;

@@ -40,7 +40,7 @@ CK_NODISCARD ck_status ck_encode_json_value(const ck_type *t, const ck_column *c
 CK_NODISCARD ck_status ck_json_encode_init(ck_encoder *e);
 CK_NODISCARD ck_status ck_json_encode_row(ck_encoder *e, const ck_batch *b, uint32_t row, ck_change change,
                                           ck_bytes *out);
-CK_NODISCARD ck_status ck_csv_encode_init(ck_encoder *e, ck_error *err);
+void ck_csv_encode_init(ck_encoder *e);
 CK_NODISCARD ck_status ck_csv_encode_header(ck_encoder *e, ck_bytes *out);
 CK_NODISCARD ck_status ck_csv_encode_row(ck_encoder *e, const ck_batch *b, uint32_t row, ck_change change,
                                          ck_bytes *out);

@@ -1,4 +1,5 @@
 /* See encoder.h. */
+#include "format/csv_rules_int.h"
 #include "format/encode_int.h"
 
 static ck_status init(ck_encoder *e, const ck_encoder_spec *spec, ck_error *err) {
@@ -13,8 +14,9 @@ static ck_status init(ck_encoder *e, const ck_encoder_spec *spec, ck_error *err)
     e->columns = ck_alloc_zero(e->mem, bytes);
     if (!e->columns) return ck_nomem(err, e->mem, bytes);
     for (uint32_t i = 0; i < spec->schema->field_count; i++) e->columns[i].field = &spec->schema->fields[i];
-    if (e->csv) return ck_csv_encode_init(e, err);
-    return ck_json_encode_init(e) == CK_OK ? CK_OK : ck_nomem(err, e->mem, bytes);
+    if (e->csv) ck_csv_encode_init(e);
+    if (!e->csv && ck_json_encode_init(e) != CK_OK) return ck_nomem(err, e->mem, bytes);
+    return CK_OK;
 }
 
 ck_status ck_encoder_new(const ck_encoder_spec *spec, ck_mem mem, ck_encoder **out, ck_error *err) {
@@ -22,6 +24,7 @@ ck_status ck_encoder_new(const ck_encoder_spec *spec, ck_mem mem, ck_encoder **o
     bool csv = strcmp(spec->format, "csv") == 0;
     if (!csv && strcmp(spec->format, "json") != 0)
         return ck_fail(err, CK_INVALID, "format %s is not known", spec->format);
+    if (csv) CK_TRY(ck_csv_check_options(spec->delimiter ? spec->delimiter : ',', spec->null_string, err));
     ck_encoder *e = ck_alloc_zero(mem, sizeof *e);
     if (!e) return ck_nomem(err, mem, sizeof *e);
     e->mem = mem;

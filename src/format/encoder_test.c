@@ -140,8 +140,14 @@ static void test_csv_quotes_and_nulls(void **state) {
     spec.header = false;
     expect_text(&h, &spec, b, NULL, "x,y;1.5\nNA;\"NaN\"\n;NaN\nNaN;NaN\n\"cr\r\";NaN\n\" plain; \";NaN\n");
     spec.null_string = NULL;
+    spec.delimiter = ' ';
+    expect_text(&h, &spec, b, NULL, "x,y 1.5\nNA NaN\n\"\" \n \n\"cr\r\" \n\" plain; \" \n");
+    ck_encoder *e;
     spec.delimiter = '.';
-    expect_text(&h, &spec, b, NULL, "x,y.\"1.5\"\nNA.NaN\n\"\".\n.\n\"cr\r\".\n plain; .\n");
+    assert_int_equal(ck_encoder_new(&spec, h.mem, &e, NULL), CK_INVALID);
+    spec.delimiter = ';';
+    spec.null_string = "a;b";
+    assert_int_equal(ck_encoder_new(&spec, h.mem, &e, NULL), CK_INVALID);
     ck_batch_unref(&b);
     ck_harness_destroy(&h);
 }

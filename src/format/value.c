@@ -141,18 +141,27 @@ static bool is_float_word(ck_view v) {
     return ck_view_is(v, "NaN") || ck_view_is(v, "Infinity") || ck_view_is(v, "-Infinity");
 }
 
+/* A number by JSON's grammar; lenient: also with a plus or zeros in front. */
+static bool scan(ck_view v, bool lenient, ck_number *n) {
+    const uint8_t *p = (const uint8_t *)v.p, *end = p + v.n, *at;
+    bool minus = false;
+    if (lenient && v.n > 0) {
+        minus = *p == '-';
+        p += *p == '-' || *p == '+';
+        while (end - p > 1 && p[0] == '0' && p[1] >= '0' && p[1] <= '9') p++;
+        if (p == end || *p == '-') return false;
+    }
+    if (p == end || ck_number_scan(p, n, &at) != end) return false;
+    n->negative |= minus;
+    return true;
+}
+
 static ck_status number_text(const ck_type *t, ck_view v, bool lenient, ck_scalar *out, ck_why *w) {
     ck_number n;
-    const uint8_t *at, *end = (const uint8_t *)v.p + v.n;
     double d;
-    if (v.n > 0 && ck_number_scan((const uint8_t *)v.p, &n, &at) == end) return ck_value_number(t, v, &n, true, out, w);
-    if (ck_kind_is_integer(t->kind) && ck_parse_i64(v, &out->i64)) { /* +1, 007 */
-        int64_t lo, hi;
-        ck_kind_int_range(t->kind, &lo, &hi);
-        return out->i64 < lo || out->i64 > hi ? ck_why_range(w, t, v, true) : CK_OK;
-    }
+    if (scan(v, lenient, &n)) return ck_value_number(t, v, &n, true, out, w);
     if (ck_kind_is_float(t->kind) && (lenient || is_float_word(v)) && ck_parse_f64(v, &d))
-        return real(t, v, d, isfinite(d), true, &out->f64, w);
+        return real(t, v, d, isfinite(d), true, &out->f64, w); /* .5, 5., words */
     bool overflow = false;
     if (t->kind == CK_TYPE_DECIMAL && ck_parse_decimal(v, t->precision, t->scale, &out->i128, &overflow)) return CK_OK;
     return overflow ? ck_why_range(w, t, v, true) : ck_why_not_a(w, t, v, true);
