@@ -3,7 +3,7 @@
 import os, re, sys
 TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "src")
 MAY = {
-    "base": "", "os": "base", "metrics": "base os", "data": "base", "stream": "base data", "expr": "base data",
+    "base": "", "os": "base", "metrics": "base os", "data": "base", "stream": "base data", "expr": "base os data",
     "format": "base data expr", "net": "base os metrics", "graph": "base data stream",
     "state": "base os metrics data stream format", "plugin": "base os data stream expr graph state",
     "connector": "base os metrics data stream expr format net state", "operator": "base metrics data stream expr state",

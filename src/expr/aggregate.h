@@ -26,6 +26,7 @@ typedef struct ck_aggregate {
     const char *name;
     uint32_t arg_min, arg_max; /* COUNT(*) is arg 0 */
     bool distinct_matters;     /* false: DISTINCT changes nothing (MIN, MAX) */
+    /* arg is NULL for COUNT(*); the number of arguments has been checked. */
     ck_status (*bind)(ck_arena *a, const ck_type *arg, bool arg_nullable, ck_bound_aggregate *out, ck_error *err);
     const char *group, *syntax, *summary, *example, *result;
 } ck_aggregate;

@@ -22,10 +22,12 @@ typedef enum ck_function_flags {
     CK_FN_NULLS = 8,     /* sees NULL arguments; without it a NULL argument gives NULL before the kernel runs */
     CK_FN_INTERNAL = 16, /* not callable by name in SQL (operators, casts); named for JSON */
     CK_FN_COMMUTES = 32,
-    CK_FN_ZONED = 64,  /* depends on the session's time zone */
-    CK_FN_BLIND = 128, /* harmless on rows that hold no value or are not selected (numbers): may compute them too */
-    CK_FN_CHEAP = 256, /* vector speed: narrowing the selection for it does not pay */
-    CK_FN_NOW = 512,   /* reads the wall clock given with ck_eval_set_now */
+    CK_FN_ZONED = 64,   /* depends on the session's time zone */
+    CK_FN_BLIND = 128,  /* harmless on rows that hold no value or are not selected (numbers): may compute them too */
+    CK_FN_CHEAP = 256,  /* vector speed: narrowing the selection for it does not pay */
+    CK_FN_TRY = 1024,   /* its own marks are NULL: TRY_CAST */
+    CK_FN_FIRST = 2048, /* the kernel is given the first argument only; the others are literals it prepared */
+    CK_FN_NOW = 512,    /* reads the wall clock given with ck_eval_set_now */
 } ck_function_flags;
 
 /* A vector of values: a column, or one value for all rows (constant: col has length 1). */
@@ -48,10 +50,11 @@ typedef struct ck_eval ck_eval;
  * rows given hold values in every argument. */
 typedef ck_status (*ck_kernel)(ck_eval *ev, const ck_expr *call, const ck_vec *args, const ck_rows *rows, ck_vec *out,
                                ck_error *err);
-/* A predicate straight to a selection: the rows of `rows` where it is TRUE, ascending, into sel (room for rows->n
- * rounded up to 8). Arguments have neither marks nor, among `rows`, NULLs. */
+/* A predicate straight to a selection: the rows of `rows` where it is TRUE, ascending, into sel (room for row_count +
+ * 8; may not be rows->sel). `valid` (NULL: every row) says which rows hold values in every argument; it is given only
+ * with CK_FN_BLIND, otherwise `rows` are such rows. Never with all arguments constant. */
 typedef ck_status (*ck_select_kernel)(ck_eval *ev, const ck_expr *call, const ck_vec *args, const ck_rows *rows,
-                                      uint16_t *sel, uint32_t *sel_count, ck_error *err);
+                                      const uint64_t *valid, uint16_t *sel, uint32_t *sel_count, ck_error *err);
 
 /* What an overload does at run time. In static tables. */
 typedef struct ck_impl {

@@ -41,6 +41,7 @@ struct ck_expr {
     const struct ck_impl *impl; /* what the chosen overload does; set by ck_expr_call and ck_expr_cast */
     ck_expr **args;
     uint32_t arg_count;
+    uint64_t hash;      /* of kind, function, literal and arguments; set by the constructors */
     uint32_t line, col; /* in the SQL text, 0 = none: for run-time errors and messages; not part of equality */
 };
 

@@ -41,7 +41,7 @@ struct ck_op_runtime {
     ck_op_ctx ctx; /* the maker sets proc, settings, uid, subtask, parallelism, key_groups, mem, state */
     const ck_op_desc *desc;
     void *self;
-    bool is_sink; /* nothing comes after it: its input rows are the job's output */
+    bool restored_ended; /* it had ended when the state restored from was taken: it is not to end again */
 
     ck_chain *chain;
     uint32_t index;
@@ -120,6 +120,9 @@ bool ck_chain_has_source(const ck_chain *c);
 CK_NODISCARD ck_status ck_chain_poll(ck_chain *c, ck_poll_result *result, int64_t *until_us);
 CK_NODISCARD ck_status ck_chain_add_split(ck_chain *c, const ck_split *split);
 CK_NODISCARD ck_status ck_chain_snapshot_source(ck_chain *c, ck_split_list *out);
+/* After opening: operators that had ended before the restore say END to those that had not, and are not called again.
+ */
+CK_NODISCARD ck_status ck_chain_end_restored(ck_chain *c);
 CK_NODISCARD ck_status ck_chain_end_source(ck_chain *c);                 /* polled to its end: END goes out */
 CK_NODISCARD ck_status ck_chain_flush_source(ck_chain *c, uint64_t seq); /* FLUSH goes out */
 bool ck_chain_take_wake(ck_chain *c);                                    /* the source was woken since the last call */

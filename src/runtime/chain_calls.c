@@ -87,6 +87,17 @@ ck_status ck_chain_snapshot_source(ck_chain *c, ck_split_list *out) {
         op, CK_HAS(op->desc->source, snapshot) ? op->desc->source->snapshot(op->self, out, &op->ctx) : CK_OK);
 }
 
+ck_status ck_chain_end_restored(ck_chain *c) {
+    ck_event end = ck_event_end();
+    for (uint32_t i = 0; i < c->op_count; i++) {
+        ck_op_runtime *op = &c->ops[i];
+        if (!op->restored_ended || op->ended || op->dead) continue;
+        ck_chain_mark_ended(op);
+        CK_TRY(ck_chain_after_call(op, ck_op_send_control(op, &end)));
+    }
+    return CK_OK;
+}
+
 ck_status ck_chain_end_source(ck_chain *c) {
     ck_op_runtime *op = &c->ops[0];
     if (op->ended || op->dead) return CK_OK;

@@ -96,7 +96,7 @@ static ck_status emit(ck_op_ctx *ctx, uint32_t port, ck_batch **pb) {
 ck_status ck_op_send_control(ck_op_runtime *op, const ck_event *ev) {
     for (uint32_t i = 0; i < op->output_count; i++) {
         ck_output *out = &op->outputs[i];
-        if (out->closed) continue;
+        if (out->closed || (out->op && out->op->restored_ended)) continue;
         if (out->op)
             CK_TRY(ck_inbox_push(out->op, 0, ev, false));
         else if (ck_exchange_control(out->exchange, ev) != CK_OK)

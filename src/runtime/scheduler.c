@@ -79,6 +79,8 @@ void ck_task_remove(ck_task *t) {
     t->scheduler->remove(t->scheduler);
 }
 
+bool ck_task_is_retired(const ck_task *t) { return atomic_load(&t->state) == CK_TASK_RETIRED; }
+
 ck_proc *ck_scheduler_proc(const ck_scheduler *s) { return s->proc; }
 bool ck_scheduler_is_seeded(const ck_scheduler *s) { return s->seeded; }
 bool ck_scheduler_turn(ck_scheduler *s, uint64_t steps) { return s->turn && s->turn(s, steps); }

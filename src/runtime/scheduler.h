@@ -51,6 +51,7 @@ struct ck_task {
 CK_NODISCARD ck_status ck_task_add(ck_task *t, ck_scheduler *s);
 /* Of a task that never ran. */
 void ck_task_remove(ck_task *t);
+bool ck_task_is_retired(const ck_task *t);
 /* Thread: any; on a retired task only while it exists. Sequentially consistent: what was written before is seen by the
  * step that follows. */
 void ck_task_notify(ck_task *t);

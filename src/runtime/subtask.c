@@ -56,17 +56,25 @@ ck_status ck_subtask_new(const ck_subtask_config *cfg, ck_subtask **out, ck_erro
     return CK_OK;
 }
 
+void ck_subtask_disconnect(ck_subtask *s) {
+    if (!s) return;
+    ck_gate_free(s->gate);
+    s->gate = NULL;
+}
+
 void ck_subtask_free(ck_subtask *s) {
     if (!s) return;
+    if (s->task.scheduler && !ck_task_is_retired(&s->task)) ck_task_remove(&s->task);
     for (ck_msg *m = ck_mailbox_take(&s->mailbox), *next; m; m = next) {
         next = m->next;
         ck_free(s->cfg.mem, m, sizeof(ck_tell));
     }
+    ck_subtask_drop_records(s);
     if (s->chain) (void)ck_chain_close(s->chain); /* of one that never started */
     ck_chain_free(s->chain);
     ck_subtask_snapshots_free(s->snapshots);
     ck_state_store_free(s->store);
-    ck_gate_free(s->gate);
+    ck_subtask_disconnect(s);
     ck_arena_destroy(&s->arena);
     pthread_mutex_destroy(&s->hold_lock);
     ck_free(s->cfg.mem, s, sizeof *s);
@@ -76,6 +84,7 @@ ck_chain *ck_subtask_chain(ck_subtask *s) { return s->chain; }
 ck_task *ck_subtask_task(ck_subtask *s) { return &s->task; }
 uint32_t ck_subtask_number(const ck_subtask *s) { return s->cfg.number; }
 uint32_t ck_subtask_index(const ck_subtask *s) { return s->cfg.index; }
+ck_state_store *ck_subtask_store(ck_subtask *s) { return s->store; }
 ck_gate *ck_subtask_gate(ck_subtask *s) { return s->gate; }
 void ck_subtask_set_gate(ck_subtask *s, ck_gate *g) { s->gate = g; }
 void ck_subtask_set_state(ck_subtask *s, ck_state_store *store, ck_subtask_snapshots *snapshots) {
@@ -145,7 +154,7 @@ static ck_status hand_over_splits(ck_subtask *s) {
     s->splits = (ck_split_list){.arena = &s->arena};
     ck_arena_destroy(&s->arena);
     s->opened = true;
-    return CK_OK;
+    return ck_chain_end_restored(s->chain);
 }
 
 static void tell_ends(ck_subtask *s) {

@@ -57,6 +57,7 @@ typedef struct ck_report {
     ck_report_kind kind;
     ck_subtask *subtask;
     uint64_t checkpoint;
+    bool had_ended; /* ACK: at its barrier every operator had ended */
     ck_error error;
     ck_subtask_files *files; /* owned */
     ck_arena arena;          /* of the committables */
@@ -92,7 +93,9 @@ typedef struct ck_subtask_config {
 } ck_subtask_config;
 
 CK_NODISCARD ck_status ck_subtask_new(const ck_subtask_config *cfg, ck_subtask **out, ck_error *err);
-void ck_subtask_free(ck_subtask *s); /* retired, or never started; NULL is fine */
+/* Retired, or never started; NULL is fine. Of many that share channels: first disconnect all, then free all. */
+void ck_subtask_disconnect(ck_subtask *s);
+void ck_subtask_free(ck_subtask *s);
 
 ck_chain *ck_subtask_chain(ck_subtask *s);
 ck_task *ck_subtask_task(ck_subtask *s);
@@ -103,7 +106,8 @@ void ck_subtask_set_gate(ck_subtask *s, ck_gate *g);
 void ck_subtask_set_state(ck_subtask *s, ck_state_store *store,
                           ck_subtask_snapshots *snapshots);                        /* snapshots: or NULL */
 CK_NODISCARD ck_status ck_subtask_add_split(ck_subtask *s, const ck_split *split); /* copied */
-ck_gate *ck_subtask_gate(ck_subtask *s);                                           /* NULL: its head is a source */
+ck_state_store *ck_subtask_store(ck_subtask *s);
+ck_gate *ck_subtask_gate(ck_subtask *s); /* NULL: its head is a source */
 
 /* ---- running; thread: any ---- */
 

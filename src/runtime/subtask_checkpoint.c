@@ -199,6 +199,7 @@ static void start_writing(ck_subtask *s, ck_subtask_record *r) {
 static ck_status take_snapshot(ck_subtask *s, ck_subtask_record *r) {
     if (ck_chain_has_source(s->chain)) CK_TRY(store_splits(s));
     CK_TRY(list_committables(s, r->report));
+    r->report->had_ended = ck_chain_is_finished(s->chain);
     ck_error err = CK_ERROR_INIT;
     ck_status st = mark(s, r, &err);
     if (st != CK_OK) note_failure(r, st, err.status != CK_OK ? &err : NULL);

@@ -1,0 +1,46 @@
+/* The inner loops over whole columns, in one table per instruction set; an eval takes the table its processor can run.
+ * Dense only: n rows from the first. `bits` results are whole words: bits past n are unspecified. Operands of form VV
+ * are two columns, VS a column and one value (b[0]), SV one value (a[0]) and a column. Not thread related: pure. */
+#ifndef CK_EXPR_KERNELS_H
+#define CK_EXPR_KERNELS_H
+
+#include "base/proc.h"
+#include "data/column.h"
+
+typedef enum ck_cmp { CK_CMP_EQ, CK_CMP_NE, CK_CMP_LT, CK_CMP_LE, CK_CMP_GT, CK_CMP_GE, CK_CMP_COUNT } ck_cmp;
+typedef enum ck_form { CK_FORM_VV, CK_FORM_VS, CK_FORM_SV, CK_FORM_COUNT } ck_form;
+typedef enum ck_arith { CK_ADD, CK_SUB, CK_MUL, CK_DIV, CK_MOD, CK_ARITH_COUNT } ck_arith;
+
+typedef struct ck_kernels {
+    const char *name;
+    /* Doubles compare as PostgreSQL's: NaN equals NaN and is greater than everything. */
+    void (*cmp_i64[CK_CMP_COUNT][2])(uint64_t *bits, const int64_t *a, const int64_t *b, size_t n);
+    void (*cmp_f64[CK_CMP_COUNT][2])(uint64_t *bits, const double *a, const double *b, size_t n);
+    void (*cmp_i128[CK_CMP_COUNT][2])(uint64_t *bits, const ck_i128 *a, const ck_i128 *b, size_t n);
+    /* Over a selection: rows sel[0..n) where it holds, into out (may be sel itself). Returns how many. */
+    uint32_t (*sel_i64[CK_CMP_COUNT][2])(uint16_t *out, const int64_t *a, const int64_t *b, const uint16_t *sel,
+                                         uint32_t n);
+    uint32_t (*sel_f64[CK_CMP_COUNT][2])(uint16_t *out, const double *a, const double *b, const uint16_t *sel,
+                                         uint32_t n);
+    uint32_t (*sel_i128[CK_CMP_COUNT][2])(uint16_t *out, const ck_i128 *a, const ck_i128 *b, const uint16_t *sel,
+                                          uint32_t n);
+    /* Row numbers of the set bits below n, ascending; out has room for n rounded up to 8. */
+    uint32_t (*bits_to_sel)(uint16_t *out, const uint64_t *bits, uint32_t n);
+    /* ADD, SUB, MUL: wraps, and says whether some row overflowed. */
+    bool (*arith_i64[CK_MUL + 1][CK_FORM_COUNT])(int64_t *restrict out, const int64_t *a, const int64_t *b, size_t n);
+    void (*arith_f64[CK_DIV + 1][CK_FORM_COUNT])(double *restrict out, const double *a, const double *b, size_t n);
+    /* Quotient (DIV) or remainder (MOD) by one divisor, not 0 and not -1. */
+    void (*divide_i64[2])(int64_t *restrict out, const int64_t *a, int64_t divisor, size_t n);
+    bool (*any_outside)(const int64_t *v, int64_t low, int64_t high, size_t n); /* some v[i] < low or > high */
+    bool (*any_zero_f64)(const double *v, size_t n);
+    void (*i64_to_f64)(double *restrict out, const int64_t *v, size_t n);
+    void (*widen_mul)(ck_i128 *restrict out, const int64_t *v, int64_t by, size_t n); /* exact products */
+} ck_kernels;
+
+extern const ck_kernels ck_kernels_base;
+#if defined(__x86_64__)
+extern const ck_kernels ck_kernels_avx2;
+#endif
+const ck_kernels *ck_kernels_for(ck_cpu cpu);
+
+#endif

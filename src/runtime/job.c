@@ -1,0 +1,268 @@
+/* See job.h: what the outside calls. */
+#include "runtime/job_int.h"
+
+#include <errno.h>
+#include <time.h>
+
+#include "os/clock.h"
+#include "os/random.h"
+
+enum { PLAN_BYTES_MAX = 1 << 30, TURN_STEPS = 64 };
+
+/* ---- references: who may still touch the job ---- */
+
+void ck_job_ref(void *job) {
+    ck_job *j = job;
+    pthread_mutex_lock(&j->lock);
+    j->refs++;
+    pthread_mutex_unlock(&j->lock);
+}
+
+void ck_job_unref(void *job) {
+    ck_job *j = job;
+    pthread_mutex_lock(&j->lock);
+    if (--j->refs == 0) pthread_cond_broadcast(&j->changed);
+    pthread_mutex_unlock(&j->lock);
+}
+
+/* ---- freeing ---- */
+
+static void free_messages(ck_job *j) {
+    for (ck_msg *m = ck_mailbox_take(&j->reports), *next; m; m = next) {
+        next = m->next;
+        ck_report *r = (ck_report *)m;
+        if (r->kind == CK_REPORT_ACK || r->kind == CK_REPORT_NACK) ck_report_free(r);
+    }
+    while (j->acks) {
+        ck_job_acks *a = j->acks;
+        j->acks = a->next;
+        ck_job_acks_unref(j, a);
+    }
+    while (j->savepoints) {
+        ck_job_savepoint_wait *w = j->savepoints;
+        j->savepoints = w->next;
+        ck_free(j->mem, w, sizeof *w);
+    }
+}
+
+/* Nothing of it runs. */
+static void destroy(ck_job *j) {
+    for (uint32_t i = 0; j->subtasks && i < j->subtask_count; i++) ck_subtask_disconnect(j->subtasks[i]);
+    free_messages(j);
+    for (uint32_t i = 0; j->subtasks && i < j->subtask_count; i++) ck_subtask_free(j->subtasks[i]);
+    if (j->actor.scheduler && !ck_task_is_retired(&j->actor)) ck_task_remove(&j->actor);
+    ck_job_close_outside(j);
+    ck_checkpoints_free(j->checkpoints);
+    ck_arena_destroy(&j->arena);
+    pthread_cond_destroy(&j->changed);
+    pthread_mutex_destroy(&j->lock);
+    CK_ASSERT(ck_budget_total(&j->budget) == 0); /* every byte was given back */
+    ck_free(ck_proc_mem(j->proc, CK_MEM_PLAN), j, sizeof *j);
+}
+
+/* ---- starting ---- */
+
+static ck_status new_job(ck_scheduler *s, const ck_registry *r, const ck_job_config *cfg, ck_job **out, ck_error *err) {
+    ck_proc *proc = ck_scheduler_proc(s);
+    ck_mem mem = ck_proc_mem(proc, CK_MEM_PLAN);
+    ck_job *j = ck_alloc_zero(mem, sizeof *j);
+    if (!j) return ck_nomem(err, mem, sizeof *j);
+    j->proc = proc;
+    j->scheduler = s;
+    j->registry = r;
+    ck_budget_init(&j->budget, proc->heap, cfg->memory_limit);
+    j->mem = (ck_mem){&j->budget, CK_MEM_PLAN};
+    j->queue_mem = (ck_mem){&j->budget, CK_MEM_QUEUE};
+    j->error = j->disk_error = CK_ERROR_INIT;
+    ck_arena_init(&j->arena, j->mem, PLAN_BYTES_MAX);
+    pthread_mutex_init(&j->lock, NULL);
+    pthread_condattr_t attr;
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&j->changed, &attr);
+    pthread_condattr_destroy(&attr);
+    *out = j;
+    return CK_OK;
+}
+
+static ck_status prepare(ck_job *j, const ck_graph *g, const ck_job_config *cfg, ck_error *err) {
+    CK_TRY(ck_job_make_plan(j, g, cfg, err));
+    CK_TRY(ck_job_open_dir(j, err));
+    if (j->dir) {
+        j->settings.job_uuid = ck_checkpoint_dir_job_uuid(j->dir);
+    } else {
+        ck_random_uuid(j->proc, j->uuid);
+        j->settings.job_uuid = j->uuid;
+    }
+    CK_TRY(ck_job_make_committers(j, err));
+    if (!j->was_finished) CK_TRY(ck_job_deploy(j, err));
+    CK_TRY(ck_job_restore(j, err));
+    if (!j->was_finished) CK_TRY(ck_job_deal_splits(j, err));
+    return ck_job_make_actor(j, err);
+}
+
+static void start(ck_job *j) {
+    uint32_t subtasks = j->was_finished ? 0 : j->subtask_count;
+    atomic_store(&j->live_subtasks, subtasks);
+    j->refs = subtasks + 1; /* each task, and the actor */
+    if (j->was_finished) {
+        j->ending = true;
+        j->outcome = CK_JOB_FINISHED;
+    }
+    atomic_store(&j->state, j->was_finished ? CK_JOB_FINISHED : CK_JOB_RUNNING);
+    for (uint32_t i = 0; i < subtasks; i++) ck_task_notify(ck_subtask_task(j->subtasks[i]));
+    ck_task_notify(&j->actor);
+}
+
+ck_status ck_job_start(ck_scheduler *s, const ck_registry *r, const ck_graph *g, const ck_job_config *cfg, ck_job **out,
+                       ck_error *err) {
+    ck_job *j = NULL;
+    CK_TRY(new_job(s, r, cfg, &j, err));
+    ck_status st = prepare(j, g, cfg, err);
+    if (st != CK_OK) {
+        destroy(j);
+        return st;
+    }
+    *out = j;
+    start(j);
+    return CK_OK;
+}
+
+/* ---- looking and waiting ---- */
+
+ck_job_state ck_job_state_of(const ck_job *j) { return (ck_job_state)atomic_load(&j->state); }
+bool ck_job_was_finished(const ck_job *j) { return j->was_finished; }
+
+void ck_job_cancel(ck_job *j) {
+    atomic_store(&j->cancel, true);
+    ck_task_notify(&j->actor);
+}
+
+ck_status ck_job_result(ck_job *j, ck_error *err) {
+    switch (ck_job_state_of(j)) {
+    case CK_JOB_FINISHED: return CK_OK;
+    case CK_JOB_CANCELLED: return ck_fail(err, CK_CANCELLED, "job %s was cancelled", j->cfg.name);
+    case CK_JOB_FAILED:
+        if (err) *err = j->error;
+        return j->error.status;
+    case CK_JOB_STARTING:
+    case CK_JOB_RUNNING: break;
+    }
+    return ck_fail(err, CK_AGAIN, "job %s still runs", j->cfg.name);
+}
+
+static struct timespec deadline_of(int64_t timeout_us) {
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts); /* the condition variable's clock */
+    ts.tv_sec += (time_t)(timeout_us / 1000000);
+    ts.tv_nsec += (long)(timeout_us % 1000000) * 1000;
+    if (ts.tv_nsec >= 1000000000) ts.tv_sec++, ts.tv_nsec -= 1000000000;
+    return ts;
+}
+
+/* Until *flag (guarded by the lock) or the time is up. false: it is not set. The seeded scheduler has nobody else to
+ * drive it, so waiting is turning it. */
+static bool wait_for(ck_job *j, const bool *flag, int64_t timeout_us) {
+    if (ck_scheduler_is_seeded(j->scheduler)) {
+        int64_t until_us = timeout_us < 0 ? INT64_MAX : ck_mono_us(j->proc) + timeout_us;
+        while (!*flag && ck_mono_us(j->proc) < until_us)
+            if (!ck_scheduler_turn(j->scheduler, 1)) break;
+        return *flag;
+    }
+    struct timespec ts = deadline_of(timeout_us < 0 ? 0 : timeout_us);
+    int rc = 0;
+    pthread_mutex_lock(&j->lock);
+    while (!*flag && rc != ETIMEDOUT)
+        rc = timeout_us < 0 ? pthread_cond_wait(&j->changed, &j->lock)
+                            : pthread_cond_timedwait(&j->changed, &j->lock, &ts);
+    bool set = *flag;
+    pthread_mutex_unlock(&j->lock);
+    return set;
+}
+
+ck_status ck_job_wait(ck_job *j, int64_t timeout_us, ck_error *err) {
+    if (!wait_for(j, &j->ended, timeout_us)) return ck_fail(err, CK_AGAIN, "job %s still runs", j->cfg.name);
+    return ck_job_result(j, err);
+}
+
+static ck_status savepoint_result(ck_job *j, ck_job_savepoint_wait *w, uint64_t *checkpoint, ck_error *err) {
+    *checkpoint = w->checkpoint;
+    if (w->status == CK_OK) return CK_OK;
+    return ck_fail(err, w->status, "the savepoint of job %s failed: %s", j->cfg.name, w->reason ? w->reason : "");
+}
+
+ck_status ck_job_savepoint(ck_job *j, int64_t timeout_us, uint64_t *checkpoint, ck_error *err) {
+    ck_job_savepoint_wait *w = ck_alloc_zero(j->mem, sizeof *w);
+    if (!w) return ck_nomem(err, j->mem, sizeof *w);
+    pthread_mutex_lock(&j->lock);
+    bool refused = j->no_savepoints;
+    w->request = ++j->next_request;
+    w->next = j->savepoints;
+    if (!refused) j->savepoints = w;
+    pthread_mutex_unlock(&j->lock);
+    if (refused) {
+        ck_free(j->mem, w, sizeof *w);
+        return ck_fail(err, CK_REFUSED, "job %s has ended", j->cfg.name);
+    }
+    atomic_store(&j->savepoint_asked, true);
+    ck_task_notify(&j->actor);
+    (void)wait_for(j, &w->done, timeout_us);
+    ck_status s = CK_AGAIN;
+    pthread_mutex_lock(&j->lock);
+    w->abandoned = !w->done; /* whoever finishes it frees it */
+    if (w->done) {
+        s = savepoint_result(j, w, checkpoint, err);
+        ck_job_savepoint_wait **at = &j->savepoints;
+        while (*at != w) at = &(*at)->next;
+        *at = w->next;
+        ck_free(j->mem, w, sizeof *w);
+    }
+    pthread_mutex_unlock(&j->lock);
+    return s != CK_AGAIN ? s : ck_fail(err, CK_AGAIN, "the savepoint of job %s is not complete yet", j->cfg.name);
+}
+
+void ck_job_free(ck_job *j) {
+    if (!j) return;
+    ck_job_cancel(j);
+    bool ended = wait_for(j, &j->ended, -1);
+    CK_ASSERT(ended); /* a job that cannot end is a bug; a crashed simulation drops its heap instead */
+    pthread_mutex_lock(&j->lock);
+    while (j->refs) pthread_cond_wait(&j->changed, &j->lock);
+    pthread_mutex_unlock(&j->lock);
+    destroy(j);
+}
+
+/* ---- progress ---- */
+
+static uint64_t read_counter(const ck_op_runtime *op, const char *name) {
+    for (int i = 0; i < CK_OP_COUNTERS_MAX; i++) {
+        const char *have = atomic_load_explicit(&op->counters[i].name, memory_order_acquire);
+        if (!have) return 0;
+        if (strcmp(have, name) == 0) return atomic_load_explicit(&op->counters[i].value, memory_order_relaxed);
+    }
+    return 0;
+}
+
+static void add_op(const ck_op_runtime *op, ck_job_progress *p) {
+    p->bad_rows += read_counter(op, "bad_rows");
+    if (op->desc->source) {
+        p->rows_in += atomic_load_explicit(&op->rows_out, memory_order_relaxed);
+        p->bytes_in += read_counter(op, "bytes_in");
+        p->bytes_total += read_counter(op, "bytes_total");
+    } else if (op->output_count == 0) {
+        p->rows_out += atomic_load_explicit(&op->rows_in, memory_order_relaxed);
+    }
+}
+
+void ck_job_progress_now(ck_job *j, ck_job_progress *out) {
+    *out = (ck_job_progress){.checkpoints_completed =
+                                 atomic_load_explicit(&j->checkpoints_completed, memory_order_relaxed),
+                             .last_checkpoint = atomic_load_explicit(&j->last_checkpoint, memory_order_relaxed)};
+    for (uint32_t i = 0; i < j->subtask_count; i++) {
+        if (!j->subtasks[i]) continue;
+        ck_chain *c = ck_subtask_chain(j->subtasks[i]);
+        for (uint32_t k = 0; k < ck_chain_op_count(c); k++) add_op(ck_chain_op(c, k), out);
+    }
+    for (int c = 0; c < CK_MEM_CATEGORY_COUNT; c++)
+        out->memory_bytes[c] = ck_budget_used(&j->budget, (ck_mem_category)c);
+}

@@ -1,0 +1,342 @@
+/* The running job: a task that takes what subtasks, disk and callers report, asks the checkpoint machine what follows,
+ * and carries it out. The first failure decides how the job ends; then every subtask is told to stop, and when the last
+ * has retired and the disk is quiet the outside is closed and the job has ended. */
+#include "os/clock.h"
+#include "runtime/job_int.h"
+
+static void begin_end(ck_job *j, ck_job_state outcome) {
+    if (j->ending) return;
+    j->ending = true;
+    j->outcome = outcome;
+    for (uint32_t i = 0; i < j->subtask_count; i++)
+        if (j->subtasks[i]) ck_subtask_stop(j->subtasks[i]);
+}
+
+static void fail_job(ck_job *j, const ck_error *e) {
+    if (!j->ending) j->error = *e;
+    begin_end(j, CK_JOB_FAILED);
+}
+
+static void out_of_memory(ck_job *j) {
+    ck_error e = CK_ERROR_INIT;
+    (void)ck_nomem(&e, j->mem, 0);
+    fail_job(j, &e);
+}
+
+/* ---- telling subtasks ---- */
+
+static void tell(ck_job *j, ck_subtask *s, ck_tell_kind kind, uint64_t checkpoint, ck_barrier_kind barrier) {
+    ck_tell *t = ck_alloc(j->mem, sizeof *t);
+    if (!t) {
+        out_of_memory(j);
+        return;
+    }
+    *t = (ck_tell){.kind = kind, .checkpoint = checkpoint, .barrier = barrier};
+    ck_subtask_tell(s, t);
+}
+
+static void tell_all(ck_job *j, ck_tell_kind kind, uint64_t checkpoint) {
+    for (uint32_t i = 0; i < j->subtask_count; i++) tell(j, j->subtasks[i], kind, checkpoint, CK_BARRIER_PERIODIC);
+}
+
+/* ---- acknowledgements ---- */
+
+static ck_job_acks *find_acks(ck_job *j, uint64_t checkpoint) {
+    for (ck_job_acks *a = j->acks; a; a = a->next)
+        if (a->checkpoint == checkpoint) return a;
+    return NULL;
+}
+
+static void drop_acks(ck_job *j, uint64_t from, uint64_t to) {
+    for (ck_job_acks **at = &j->acks; *at;) {
+        ck_job_acks *a = *at;
+        if (a->checkpoint < from || a->checkpoint > to) {
+            at = &a->next;
+            continue;
+        }
+        *at = a->next;
+        ck_job_acks_unref(j, a);
+    }
+}
+
+static ck_job_acks *new_acks(ck_job *j, uint64_t checkpoint, ck_barrier_kind kind) {
+    ck_job_acks *a = ck_alloc_zero(j->mem, sizeof *a + j->subtask_count * sizeof *a->reports);
+    if (!a) return NULL;
+    a->refs = 1;
+    a->checkpoint = checkpoint;
+    a->kind = kind;
+    a->started_us = ck_mono_us(j->proc);
+    a->started_ms = ck_wall_us(j->proc) / 1000;
+    a->next = j->acks;
+    j->acks = a;
+    return a;
+}
+
+/* ---- actions ---- */
+
+static void trigger(ck_job *j, uint64_t checkpoint, ck_barrier_kind kind) {
+    if (ck_fault_hit(j->proc->faults, CK_FAULT_CHECKPOINT_BEFORE_TRIGGER) != CK_OK) {
+        ck_fail(&j->disk_error, CK_IO, "the trigger of checkpoint %llu failed", (unsigned long long)checkpoint);
+        j->failed_trigger = checkpoint;
+        return;
+    }
+    if (!new_acks(j, checkpoint, kind)) {
+        out_of_memory(j);
+        return;
+    }
+    for (uint32_t i = 0; i < j->subtask_count; i++)
+        if (!ck_subtask_gate(j->subtasks[i]) || j->detached[i])
+            tell(j, j->subtasks[i], CK_TELL_TRIGGER, checkpoint, kind);
+}
+
+/* request 0: all of them, and those to come. */
+static void savepoint_done(ck_job *j, uint64_t request, ck_status status, uint64_t checkpoint, const char *reason) {
+    pthread_mutex_lock(&j->lock);
+    if (request == 0) j->no_savepoints = true;
+    for (ck_job_savepoint_wait **at = &j->savepoints; *at;) {
+        ck_job_savepoint_wait *w = *at;
+        bool mine = request == 0 || w->request == request;
+        if (mine && !w->done) {
+            w->done = true;
+            w->status = status;
+            w->checkpoint = checkpoint;
+            w->reason = reason;
+        }
+        if (!mine || !w->abandoned) {
+            at = &w->next;
+            continue;
+        }
+        *at = w->next;
+        ck_free(j->mem, w, sizeof *w);
+    }
+    pthread_cond_broadcast(&j->changed);
+    pthread_mutex_unlock(&j->lock);
+}
+
+static void fail_by_checkpoints(ck_job *j, const ck_checkpoints_action *a) {
+    ck_error e = j->disk_error;
+    if (e.status == CK_OK)
+        ck_fail(&e, a->status, "%s", a->reason);
+    else
+        (void)ck_error_prefix(&e, "%s: ", a->reason);
+    fail_job(j, &e);
+}
+
+static void disk(ck_job *j, ck_disk_kind kind, uint64_t checkpoint, ck_job_acks *acks) {
+    if (ck_job_do_disk(j, kind, checkpoint, acks) != CK_OK) out_of_memory(j);
+}
+
+static void carry_out(ck_job *j, const ck_checkpoints_action *a) {
+    ck_job_acks *acks = find_acks(j, a->checkpoint);
+    switch (a->kind) {
+    case CK_CKPT_DO_TRIGGER: trigger(j, a->checkpoint, a->barrier); break;
+    case CK_CKPT_DO_WRITE_MANIFEST:
+        acks->acked_us = ck_mono_us(j->proc);
+        disk(j, CK_DISK_MANIFEST, a->checkpoint, acks);
+        break;
+    case CK_CKPT_DO_COMPLETED: tell_all(j, CK_TELL_COMPLETED, a->checkpoint); break;
+    case CK_CKPT_DO_COMMIT: disk(j, CK_DISK_COMMIT, a->checkpoint, acks); break;
+    case CK_CKPT_DO_MARK_COMMITTED: disk(j, CK_DISK_MARK, a->checkpoint, NULL); break;
+    case CK_CKPT_DO_COMMITTED:
+        tell_all(j, CK_TELL_COMMITTED, a->checkpoint);
+        drop_acks(j, 0, a->checkpoint);
+        break;
+    case CK_CKPT_DO_ABORT:
+        ck_log_line(j->proc->log, CK_LOG_WARN, "job %s: checkpoint %llu was given up: %s%s%s", j->cfg.name,
+                    (unsigned long long)a->checkpoint, a->reason, j->disk_error.msg[0] ? ": " : "", j->disk_error.msg);
+        tell_all(j, CK_TELL_ABORT, a->checkpoint);
+        drop_acks(j, a->checkpoint, a->checkpoint);
+        break;
+    case CK_CKPT_DO_RETAIN: disk(j, CK_DISK_RETAIN, 0, NULL); break;
+    case CK_CKPT_DO_SAVEPOINT_DONE: savepoint_done(j, a->request, a->status, a->checkpoint, a->reason); break;
+    case CK_CKPT_DO_FINISHED: begin_end(j, CK_JOB_FINISHED); break;
+    case CK_CKPT_DO_FAIL_JOB: fail_by_checkpoints(j, a); break;
+    }
+}
+
+static void feed(ck_job *j, ck_checkpoints_event ev) {
+    const ck_checkpoints_action *actions;
+    if (j->ending) return;
+    uint32_t n = ck_checkpoints_step(j->checkpoints, ck_mono_us(j->proc), &ev, &actions);
+    for (uint32_t i = 0; i < n && !j->ending; i++) carry_out(j, &actions[i]);
+    while (j->failed_trigger && !j->ending) {
+        uint64_t checkpoint = j->failed_trigger;
+        j->failed_trigger = 0;
+        feed(j, (ck_checkpoints_event){.kind = CK_CKPT_NACK, .checkpoint = checkpoint, .status = CK_IO});
+    }
+}
+
+/* ---- reports ---- */
+
+static void on_ack(ck_job *j, ck_report *r) {
+    ck_job_acks *acks = find_acks(j, r->checkpoint);
+    uint32_t number = ck_subtask_number(r->subtask);
+    if (!acks || acks->reports[number] || j->ending) {
+        ck_report_free(r);
+        return;
+    }
+    acks->reports[number] = r;
+    feed(j, (ck_checkpoints_event){.kind = CK_CKPT_ACK, .checkpoint = r->checkpoint, .subtask = number});
+}
+
+static void on_nack(ck_job *j, ck_report *r) {
+    ck_checkpoints_event ev = {.kind = CK_CKPT_NACK,
+                               .checkpoint = r->checkpoint,
+                               .subtask = ck_subtask_number(r->subtask),
+                               .status = r->error.status,
+                               .retriable = r->error.retriable,
+                               .fatal = r->error.fatal};
+    if (find_acks(j, r->checkpoint)) j->disk_error = r->error;
+    ck_report_free(r);
+    feed(j, ev);
+}
+
+static void on_detached(ck_job *j, ck_subtask *s) {
+    ck_checkpoints_view v;
+    j->detached[ck_subtask_number(s)] = true;
+    ck_checkpoints_look(j->checkpoints, &v);
+    if (v.pending && ck_checkpoints_waits_for(j->checkpoints, ck_subtask_number(s)))
+        tell(j, s, CK_TELL_TRIGGER, v.pending, v.pending_kind);
+}
+
+static void on_report(ck_job *j, ck_report *r) {
+    switch (r->kind) {
+    case CK_REPORT_ACK: on_ack(j, r); break;
+    case CK_REPORT_NACK: on_nack(j, r); break;
+    case CK_REPORT_FINISHED:
+        feed(j, (ck_checkpoints_event){.kind = CK_CKPT_SUBTASK_FINISHED, .subtask = ck_subtask_number(r->subtask)});
+        break;
+    case CK_REPORT_DETACHED:
+        if (!j->ending) on_detached(j, r->subtask);
+        break;
+    case CK_REPORT_FAILED: fail_job(j, &r->error); break;
+    }
+}
+
+void ck_job_report(void *job, ck_report *r) {
+    ck_job *j = job;
+    ck_mailbox_post(&j->reports, &r->msg);
+    ck_task_notify(&j->actor);
+}
+
+void ck_job_subtask_retired(void *job, ck_subtask *s) {
+    ck_job *j = job;
+    (void)s;
+    atomic_fetch_sub(&j->live_subtasks, 1);
+    ck_task_notify(&j->actor);
+    ck_job_unref(j);
+}
+
+void ck_job_disk_finished(ck_job *j, ck_job_disk *d) {
+    static const ck_checkpoints_event_kind good[] = {[CK_DISK_MANIFEST] = CK_CKPT_MANIFEST_DONE,
+                                                     [CK_DISK_COMMIT] = CK_CKPT_COMMIT_DONE,
+                                                     [CK_DISK_MARK] = CK_CKPT_MARK_DONE};
+    static const ck_checkpoints_event_kind bad[] = {[CK_DISK_MANIFEST] = CK_CKPT_MANIFEST_FAILED,
+                                                    [CK_DISK_COMMIT] = CK_CKPT_COMMIT_FAILED,
+                                                    [CK_DISK_MARK] = CK_CKPT_MARK_FAILED};
+    if (d->kind == CK_DISK_CLOSE) {
+        j->closed = true;
+        return;
+    }
+    if (d->status != CK_OK && d->kind == CK_DISK_RETAIN) {
+        ck_log_line(j->proc->log, CK_LOG_WARN, "job %s: old checkpoints stay for now: %s", j->cfg.name, d->error.msg);
+        return;
+    }
+    if (d->kind == CK_DISK_RETAIN) return;
+    if (d->status != CK_OK) j->disk_error = d->error;
+    feed(j, (ck_checkpoints_event){.kind = d->status == CK_OK ? good[d->kind] : bad[d->kind],
+                                   .checkpoint = d->checkpoint,
+                                   .status = d->status,
+                                   .retriable = d->error.retriable,
+                                   .fatal = d->error.fatal});
+}
+
+/* ---- the step ---- */
+
+static void ask_for_savepoints(ck_job *j) {
+    for (;;) {
+        uint64_t request = 0;
+        pthread_mutex_lock(&j->lock);
+        for (ck_job_savepoint_wait *w = j->savepoints; w && !request; w = w->next)
+            if (!w->asked) w->asked = true, request = w->request;
+        pthread_mutex_unlock(&j->lock);
+        if (!request) return;
+        feed(j, (ck_checkpoints_event){.kind = CK_CKPT_SAVEPOINT, .request = request});
+    }
+}
+
+static void note_progress(ck_job *j) {
+    ck_checkpoints_view v;
+    ck_checkpoints_look(j->checkpoints, &v);
+    atomic_store_explicit(&j->checkpoints_completed, v.completed_count, memory_order_relaxed);
+    atomic_store_explicit(&j->last_checkpoint, v.last_completed, memory_order_relaxed);
+}
+
+/* Everything has retired: close the outside, then tell. */
+static ck_step finish(ck_job *j) {
+    if (!j->closing) {
+        j->closing = true;
+        if (ck_job_do_disk(j, CK_DISK_CLOSE, 0, NULL) == CK_OK) return CK_STEP_WAIT_IO;
+        ck_job_close_outside(j); /* without memory for a message: here, late is better than never */
+        j->closed = true;
+    }
+    if (!j->closed) return CK_STEP_WAIT_IO;
+    savepoint_done(j, 0, CK_CANCELLED, 0, "the job has ended");
+    atomic_store(&j->state, j->outcome);
+    if (j->cfg.on_end) j->cfg.on_end(j->cfg.on_end_arg, j);
+    return CK_STEP_DONE;
+}
+
+static ck_step step(ck_task *t, const ck_quantum *q, int64_t *until_us) {
+    ck_job *j = (ck_job *)t;
+    (void)q;
+    for (ck_msg *m = ck_mailbox_take(&j->reports), *next; m; m = next) {
+        next = m->next;
+        on_report(j, (ck_report *)m);
+    }
+    ck_job_take_disk_results(j);
+    if (atomic_load(&j->cancel)) begin_end(j, CK_JOB_CANCELLED);
+    if (atomic_exchange(&j->savepoint_asked, false)) ask_for_savepoints(j);
+    if (!j->ending && ck_mono_us(j->proc) >= ck_checkpoints_deadline(j->checkpoints))
+        feed(j, (ck_checkpoints_event){.kind = CK_CKPT_TICK});
+    note_progress(j);
+    if (j->ending) {
+        bool quiet = atomic_load(&j->live_subtasks) == 0 && (j->disk_jobs == 0 || j->closing);
+        return quiet ? finish(j) : CK_STEP_NEED_INPUT;
+    }
+    *until_us = ck_checkpoints_deadline(j->checkpoints);
+    return CK_STEP_IDLE_UNTIL;
+}
+
+/* The job's last word: from here on the scheduler touches it no more. */
+static void retired(ck_task *t) {
+    ck_job *j = (ck_job *)t;
+    pthread_mutex_lock(&j->lock);
+    j->ended = true;
+    pthread_cond_broadcast(&j->changed);
+    pthread_mutex_unlock(&j->lock);
+    ck_job_unref(j);
+}
+
+ck_status ck_job_make_actor(ck_job *j, ck_error *err) {
+    const ck_checkpoint_config *c = &j->cfg.checkpoint;
+    ck_checkpoints_config cfg = {.enabled = j->dir != NULL,
+                                 .interval_us = c->interval_us,
+                                 .timeout_us = c->timeout_us,
+                                 .final_timeout_us = c->final_timeout_us,
+                                 .tolerable_failed = c->tolerable_failed,
+                                 .subtasks = j->subtask_count,
+                                 .next_id = j->dir ? ck_checkpoint_dir_next_id(j->dir) : 1};
+    CK_TRY(ck_checkpoints_new(j->mem, &cfg, ck_mono_us(j->proc), &j->checkpoints, err));
+    j->detached = ck_arena_array(&j->arena, j->subtask_count, sizeof *j->detached);
+    if (!j->detached) return ck_nomem(err, j->mem, j->subtask_count);
+    j->manifest_lane.end = &j->manifest_lane.first;
+    j->commit_lane.end = &j->commit_lane.first;
+    j->actor.step = step;
+    j->actor.retired = retired;
+    if (ck_task_add(&j->actor, j->scheduler) != CK_OK) {
+        j->actor.scheduler = NULL;
+        return ck_nomem(err, j->mem, 0);
+    }
+    return CK_OK;
+}

@@ -1,0 +1,178 @@
+/* Inside a job: its parts and who works on them.
+ *   job.c         what the outside calls: start, wait, cancel, free
+ *   job_plan.c    from graph and config to operators, vertices and settings
+ *   job_deploy.c  subtasks, channels, exchanges
+ *   job_restore.c the directory: what to continue from, state, splits, commits that are owed
+ *   job_actor.c   the running job: reports, the checkpoint machine, the end
+ *   job_disk.c    the actor's actions that block: manifests, commits, retention
+ *
+ * Everything up to the first notification belongs to the thread in ck_job_start. Then the actor (a task) owns what is
+ * not marked; what is fixed by then is read by anyone. */
+#ifndef CK_RUNTIME_JOB_INT_H
+#define CK_RUNTIME_JOB_INT_H
+
+#include <pthread.h>
+
+#include "checkpoint/coordinator.h"
+#include "checkpoint/directory.h"
+#include "checkpoint/restore.h"
+#include "runtime/subtask.h"
+
+/* One operator of the graph. Fixed after the start. */
+typedef struct ck_job_op {
+    const ck_graph_op *op;
+    const ck_op_desc *desc;
+    const ck_op_input *inputs;
+    uint32_t vertex;
+    uint32_t place; /* in the vertex's chain */
+    bool unbounded_source;
+    bool ended;      /* the restored checkpoint says so: all its subtasks had ended */
+    void *committer; /* sinks that commit; used on the I/O executor, one call at a time */
+} ck_job_op;
+
+/* The acknowledgements of one checkpoint. Actor; read by the disk job that holds a reference. */
+typedef struct ck_job_acks {
+    struct ck_job_acks *next;
+    uint32_t refs;
+    uint64_t checkpoint;
+    ck_barrier_kind kind;
+    int64_t started_ms, started_us, acked_us;
+    ck_report *reports[]; /* by subtask number */
+} ck_job_acks;
+
+typedef enum ck_disk_kind {
+    CK_DISK_MANIFEST,
+    CK_DISK_COMMIT,
+    CK_DISK_MARK,
+    CK_DISK_RETAIN,
+    CK_DISK_CLOSE
+} ck_disk_kind;
+
+/* One blocking action on its way through the I/O executor. */
+typedef struct ck_job_disk {
+    ck_msg msg; /* back to the actor */
+    ck_io_job io;
+    struct ck_job_disk *next; /* in its lane */
+    ck_job *job;
+    ck_disk_kind kind;
+    uint64_t checkpoint;
+    uint64_t committed; /* COMMIT: what older committables may be skipped */
+    ck_job_acks *acks;  /* MANIFEST, COMMIT: a reference */
+    ck_status status;
+    ck_error error;
+} ck_job_disk;
+
+/* Actions of one lane run one after the other. */
+typedef struct ck_disk_lane {
+    ck_job_disk *first, **end;
+    bool busy;
+} ck_disk_lane;
+
+/* Someone waits for a savepoint. Guarded by the job's lock. */
+typedef struct ck_job_savepoint_wait {
+    struct ck_job_savepoint_wait *next;
+    uint64_t request;
+    bool asked; /* the machine knows */
+    bool done, abandoned;
+    ck_status status;
+    uint64_t checkpoint;
+    const char *reason;
+} ck_job_savepoint_wait;
+
+struct ck_job {
+    ck_task actor;
+    ck_proc *proc;
+    ck_scheduler *scheduler;
+    const ck_registry *registry;
+    ck_budget budget;
+    ck_mem mem;       /* CK_MEM_PLAN */
+    ck_mem queue_mem; /* CK_MEM_QUEUE */
+    ck_arena arena;   /* the plan; written only by ck_job_start */
+    ck_job_config cfg;
+    ck_job_settings settings;
+    ck_graph *graph;
+    const char *graph_json;
+    char uuid[37]; /* without a directory */
+    const char *state_versions;
+    ck_vertex_plan plan;
+    ck_job_op *ops;          /* by index in the graph */
+    uint32_t *first_subtask; /* by vertex; numbers are consecutive */
+    ck_subtask **subtasks;
+    uint32_t subtask_count;
+    bool flush;              /* bounded sources inject FLUSH too: some operator is not final */
+    int64_t flush_origin_us; /* wall minus monotonic at the start: flushes are numbered by it */
+
+    /* checkpoints; dir is NULL without */
+    ck_checkpoint_dir *dir;
+    const ck_manifest *restored; /* NULL: a new beginning */
+    const char *restored_dir;
+    bool was_finished; /* the directory's job had finished: nothing runs */
+    ck_checkpoints *checkpoints;
+    ck_job_acks *acks; /* newest first */
+    ck_disk_lane manifest_lane, commit_lane;
+    uint32_t disk_jobs; /* submitted or queued */
+
+    /* to the actor; thread: any */
+    ck_mailbox reports;   /* ck_report */
+    ck_mailbox disk_done; /* ck_job_disk */
+    _Atomic bool cancel;
+    _Atomic bool savepoint_asked;
+    _Atomic uint32_t live_subtasks;
+
+    bool ending;             /* subtasks have been told to stop */
+    bool closing;            /* the last disk job runs, or ran */
+    bool closed;             /* it ran */
+    bool *detached;          /* by subtask: barriers reach it by trigger */
+    uint64_t failed_trigger; /* a fault met before it went out; 0 = none */
+    ck_job_state outcome;
+    ck_error error;      /* the first one, when it failed */
+    ck_error disk_error; /* why the last checkpoint failed */
+
+    _Atomic int state;                                       /* ck_job_state */
+    _Atomic uint64_t checkpoints_completed, last_checkpoint; /* for progress */
+    pthread_mutex_t lock;                                    /* guards everything below */
+    pthread_cond_t changed;
+    bool ended;    /* on_end has returned */
+    uint32_t refs; /* who may still touch the job: tasks, I/O */
+    ck_job_savepoint_wait *savepoints;
+    bool no_savepoints; /* nobody would answer any more */
+    uint64_t next_request;
+};
+
+/* ---- job_plan.c ---- */
+CK_NODISCARD ck_status ck_job_make_plan(ck_job *j, const ck_graph *g, const ck_job_config *cfg, ck_error *err);
+/* What an instance of an operator is made from; in the job's arena. */
+ck_op_spec *ck_job_op_spec(ck_job *j, const ck_job_op *op, uint32_t subtask, uint32_t parallelism);
+ck_job_op *ck_job_chain_op(const ck_job *j, uint32_t vertex, uint32_t place);
+
+/* ---- job_deploy.c ---- */
+CK_NODISCARD ck_status ck_job_deploy(ck_job *j, ck_error *err);
+uint32_t ck_job_vertex_of(const ck_job *j, const ck_subtask *s);
+
+/* ---- job_restore.c ---- */
+/* Opens the directory, decides what to continue from. */
+CK_NODISCARD ck_status ck_job_open_dir(ck_job *j, ck_error *err);
+CK_NODISCARD ck_status ck_job_make_committers(ck_job *j, ck_error *err);
+/* State into the deployed subtasks, then the commits that are owed. */
+CK_NODISCARD ck_status ck_job_restore(ck_job *j, ck_error *err);
+CK_NODISCARD ck_status ck_job_deal_splits(ck_job *j, ck_error *err);
+CK_NODISCARD ck_status ck_job_commit_one(ck_job *j, ck_job_op *sink, const ck_committable *c, ck_error *err);
+
+/* ---- job_actor.c ---- */
+CK_NODISCARD ck_status ck_job_make_actor(ck_job *j, ck_error *err);
+void ck_job_report(void *job, ck_report *r);
+void ck_job_subtask_retired(void *job, ck_subtask *s);
+void ck_job_disk_finished(ck_job *j, ck_job_disk *d); /* actor */
+
+/* ---- job_disk.c ---- */
+/* Queues an action; CK_NOMEM. */
+CK_NODISCARD ck_status ck_job_do_disk(ck_job *j, ck_disk_kind kind, uint64_t checkpoint, ck_job_acks *acks);
+void ck_job_take_disk_results(ck_job *j);
+void ck_job_acks_unref(ck_job *j, ck_job_acks *a);
+void ck_job_close_outside(ck_job *j); /* committers and directory; blocks */
+
+/* ---- job.c ---- */
+void ck_job_ref(void *job);
+void ck_job_unref(void *job);
+
+#endif
