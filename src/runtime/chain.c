@@ -24,7 +24,7 @@ ck_status ck_chain_new(ck_proc *proc, ck_mem mem, ck_mem queue_mem, uint32_t op_
     c->pending = ck_alloc_zero(mem, c->words * sizeof *c->pending);
     if (!c->pending || ck_exchange_group_init(&c->exchanges, proc, queue_mem) != CK_OK) {
         ck_chain_free(c);
-        return ck_nomem(err, mem, c->words * sizeof *c->pending);
+        return ck_nomem(err, mem, op_count / 8 + 1);
     }
     ck_arena_init(&c->arena, queue_mem, ARENA_BYTES_MAX);
     *out = c;

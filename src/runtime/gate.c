@@ -85,8 +85,9 @@ ck_status ck_gate_new(const ck_gate_config *cfg, ck_gate **out, ck_error *err) {
     g->watermark = CK_WATERMARK_MIN;
     g->last_barrier = cfg->restored;
     if (!allocate(g)) {
+        size_t bytes = g->channel_count * sizeof *g->channels;
         ck_gate_free(g);
-        return ck_nomem(err, cfg->mem, g->channel_count * sizeof *g->channels);
+        return ck_nomem(err, cfg->mem, bytes);
     }
     connect(g, cfg->channels_of);
     *out = g;
