@@ -129,14 +129,15 @@ ck_status ck_tmpfile_fsync(ck_tmpfile *t, ck_error *err) {
 
 /* ---- the final name ---- */
 
-static ck_status sync_directory(const ck_tmpfile *t, ck_error *err) {
-    const char *slash = strrchr(t->final_path, '/');
-    if (!slash) return t->proc->fs->fsync_dir(t->proc->fs, ".", err);
-    size_t n = slash == t->final_path ? 1 : (size_t)(slash - t->final_path);
+static ck_status sync_directory_of(ck_fs *fs, const char *path, ck_error *err) {
+    const char *slash = strrchr(path, '/');
+    if (!slash) return fs->fsync_dir(fs, ".", err);
+    size_t n = slash == path ? 1 : (size_t)(slash - path);
     char dir[PATH_MAX];
-    memcpy(dir, t->final_path, n); /* the temporary path is longer and did fit */
+    if (n >= sizeof dir) return ck_fail(err, CK_INVALID, "the path %s is too long", path);
+    memcpy(dir, path, n);
     dir[n] = 0;
-    return t->proc->fs->fsync_dir(t->proc->fs, dir, err);
+    return fs->fsync_dir(fs, dir, err);
 }
 
 static ck_status make_final(ck_tmpfile *t, bool exclusive, ck_error *err) {
@@ -146,7 +147,7 @@ static ck_status make_final(ck_tmpfile *t, bool exclusive, ck_error *err) {
                      : fs->rename(fs, t->path, t->final_path, err));
     free_text(t->mem, &t->path); /* from here on destroy has nothing to unlink */
     CK_TRY(fault(t->proc, CK_FAULT_DURABLE_AFTER_PUBLISH, err));
-    CK_TRY(sync_directory(t, err));
+    CK_TRY(sync_directory_of(fs, t->final_path, err));
     CK_TRY(fault(t->proc, CK_FAULT_DURABLE_AFTER_DIRSYNC, err));
     fs->close(t->file);
     t->file = NULL;
@@ -155,6 +156,14 @@ static ck_status make_final(ck_tmpfile *t, bool exclusive, ck_error *err) {
 
 ck_status ck_durable_publish(ck_tmpfile *t, ck_error *err) { return make_final(t, true, err); }
 ck_status ck_durable_replace(ck_tmpfile *t, ck_error *err) { return make_final(t, false, err); }
+
+ck_status ck_durable_confirm(ck_proc *proc, const char *final_path, ck_error *err) {
+    ck_file *f;
+    CK_TRY(proc->fs->open(proc->fs, final_path, CK_OPEN_READ, &f, err));
+    ck_status s = proc->fs->fsync(f, err);
+    proc->fs->close(f);
+    return s == CK_OK ? sync_directory_of(proc->fs, final_path, err) : s;
+}
 
 static ck_status write_whole(ck_proc *proc, const char *path, ck_view content, bool exclusive, ck_error *err) {
     ck_tmpfile t;

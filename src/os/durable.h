@@ -28,6 +28,10 @@ void ck_tmpfile_destroy(ck_tmpfile *t); /* closes and unlinks what was not publi
 CK_NODISCARD ck_status ck_durable_publish(ck_tmpfile *t, ck_error *err);
 CK_NODISCARD ck_status ck_durable_replace(ck_tmpfile *t, ck_error *err);
 
+/* A final name that was found in place (CK_EXISTS, and it is our own): its maker may have died between making the name
+ * and syncing it. Makes content and name durable. */
+CK_NODISCARD ck_status ck_durable_confirm(ck_proc *proc, const char *final_path, ck_error *err);
+
 /* Whole small files in one call. */
 CK_NODISCARD ck_status ck_durable_publish_bytes(ck_proc *proc, const char *path, ck_view content, ck_error *err);
 CK_NODISCARD ck_status ck_durable_replace_bytes(ck_proc *proc, const char *path, ck_view content, ck_error *err);

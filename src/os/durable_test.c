@@ -73,6 +73,9 @@ static void test_publish_is_exclusive_and_replace_is_not(void **state) {
     assert_int_equal(read_back(&t, path, text, sizeof text), CK_OK);
     assert_string_equal(text, "three");
     assert_int_equal(leftovers(&t), 0);
+    assert_int_equal(ck_durable_confirm(&t.proc, path, NULL), CK_OK);
+    snprintf(path, sizeof path, "%s/missing", t.dir);
+    assert_int_equal(ck_durable_confirm(&t.proc, path, &err), CK_NOTFOUND);
     ck_test_proc_destroy(&t);
 }
 
