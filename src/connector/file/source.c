@@ -173,8 +173,29 @@ static void consume(file_source *s, run *r, size_t n) {
     r->growing = false;
 }
 
+static ck_status set_decoder(file_source *s, run *r, ck_error *err) {
+    if (s->decoding == r) return CK_OK;
+    s->decoding = r;
+    bool at_start = s->options.is_stdin;
+    CK_TRY(ck_decoder_begin(s->decoder, r->split.path, at_start, err));
+    if (!s->options.header || at_start || r->header.n == 0) return CK_OK;
+    ck_status status = ck_decoder_csv_header(s->decoder, r->header, err);
+    if (status != CK_OK) ck_error_prefix(err, "%s: ", r->split.path);
+    return status;
+}
+
+/* Whether the record at the front, whole or not, is above the limit. */
+static bool is_too_long(const file_source *s, const run *r) {
+    bool in_quotes = false;
+    size_t skip, line_end = 2;
+    ck_status status = ck_format_sync(s->options.format, (const char *)r->buffer->p + r->begin, r->end - r->begin,
+                                      &in_quotes, &skip);
+    return status != CK_OK || skip > CK_RECORD_BYTES_MAX + line_end;
+}
+
 /* A record above the limit: fails with its place, or is dropped up to its end. */
 static ck_status too_long(file_source *s, run *r, ck_error *err) {
+    CK_TRY(set_decoder(s, r, err));
     ck_bad_record bad = {.raw = {(const char *)r->buffer->p + r->begin, r->end - r->begin},
                          .offset = r->offset,
                          .reason = "the record is longer than 67108864 bytes"};
@@ -200,20 +221,10 @@ static ck_status discard(file_source *s, run *r) {
     return CK_OK;
 }
 
-static ck_status set_decoder(file_source *s, run *r, ck_error *err) {
-    if (s->decoding == r) return CK_OK;
-    s->decoding = r;
-    bool at_start = s->options.is_stdin;
-    CK_TRY(ck_decoder_begin(s->decoder, r->split.path, at_start, err));
-    if (!s->options.header || at_start || r->header.n == 0) return CK_OK;
-    ck_status status = ck_decoder_csv_header(s->decoder, r->header, err);
-    if (status != CK_OK) ck_error_prefix(err, "%s: ", r->split.path);
-    return status;
-}
-
 /* CK_OK: all whole records are decoded. CK_FULL: the batch is full. */
 static ck_status decode(file_source *s, run *r, ck_error *err) {
     if (r->discarding) CK_TRY(discard(s, r));
+    if (r->end - r->begin > CK_RECORD_BYTES_MAX && is_too_long(s, r)) return too_long(s, r, err);
     if (!r->fresh || r->begin == r->end) return CK_OK;
     if (r->offset == 0 && s->options.is_stdin && r->end - r->begin >= 3 &&
         memcmp(r->buffer->p + r->begin, "\xef\xbb\xbf", 3) == 0) {
@@ -225,7 +236,6 @@ static ck_status decode(file_source *s, run *r, ck_error *err) {
     ck_status status = ck_decoder_feed(s->decoder, r->buffer, r->begin, r->end, r->offset, r->at_end, &consumed, err);
     if (status == CK_OK || status == CK_FULL) consume(s, r, consumed);
     if (status == CK_OK) r->fresh = false;
-    if (status == CK_OK && r->end - r->begin > CK_RECORD_BYTES_MAX) return too_long(s, r, err);
     return status;
 }
 
