@@ -45,12 +45,16 @@ void ck_ascii_case(ck_case mode, const char *in, size_t n, char *out) {
 
 static bool compile(ck_case_map *m) {
     if (m->code) return true;
-    const char *pattern = m->mode == CK_CASE_TITLE ? "([\\p{L}\\p{N}])([\\p{L}\\p{N}]*)" : "(?s).+";
+    /* The sharp s has a capital letter, but it is not its upper case. */
+    static const char *const patterns[] = {[CK_CASE_LOWER] = "(?s).+",
+                                           [CK_CASE_UPPER] = "[^\\x{DF}]+",
+                                           [CK_CASE_TITLE] = "([\\p{L}\\p{N}])([\\p{L}\\p{N}]*)"};
     int code;
     PCRE2_SIZE at;
     pcre2_compile_context *cc = pcre2_compile_context_create(m->context);
     if (!cc) return false;
-    m->code = pcre2_compile((PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED, PCRE2_UTF | PCRE2_UCP, &code, &at, cc);
+    m->code =
+        pcre2_compile((PCRE2_SPTR)patterns[m->mode], PCRE2_ZERO_TERMINATED, PCRE2_UTF | PCRE2_UCP, &code, &at, cc);
     pcre2_compile_context_free(cc);
     if (m->code) m->match = pcre2_match_data_create_from_pattern(m->code, m->context);
     return m->match != NULL;

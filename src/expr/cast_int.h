@@ -17,6 +17,12 @@ extern const ck_impl ck_cast_text_bool, ck_cast_text_int, ck_cast_text_double, c
 extern const ck_impl ck_cast_date_timestamp, ck_cast_date_ltz, ck_cast_timestamp_date, ck_cast_timestamp_time,
     ck_cast_timestamp_ltz, ck_cast_ltz_date, ck_cast_ltz_time, ck_cast_ltz_timestamp, ck_cast_precision;
 
+/* ARRAY, MAP, ROW: of the same shape, every leaf with a cast. */
+extern const ck_impl ck_cast_nested;
+bool ck_cast_nested_possible(const ck_type *from, const ck_type *to);
+/* The cast's overload for a pair of types; NULL: there is none. */
+const ck_impl *ck_cast_impl(const ck_type *from, const ck_type *to);
+
 /* prepare of kernels that need the session's zone: loads ev->zone. */
 CK_NODISCARD ck_status ck_prepare_zone(ck_eval *ev, const ck_expr *call, void **state, ck_error *err);
 

@@ -5,21 +5,18 @@
 #include "expr/cast_int.h"
 #include "expr/decimal.h"
 
-#define KERNEL_ARGS                                                                                                    \
-    ck_eval *ev, const ck_expr *call, const ck_vec *args, const ck_rows *rows, ck_vec *out, ck_error *err
-
 static ck_status drop_on(ck_status s, ck_vec *out) {
     if (s != CK_OK) ck_column_unref(&out->col);
     return s;
 }
 
-static ck_status int_narrow(KERNEL_ARGS) {
+static ck_status int_narrow(CK_KERNEL_ARGS) {
     CK_TRY(ck_eval_result(ev, CK_PHYS_I64, rows, out, err));
     memcpy(out->col->i64, args[0].col->i64, rows->row_count * sizeof(int64_t));
     return drop_on(ck_mark_outside(ev, rows, out->col, call->type->kind, err), out);
 }
 
-static ck_status int_double(KERNEL_ARGS) {
+static ck_status int_double(CK_KERNEL_ARGS) {
     CK_TRY(ck_eval_result(ev, CK_PHYS_F64, rows, out, err));
     const int64_t *v = args[0].col->i64;
     if (!rows->sel)
@@ -31,14 +28,14 @@ static ck_status int_double(KERNEL_ARGS) {
     return CK_OK;
 }
 
-static ck_status int_decimal(KERNEL_ARGS) {
+static ck_status int_decimal(CK_KERNEL_ARGS) {
     CK_TRY(ck_eval_result(ev, CK_PHYS_I128, rows, out, err));
     ck_u128 by = (ck_u128)ck_pow10(call->type->scale);
     for (CK_EACH_ROW(k, i, rows)) out->col->i128[i] = (ck_i128)((ck_u128)(ck_i128)args[0].col->i64[i] * by);
     return CK_OK;
 }
 
-static ck_status int_decimal_checked(KERNEL_ARGS) {
+static ck_status int_decimal_checked(CK_KERNEL_ARGS) {
     const ck_type *t = call->type;
     CK_TRY(ck_eval_result(ev, CK_PHYS_I128, rows, out, err));
     ck_status s = CK_OK;
@@ -48,14 +45,14 @@ static ck_status int_decimal_checked(KERNEL_ARGS) {
     return drop_on(s, out);
 }
 
-static ck_status int_bool(KERNEL_ARGS) {
+static ck_status int_bool(CK_KERNEL_ARGS) {
     (void)call;
     CK_TRY(ck_eval_result(ev, CK_PHYS_BOOL, rows, out, err));
     CK_FILL_BITS(out->col->bits, rows, i, args[0].col->i64[i] != 0);
     return CK_OK;
 }
 
-static ck_status double_int(KERNEL_ARGS) {
+static ck_status double_int(CK_KERNEL_ARGS) {
     int64_t low, high;
     ck_kind_int_range(call->type->kind, &low, &high);
     CK_TRY(ck_eval_result(ev, CK_PHYS_I64, rows, out, err));
@@ -71,7 +68,7 @@ static ck_status double_int(KERNEL_ARGS) {
 }
 
 /* A finite double above the greatest REAL does not fit. */
-static ck_status double_real(KERNEL_ARGS) {
+static ck_status double_real(CK_KERNEL_ARGS) {
     (void)call;
     CK_TRY(ck_eval_result(ev, CK_PHYS_F64, rows, out, err));
     ck_status s = CK_OK;
@@ -84,7 +81,7 @@ static ck_status double_real(KERNEL_ARGS) {
     return drop_on(s, out);
 }
 
-static ck_status double_decimal(KERNEL_ARGS) {
+static ck_status double_decimal(CK_KERNEL_ARGS) {
     const ck_type *t = call->type;
     CK_TRY(ck_eval_result(ev, CK_PHYS_I128, rows, out, err));
     ck_status s = CK_OK;
@@ -94,14 +91,14 @@ static ck_status double_decimal(KERNEL_ARGS) {
     return drop_on(s, out);
 }
 
-static ck_status double_bool(KERNEL_ARGS) {
+static ck_status double_bool(CK_KERNEL_ARGS) {
     (void)call;
     CK_TRY(ck_eval_result(ev, CK_PHYS_BOOL, rows, out, err));
     CK_FILL_BITS(out->col->bits, rows, i, args[0].col->f64[i] != 0);
     return CK_OK;
 }
 
-static ck_status decimal_int(KERNEL_ARGS) {
+static ck_status decimal_int(CK_KERNEL_ARGS) {
     int64_t low, high;
     ck_kind_int_range(call->type->kind, &low, &high);
     int scale = call->args[0]->type->scale;
@@ -116,7 +113,7 @@ static ck_status decimal_int(KERNEL_ARGS) {
     return drop_on(s, out);
 }
 
-static ck_status decimal_double(KERNEL_ARGS) {
+static ck_status decimal_double(CK_KERNEL_ARGS) {
     int scale = call->args[0]->type->scale;
     CK_TRY(ck_eval_result(ev, CK_PHYS_F64, rows, out, err));
     for (CK_EACH_ROW(k, i, rows)) {
@@ -126,7 +123,7 @@ static ck_status decimal_double(KERNEL_ARGS) {
     return CK_OK;
 }
 
-static ck_status decimal_decimal(KERNEL_ARGS) {
+static ck_status decimal_decimal(CK_KERNEL_ARGS) {
     const ck_type *t = call->type;
     int scale = call->args[0]->type->scale;
     CK_TRY(ck_eval_result(ev, CK_PHYS_I128, rows, out, err));
@@ -137,28 +134,28 @@ static ck_status decimal_decimal(KERNEL_ARGS) {
     return drop_on(s, out);
 }
 
-static ck_status decimal_bool(KERNEL_ARGS) {
+static ck_status decimal_bool(CK_KERNEL_ARGS) {
     (void)call;
     CK_TRY(ck_eval_result(ev, CK_PHYS_BOOL, rows, out, err));
     CK_FILL_BITS(out->col->bits, rows, i, args[0].col->i128[i] != 0);
     return CK_OK;
 }
 
-static ck_status bool_int(KERNEL_ARGS) {
+static ck_status bool_int(CK_KERNEL_ARGS) {
     (void)call;
     CK_TRY(ck_eval_result(ev, CK_PHYS_I64, rows, out, err));
     for (CK_EACH_ROW(k, i, rows)) out->col->i64[i] = ck_bit_get(args[0].col->bits, i);
     return CK_OK;
 }
 
-static ck_status bool_double(KERNEL_ARGS) {
+static ck_status bool_double(CK_KERNEL_ARGS) {
     (void)call;
     CK_TRY(ck_eval_result(ev, CK_PHYS_F64, rows, out, err));
     for (CK_EACH_ROW(k, i, rows)) out->col->f64[i] = ck_bit_get(args[0].col->bits, i);
     return CK_OK;
 }
 
-static ck_status bool_decimal(KERNEL_ARGS) {
+static ck_status bool_decimal(CK_KERNEL_ARGS) {
     const ck_type *t = call->type;
     CK_TRY(ck_eval_result(ev, CK_PHYS_I128, rows, out, err));
     ck_status s = CK_OK;

@@ -8,9 +8,6 @@
 #include "expr/time_int.h"
 #include "expr/utf8.h"
 
-#define KERNEL_ARGS                                                                                                    \
-    ck_eval *ev, const ck_expr *call, const ck_vec *args, const ck_rows *rows, ck_vec *out, ck_error *err
-
 static ck_status drop_on(ck_status s, ck_vec *out) {
     if (s != CK_OK) ck_column_unref(&out->col);
     return s;
@@ -27,7 +24,7 @@ static ck_view trimmed(const ck_column *c, uint32_t row) {
 
 /* ---- from text ---- */
 
-static ck_status text_bool(KERNEL_ARGS) {
+static ck_status text_bool(CK_KERNEL_ARGS) {
     (void)call;
     CK_TRY(ck_eval_result(ev, CK_PHYS_BOOL, rows, out, err));
     ck_status s = CK_OK;
@@ -47,7 +44,7 @@ static bool is_number(ck_view v) {
     return v.n > 0;
 }
 
-static ck_status text_int(KERNEL_ARGS) {
+static ck_status text_int(CK_KERNEL_ARGS) {
     int64_t low, high;
     ck_kind_int_range(call->type->kind, &low, &high);
     CK_TRY(ck_eval_result(ev, CK_PHYS_I64, rows, out, err));
@@ -66,7 +63,7 @@ static ck_status text_int(KERNEL_ARGS) {
     return drop_on(s, out);
 }
 
-static ck_status text_double(KERNEL_ARGS) {
+static ck_status text_double(CK_KERNEL_ARGS) {
     bool real = call->type->kind == CK_TYPE_REAL;
     CK_TRY(ck_eval_result(ev, CK_PHYS_F64, rows, out, err));
     ck_status s = CK_OK;
@@ -81,7 +78,7 @@ static ck_status text_double(KERNEL_ARGS) {
     return drop_on(s, out);
 }
 
-static ck_status text_decimal(KERNEL_ARGS) {
+static ck_status text_decimal(CK_KERNEL_ARGS) {
     const ck_type *t = call->type;
     CK_TRY(ck_eval_result(ev, CK_PHYS_I128, rows, out, err));
     ck_status s = CK_OK;
@@ -116,7 +113,7 @@ static bool parse_moment(const ck_eval *ev, text_time kind, ck_view t, int64_t *
     return false;
 }
 
-static ck_status text_moment(KERNEL_ARGS) {
+static ck_status text_moment(CK_KERNEL_ARGS) {
     static const int64_t unit[7] = {1000000, 100000, 10000, 1000, 100, 10, 1};
     text_time kind = (text_time)call->impl->op;
     bool cuts = kind == TO_TIME || kind == TO_TIMESTAMP || kind == TO_LTZ;
@@ -135,7 +132,7 @@ static ck_status text_moment(KERNEL_ARGS) {
 /* ---- among texts ---- */
 
 /* VARCHAR(n), BYTES(n): what is longer is cut. */
-static ck_status text_text(KERNEL_ARGS) {
+static ck_status text_text(CK_KERNEL_ARGS) {
     size_t limit = (size_t)call->type->precision;
     bool bytes = call->type->kind == CK_TYPE_BYTES;
     ck_strout w;
@@ -149,7 +146,7 @@ static ck_status text_text(KERNEL_ARGS) {
     return ck_strout_finish(&w, CK_OK, out);
 }
 
-static ck_status bytes_text(KERNEL_ARGS) {
+static ck_status bytes_text(CK_KERNEL_ARGS) {
     size_t limit = (size_t)call->type->precision;
     ck_strout w;
     CK_TRY(ck_strout_begin(&w, ev, rows, err));
@@ -168,7 +165,7 @@ static ck_status bytes_text(KERNEL_ARGS) {
 
 /* ---- to text ---- */
 
-static ck_status int_text(KERNEL_ARGS) {
+static ck_status int_text(CK_KERNEL_ARGS) {
     (void)call;
     ck_strout w;
     CK_TRY(ck_strout_begin(&w, ev, rows, err));
@@ -181,7 +178,7 @@ static ck_status int_text(KERNEL_ARGS) {
     return ck_strout_finish(&w, s, out);
 }
 
-static ck_status any_text(KERNEL_ARGS) {
+static ck_status any_text(CK_KERNEL_ARGS) {
     size_t limit = (size_t)call->type->precision;
     ck_bytes b;
     ck_strout w;
@@ -215,7 +212,7 @@ static size_t print_ltz(char *p, ck_zone_cache *zone, int64_t us, int precision)
     return n;
 }
 
-static ck_status ltz_text(KERNEL_ARGS) {
+static ck_status ltz_text(CK_KERNEL_ARGS) {
     size_t limit = (size_t)call->type->precision;
     ck_zone_cache zone = ck_zone_cache_of(ev->zone);
     ck_strout w;

@@ -3,9 +3,6 @@
 #include "expr/cast_int.h"
 #include "expr/time_int.h"
 
-#define KERNEL_ARGS                                                                                                    \
-    ck_eval *ev, const ck_expr *call, const ck_vec *args, const ck_rows *rows, ck_vec *out, ck_error *err
-
 ck_status ck_prepare_zone(ck_eval *ev, const ck_expr *call, void **state, ck_error *err) {
     (void)call;
     if (!ev->zone) CK_TRY(ck_timezone_load(ev->proc, &ev->arena, ev->timezone, &ev->zone, err));
@@ -30,7 +27,7 @@ static int64_t cut(int64_t us, int precision) {
     return us - ck_floor_mod(us, unit[precision < 0 || precision > 6 ? 6 : precision]);
 }
 
-static ck_status kernel_time(KERNEL_ARGS) {
+static ck_status kernel_time(CK_KERNEL_ARGS) {
     const int64_t *v = args[0].col->i64;
     time_cast kind = (time_cast)call->impl->op;
     ck_zone_cache zone = ck_zone_cache_of(ev->zone);

@@ -114,11 +114,13 @@ ck_status ck_coerce(ck_arena *a, ck_expr *e, const ck_type *to, bool lane, ck_ex
     CK_TRY(ck_expr_cast(a, e, to, false, &cast, err));
     if (ck_expr_is_text_literal(e) && ck_expr_is_constant(cast) && cast->kind == CK_EXPR_CALL &&
         !ck_expr_any_flag(cast, CK_FN_ZONED))
-        return ck_fail(err, CK_INVALID, "'%.*s' is not a %s", (int)(e->value.str.n > 60 ? 60 : e->value.str.n),
-                       e->value.str.p, ck_type_name(a, to));
+        return ck_fail(err, CK_INVALID, "'%.*s' is not %s %s", (int)(e->value.str.n > 60 ? 60 : e->value.str.n),
+                       e->value.str.p, ck_article(ck_type_name(a, to)), ck_type_name(a, to));
     *out = cast;
     return CK_OK;
 }
+
+const char *ck_article(const char *type_name) { return strchr("AI", type_name[0]) ? "an" : "a"; }
 
 const char *ck_argument_types(ck_arena *a, ck_expr *const *args, uint32_t count) {
     ck_bytes b;

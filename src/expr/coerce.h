@@ -21,6 +21,8 @@ CK_NODISCARD ck_status ck_coerce(ck_arena *a, ck_expr *e, const ck_type *to, boo
 CK_NODISCARD ck_status ck_unify(ck_bind_call *call, ck_expr **args, const uint32_t *which, uint32_t n,
                                 const ck_type **type, ck_error *err);
 
+/* "an" INTEGER, "a" DATE. */
+const char *ck_article(const char *type_name);
 /* "(BIGINT, VARCHAR)" of a call's arguments, in the arena. */
 const char *ck_argument_types(ck_arena *a, ck_expr *const *args, uint32_t count);
 

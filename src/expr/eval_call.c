@@ -81,13 +81,6 @@ static ck_rows suit(ck_eval *ev, const ck_expr *e, const ck_vec *args, const ck_
     return r;
 }
 
-static ck_status constant_without_value(ck_eval *ev, const ck_expr *e, const inputs *in, ck_vec *out, ck_error *err) {
-    out->constant = true;
-    out->col = ck_column_new_null(ev->mem, ck_type_phys(e->type), 1);
-    if (!out->col) return ck_nomem(err, ev->mem, 64);
-    return in->constant_mark ? ck_eval_mark(ev, out->col, 0, (ck_mark)in->constant_mark, err) : CK_OK;
-}
-
 ck_status ck_eval_mark(ck_eval *ev, ck_column *c, uint32_t row, ck_mark mark, ck_error *err) {
     uint8_t *marks = ck_column_writable_err(c);
     if (!marks) return ck_nomem(err, ev->mem, c->length);
@@ -129,13 +122,13 @@ static void marks_to_null(ck_column *c) {
     }
 }
 
-static bool is_argument(const ck_column *c, const ck_expr *e, const ck_vec *args) {
-    for (uint32_t i = 0; i < ck_expr_computed_args(e); i++)
-        if (args[i].col == c) return true;
-    return false;
+/* Held by others too, so not to be written. */
+static bool is_shared(ck_column *c) { return atomic_load_explicit(&c->refs, memory_order_acquire) != 1; }
+static bool is_only_argument(const ck_column *c, const ck_expr *e, const ck_vec *args) {
+    return ck_expr_computed_args(e) == 1 && args[0].col == c;
 }
 
-/* An argument as the result, before other arguments' NULLs and marks are added: a copy. */
+/* A copy of a shared result, for NULLs and marks to be added. */
 static ck_status unshare(ck_eval *ev, const ck_expr *e, const ck_rows *rows, uint32_t row_count, ck_vec *out,
                          ck_error *err) {
     const ck_scope_rows of = {rows->sel, rows->n, NULL};
@@ -149,12 +142,35 @@ static ck_status unshare(ck_eval *ev, const ck_expr *e, const ck_rows *rows, uin
 /* A strict function of a column without any value (phys NULL cannot carry a bitmap). */
 static bool can_hold(const ck_column *c) { return c->phys != CK_PHYS_NULL; }
 
+/* Marks of the arguments and of the kernel in one; or NULLs in their place. */
+static ck_status settle_marks(ck_eval *ev, const ck_expr *e, const ck_vec *args, const ck_rows *rows, const inputs *in,
+                              ck_vec *out, ck_error *err) {
+    ck_status s = join_marks(ev, e, args, rows, in, out->col, err);
+    if (s != CK_OK)
+        ck_column_unref(&out->col);
+    else if (ev->error_null)
+        marks_to_null(out->col);
+    return s;
+}
+
+/* A constant argument decides that no row has a value; errors of the other arguments stay errors. */
+static ck_status without_value(ck_eval *ev, const ck_expr *e, const ck_vec *args, const ck_rows *rows, const inputs *in,
+                               ck_vec *out, ck_error *err) {
+    out->constant = !in->marked;
+    uint32_t length = out->constant ? 1 : rows->row_count;
+    out->col = ck_column_new_null(ev->mem, ck_type_phys(e->type), length);
+    if (!out->col) return ck_nomem(err, ev->mem, length);
+    const inputs all = {.marked = in->marked || in->constant_mark};
+    const ck_rows one = {NULL, 1, 1};
+    return settle_marks(ev, e, args, out->constant ? &one : rows, &all, out, err);
+}
+
 ck_status ck_eval_call(ck_eval *ev, const ck_expr *e, const ck_vec *args, const ck_rows *rows, ck_vec *out,
                        ck_error *err) {
     uint32_t flags = ck_expr_flags(e);
     inputs in = inspect(ev, e, args, flags & CK_FN_NULLS);
     *out = (ck_vec){0};
-    if (in.none) return constant_without_value(ev, e, &in, out, err);
+    if (in.none) return without_value(ev, e, args, rows, &in, out, err);
     bool constant = in.all_constant && !(flags & CK_FN_VOLATILE);
     const ck_rows one = {NULL, 1, 1}, *of = constant ? &one : rows;
     ck_rows run = suit(ev, e, args, of, &in, flags);
@@ -164,20 +180,14 @@ ck_status ck_eval_call(ck_eval *ev, const ck_expr *e, const ck_vec *args, const 
         return s;
     }
     out->constant = constant;
-    if (is_argument(out->col, e, args)) {
-        if (ck_expr_computed_args(e) == 1 || !(in.valid || in.marked))
-            return CK_OK; /* NULLs and marks are the argument's */
+    if (is_shared(out->col)) {
+        /* An only argument as it is has its NULLs and marks already. */
+        if (!(in.valid || in.marked || out->col->err) || is_only_argument(out->col, e, args)) return CK_OK;
         CK_TRY(unshare(ev, e, &run, of->row_count, out, err));
     }
     if (flags & CK_FN_TRY) marks_to_null(out->col);
     if (in.valid && can_hold(out->col)) and_validity(out->col, in.valid, of->row_count);
-    s = join_marks(ev, e, args, of, &in, out->col, err);
-    if (s != CK_OK) {
-        ck_column_unref(&out->col);
-        return s;
-    }
-    if (ev->error_null) marks_to_null(out->col);
-    return CK_OK;
+    return settle_marks(ev, e, args, of, &in, out, err);
 }
 
 /* ---- predicates to selections ---- */

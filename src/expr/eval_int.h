@@ -148,6 +148,13 @@ struct ck_eval {
     uint16_t rows[2][CK_BATCH_ROWS_MAX + 8];   /* scratch selections: [0] of the driver, [1] of kernels */
 };
 
+/* A kernel's parameters, and bytes of a string argument (valid as long as its column). */
+#define CK_KERNEL_ARGS                                                                                                 \
+    ck_eval *ev, const ck_expr *call, const ck_vec *args, const ck_rows *rows, ck_vec *out, ck_error *err
+#define CK_ARG_STR(a, i) ck_column_str(args[a].col, CK_AT(args[a], i))
+#define CK_ARG_I64(a, i) args[a].col->i64[CK_AT(args[a], i)]
+#define CK_ARG_F64(a, i) args[a].col->f64[CK_AT(args[a], i)]
+
 /* The state prepared for the call being evaluated. */
 static inline void *ck_eval_state(const ck_eval *ev) { return ev->state; }
 

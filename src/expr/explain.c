@@ -1,6 +1,7 @@
 /* The sentence for a row that failed. Only now is it found out which part of the expression it was: the expression is
  * evaluated again for this row, part by part, in the order of the first evaluation. Slow, and run once. */
 #include "expr/eval_int.h"
+#include "expr/coerce.h"
 #include "expr/lazy.h"
 
 #include "data/text.h"
@@ -117,9 +118,10 @@ static ck_status sentence(const explainer *x, const ck_expr *e, ck_mark mark, ck
     } else if (is_cast) {
         s = print_argument(x, e->args[0], b);
         if (s == CK_OK)
-            s = ck_bytes_printf(b, mark == CK_MARK_CAST ? " is not a %s in " : " is out of range for %s in ", type);
+            s = mark == CK_MARK_CAST ? ck_bytes_printf(b, " is not %s %s in ", ck_article(type), type)
+                                     : ck_bytes_printf(b, " is out of range for %s in ", type);
     } else if (mark == CK_MARK_CAST) {
-        s = ck_bytes_printf(b, "not a %s: ", type);
+        s = ck_bytes_printf(b, "not %s %s: ", ck_article(type), type);
     } else if (mark == CK_MARK_ARGUMENT) {
         for (uint32_t i = 0; s == CK_OK && e->kind == CK_EXPR_CALL && i < e->arg_count; i++) {
             if (i) s = ck_bytes_str(b, ", ");

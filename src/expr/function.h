@@ -44,8 +44,8 @@ typedef struct ck_rows {
 } ck_rows;
 
 typedef struct ck_eval ck_eval;
-/* A kernel: *out gets a new column (or a constant when all args are), or one of the arguments' columns when the value
- * is the same. Marks rows in out->err with any nonzero code from mark.h. Without CK_FN_NULLS it never looks at
+/* A kernel: *out gets a new column (or a constant when all args are), or a reference to a column that has the values
+ * already. Marks rows in out->err with any nonzero code from mark.h. Without CK_FN_NULLS it never looks at
  * validity: the caller combines the arguments' NULLs and marks with what the kernel adds, and without CK_FN_BLIND the
  * rows given hold values in every argument. */
 typedef ck_status (*ck_kernel)(ck_eval *ev, const ck_expr *call, const ck_vec *args, const ck_rows *rows, ck_vec *out,

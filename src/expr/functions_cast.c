@@ -127,7 +127,9 @@ const ck_impl *ck_cast_impl(const ck_type *from, const ck_type *to) {
         if (to->kind == CK_TYPE_VARCHAR) return &ck_cast_bytes_text;
         if (to->kind == CK_TYPE_BYTES) return to->precision ? &ck_cast_bytes_bytes : &ck_cast_none;
         return NULL;
-    default: return to->kind == CK_TYPE_VARCHAR ? &ck_cast_any_text : NULL;
+    default:
+        if (ck_cast_nested_possible(from, to)) return &ck_cast_nested;
+        return to->kind == CK_TYPE_VARCHAR ? &ck_cast_any_text : NULL;
     }
 }
 

@@ -4,9 +4,6 @@
 #include "expr/functions_int.h"
 #include "expr/like.h"
 
-#define KERNEL_ARGS                                                                                                    \
-    ck_eval *ev, const ck_expr *call, const ck_vec *args, const ck_rows *rows, ck_vec *out, ck_error *err
-
 typedef struct like_state {
     const ck_like *fixed; /* NULL: patterns come with the rows */
     ck_arena arena;       /* of the latest pattern */
@@ -66,7 +63,7 @@ static ck_status pattern_of(varying *v, const ck_vec *args, uint32_t arg_count, 
     return ck_like_compile(&v->s->arena, p, e, &v->like, NULL);
 }
 
-static ck_status match_varying(KERNEL_ARGS) {
+static ck_status match_varying(CK_KERNEL_ARGS) {
     varying v = {.s = ck_eval_state(ev)};
     for (CK_EACH_ROW(k, i, rows)) {
         ck_status s = pattern_of(&v, args, call->arg_count, i, err);
@@ -82,7 +79,7 @@ static ck_status match_varying(KERNEL_ARGS) {
     return CK_OK;
 }
 
-static ck_status match_folded(KERNEL_ARGS) {
+static ck_status match_folded(CK_KERNEL_ARGS) {
     (void)call;
     like_state *s = ck_eval_state(ev);
     for (CK_EACH_ROW(k, i, rows)) {
@@ -95,7 +92,7 @@ static ck_status match_folded(KERNEL_ARGS) {
     return CK_OK;
 }
 
-static ck_status kernel_like(KERNEL_ARGS) {
+static ck_status kernel_like(CK_KERNEL_ARGS) {
     const like_state *s = ck_eval_state(ev);
     CK_TRY(ck_eval_result(ev, CK_PHYS_BOOL, rows, out, err));
     ck_status st = CK_OK;

@@ -14,9 +14,6 @@
 #include "expr/functions_int.h"
 #include "expr/time_int.h"
 
-#define KERNEL_ARGS                                                                                                    \
-    ck_eval *ev, const ck_expr *call, const ck_vec *args, const ck_rows *rows, ck_vec *out, ck_error *err
-
 unsigned ck_days_in_month(int64_t year, unsigned month) {
     static const unsigned days[12] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
     bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
@@ -94,7 +91,7 @@ static bool in_range(ck_kind kind, int64_t v) {
     return true;
 }
 
-static ck_status kernel_time(KERNEL_ARGS) {
+static ck_status kernel_time(CK_KERNEL_ARGS) {
     time_op op = (time_op)(call->impl->op & ~(uint32_t)SUBTRACT);
     bool subtract = call->impl->op & SUBTRACT;
     const int64_t *a = args[0].col->i64, *b = args[1].col->i64;
@@ -116,7 +113,7 @@ static ck_status kernel_time(KERNEL_ARGS) {
     return s;
 }
 
-static ck_status kernel_scale(KERNEL_ARGS) {
+static ck_status kernel_scale(CK_KERNEL_ARGS) {
     bool by = call->impl->op == SPLIT_DOUBLE;
     CK_TRY(ck_eval_result(ev, CK_PHYS_I64, rows, out, err));
     ck_status s = CK_OK;

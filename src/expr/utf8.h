@@ -7,7 +7,7 @@
 /* The first byte of a character: not 10xxxxxx. */
 static inline bool ck_utf8_starts(char c) { return ((unsigned char)c & 0xC0) != 0x80; }
 bool ck_utf8_is_ascii(ck_view v);
-bool ck_utf8_valid(ck_view v);    /* no overlong forms, surrogates or codes above U+10FFFF */
+bool ck_utf8_valid(ck_view v);   /* no overlong forms, surrogates or codes above U+10FFFF */
 size_t ck_utf8_count(ck_view v); /* in characters */
 /* Bytes of the first `chars` characters, all of them if there are fewer. */
 size_t ck_utf8_prefix(ck_view v, size_t chars);
