@@ -26,7 +26,7 @@ for room in sorted(os.listdir(TOP)):
                 if to in ("clink", room):
                     continue
                 allowed = MAY.get(room, "")
-                ok = to in MAY and (allowed == "*" or to in allowed.split() or f.endswith("_test.c"))
+                ok = to in MAY and (allowed == "*" or to in allowed.split() or f.endswith(("_test.c", "_test_support.h")))
                 if not ok or INTERNAL.search(m[1]):
                     bad += 1
                     print(f"{os.path.relpath(path, os.path.join(TOP, '..'))}:{n}: {room}/ may not include {m[1]}")
