@@ -498,7 +498,7 @@ static void random_runs(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= 12; seed++)
         random_run(seed, seed % 3 ? 40 : 2000, seed % 4 ? GROUPS : 1000, 40, 500);
-    random_run(100, 20000, GROUPS, 2000, 60); /* many pages */
+    random_run(100, 8000, GROUPS, 1000, 40); /* many pages */
 }
 
 /* ---- restore ---- */

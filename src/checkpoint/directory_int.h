@@ -1,0 +1,58 @@
+/* The body of a checkpoint directory. Files: directory.c (opening, reading), directory_names.c (names and walking),
+ * publish.c, retention.c. */
+#ifndef CK_CHECKPOINT_DIRECTORY_INT_H
+#define CK_CHECKPOINT_DIRECTORY_INT_H
+
+#include <pthread.h>
+
+#include "checkpoint/directory.h"
+#include "checkpoint/manifest_int.h"
+#include "os/fs.h"
+
+typedef struct ck_dir_entry {
+    ck_checkpoint_entry e;
+    ck_arena arena; /* damage and paths */
+    const char **paths;
+    uint32_t path_count;
+    struct ck_dir_entry *next; /* ascending by checkpoint */
+} ck_dir_entry;
+
+struct ck_checkpoint_dir {
+    ck_proc *proc;
+    ck_mem mem;
+    ck_arena arena; /* path, names */
+    const char *path, *job_name, *job_uuid;
+    bool read_only;
+    ck_file *lock_file;
+    uint64_t attempt;
+    pthread_mutex_t lock; /* guards entries and next_id; no I/O under it */
+    bool lock_made;
+    ck_dir_entry *entries;
+    uint64_t next_id;
+};
+
+/* What a name in the directory is. */
+typedef enum ck_name_kind {
+    CK_NAME_OTHER,
+    CK_NAME_MANIFEST,
+    CK_NAME_COMMITTED,
+    CK_NAME_DATA, /* snapshots, deltas, captures, write-ahead files: retention's */
+    CK_NAME_TEMPORARY,
+} ck_name_kind;
+/* *id: the checkpoint in the name, 0 without one. */
+ck_name_kind ck_name_parse(const char *name, uint64_t *id);
+/* Decimal digits only, no leading zero, at most INT64_MAX. */
+bool ck_id_parse(const char *text, size_t n, uint64_t *id);
+
+/* Calls fn for every file in the root (vertex and subtask empty) and in <vertex>/<subtask>/; path is relative. */
+typedef ck_status (*ck_dir_visit)(void *arg, const char *path, const char *name, ck_error *err);
+CK_NODISCARD ck_status ck_dir_walk(const ck_checkpoint_dir *d, ck_dir_visit fn, void *arg, ck_error *err);
+const char *ck_dir_join(ck_arena *a, const char *dir, const char *name); /* NULL without memory */
+
+/* Decodes the manifest's text, or notes its damage. */
+CK_NODISCARD ck_status ck_dir_entry_new(const ck_checkpoint_dir *d, uint64_t id, ck_view text, ck_dir_entry **out,
+                                        ck_error *err);
+void ck_dir_entry_free(const ck_checkpoint_dir *d, ck_dir_entry *e);
+void ck_dir_entry_add(ck_checkpoint_dir *d, ck_dir_entry *e); /* locks */
+
+#endif

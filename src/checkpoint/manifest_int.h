@@ -1,0 +1,20 @@
+/* What encoding and decoding of manifests share. */
+#ifndef CK_CHECKPOINT_MANIFEST_INT_H
+#define CK_CHECKPOINT_MANIFEST_INT_H
+
+#include "checkpoint/manifest.h"
+
+enum {
+    CK_MANIFEST_FORMAT = 1,
+    CK_MANIFEST_BYTES_MAX = 64 << 20,
+    CK_BARRIER_KINDS = CK_BARRIER_FINAL + 1,
+    CK_FILE_KINDS = CK_FILE_WAL + 1,
+};
+extern const char *const ck_barrier_kind_names[CK_BARRIER_KINDS];
+extern const char *const ck_file_kind_names[CK_FILE_KINDS];
+
+/* The rules a manifest keeps, checked before it is written and after it is read: ids, ranges, paths below the
+ * directory, deltas behind their parents. `a` is for look-ups meanwhile. */
+CK_NODISCARD ck_status ck_manifest_check(const ck_manifest *m, ck_arena *a, ck_error *err);
+
+#endif

@@ -1,0 +1,207 @@
+/* See restore.h. */
+#include "checkpoint/restore_int.h"
+
+#include <inttypes.h>
+
+static ck_view id_key(const uint64_t *id) { return (ck_view){(const char *)id, sizeof *id}; }
+
+/* ---- what is wanted ---- */
+
+ck_status ck_restore_new(ck_proc *proc, ck_mem mem, const char *dir, const ck_manifest *m, ck_restore **out,
+                         ck_error *err) {
+    ck_mem plan = ck_mem_as(mem, CK_MEM_PLAN);
+    ck_restore *r = ck_alloc_zero(plan, sizeof *r);
+    if (!r) return ck_nomem(err, plan, sizeof *r);
+    r->proc = proc, r->mem = plan, r->dir = dir, r->m = m;
+    ck_arena_init(&r->arena, plan, SIZE_MAX);
+    ck_map_init(&r->ops, &r->arena, false);
+    ck_map_init(&r->versions, &r->arena, false);
+    ck_map_init(&r->chain, &r->arena, false);
+    *out = r;
+    return CK_OK;
+}
+
+void ck_restore_free(ck_restore *r) {
+    if (!r) return;
+    ck_arena_destroy(&r->arena);
+    ck_free(r->mem, r, sizeof *r);
+}
+
+ck_restore_op *ck_restore_op_find(const ck_restore *r, uint64_t id) { return ck_map_get(&r->ops, id_key(&id)); }
+
+static ck_status op_make(ck_restore *r, uint64_t id, ck_restore_op **out, ck_error *err) {
+    *out = ck_restore_op_find(r, id);
+    if (*out) return CK_OK;
+    ck_restore_op *op = CK_ARENA_NEW(&r->arena, ck_restore_op);
+    if (!op || ck_map_put(&r->ops, id_key(&id), op, NULL) != CK_OK) return ck_nomem(err, r->mem, sizeof *op);
+    op->id = id;
+    op->owner = ck_arena_array(&r->arena, r->m->key_groups, sizeof(ck_restore_into *));
+    if (!op->owner) return ck_nomem(err, r->mem, r->m->key_groups * sizeof(void *));
+    ck_map_init(&op->slots, &r->arena, false);
+    ck_map_init(&op->rows, &r->arena, false);
+    *out = op;
+    return CK_OK;
+}
+
+ck_status ck_restore_add(ck_restore *r, const ck_restore_target *t, ck_error *err) {
+    ck_restore_into *into = CK_ARENA_NEW(&r->arena, ck_restore_into);
+    if (!into) return ck_nomem(err, r->mem, sizeof *into);
+    *into = (ck_restore_into){t->store, t->subtask, t->parallelism, t->range, r->targets};
+    r->targets = into;
+    for (uint32_t i = 0; i < t->op_count; i++) {
+        ck_restore_op *op;
+        CK_TRY(op_make(r, t->ops[i], &op, err));
+        ck_target_ref *ref = CK_ARENA_NEW(&r->arena, ck_target_ref);
+        if (!ref) return ck_nomem(err, r->mem, sizeof *ref);
+        *ref = (ck_target_ref){into, op->targets};
+        op->targets = ref;
+        for (uint32_t kg = t->range.first; kg <= t->range.last && kg < r->m->key_groups; kg++) op->owner[kg] = into;
+    }
+    return CK_OK;
+}
+
+ck_status ck_restore_want_committables(ck_restore *r, uint64_t op_id, ck_error *err) {
+    ck_restore_op *op;
+    CK_TRY(op_make(r, op_id, &op, err));
+    op->want_committables = true;
+    return CK_OK;
+}
+
+/* ---- one file ---- */
+
+static bool is_wanted(const ck_restore *r, const ck_manifest_file *f) {
+    if (f->kind != CK_FILE_BASE && f->kind != CK_FILE_DELTA) return false;
+    for (uint32_t i = 0; i < f->op_count; i++)
+        if (ck_restore_op_find(r, f->ops[i])) return true;
+    return false;
+}
+
+static ck_status check_header(const ck_restore *r, const ck_manifest_file *f, const ck_snapshot_header *h,
+                              ck_error *err) {
+    if (h->key_groups != r->m->key_groups)
+        return ck_fail(err, CK_CORRUPT, "it has %" PRIu32 " key groups, the checkpoint %" PRIu32, h->key_groups,
+                       r->m->key_groups);
+    if (h->delta != (f->kind == CK_FILE_DELTA))
+        return ck_fail(err, CK_CORRUPT, "it is %s, the manifest says otherwise", h->delta ? "a delta" : "a base");
+    if (h->delta && (!f->base || strcmp(h->parent, f->base) != 0))
+        return ck_fail(err, CK_CORRUPT, "it is a delta on %s, the manifest says %s", h->parent,
+                       f->base ? f->base : "none");
+    return CK_OK;
+}
+
+static ck_status unite_versions(ck_restore *r, const ck_snapshot_header *h, ck_error *err) {
+    for (uint32_t i = 0; i < h->version_count; i++) {
+        const ck_state_version *v = &h->versions[i];
+        const char *key =
+            ck_arena_printf(&r->arena, "%" PRIu64 "|%s|%s", v->op_id, v->state_type, v->slot ? v->slot : "");
+        void *was = NULL;
+        if (!key || ck_map_put(&r->versions, ck_view_of(key), (void *)(uintptr_t)v->version, &was) != CK_OK)
+            return ck_nomem(err, r->mem, 0);
+        if (was && (uintptr_t)was != v->version)
+            return ck_fail(err, CK_REFUSED,
+                           "operator %" PRIu64 ", state type '%s' is in version %u here and in %u elsewhere", v->op_id,
+                           v->state_type, v->version, (unsigned)(uintptr_t)was);
+    }
+    return CK_OK;
+}
+
+/* The file's slots into every store that has their operator; the store refuses what disagrees. */
+static ck_status unite_slots(ck_restore *r, const ck_snapshot_header *h, ck_error *err) {
+    for (uint32_t i = 0; i < h->slot_count; i++) {
+        const ck_snapshot_slot *s = &h->slots[i];
+        ck_restore_op *op = ck_restore_op_find(r, s->op_id);
+        if (!op) continue;
+        if (ck_map_put(&op->slots, ck_view_of(s->schema->slot), (void *)(uintptr_t)s, NULL) != CK_OK)
+            return ck_nomem(err, r->mem, 0);
+        if (strcmp(s->schema->slot, CK_COMMIT_SLOT) == 0) continue; /* collected, not restored */
+        for (ck_target_ref *t = op->targets; t; t = t->next)
+            CK_TRY(ck_state_restore_slot(t->target->store, s->op_id, s->uid, s->op_type, s->schema, err));
+    }
+    return CK_OK;
+}
+
+static ck_status keyed_row(ck_restore *r, ck_restore_op *op, const ck_stored_key *k, const ck_snapshot_row *row,
+                           ck_error *err) {
+    if (k->key_group >= r->m->key_groups)
+        return ck_fail(err, CK_CORRUPT, "key group %" PRIu32 " of %" PRIu32, k->key_group, r->m->key_groups);
+    ck_restore_into *to = op->owner[k->key_group];
+    if (!to) return CK_OK;
+    r->stats.rows_kept++;
+    if (row->kind == 2) return ck_state_restore_erase(to->store, row->op_id, row->key, err);
+    return ck_state_restore_put(to->store, row->op_id, (ck_stored_row){row->key, row->value}, err);
+}
+
+static ck_status one_row(ck_restore *r, const ck_snapshot_row *row, ck_error *err) {
+    ck_restore_op *op = ck_restore_op_find(r, row->op_id);
+    ck_stored_key k;
+    r->stats.rows++;
+    if (row->kind > 2) return ck_fail(err, CK_REFUSED, "it holds changelog rows, which this version does not restore");
+    if (!op) return CK_OK;
+    if (!ck_stored_key_parse(row->key, r->m->key_groups, &k))
+        return ck_fail(err, CK_CORRUPT, "a stored key of %zu bytes", row->key.n);
+    return k.keyed ? keyed_row(r, op, &k, row, err) : ck_operator_row_seen(r, row->op_id, &k, row, err);
+}
+
+static ck_status read_rows(ck_restore *r, ck_snapshot_reader *reader, ck_error *err) {
+    const ck_snapshot_row *rows;
+    uint32_t n;
+    do {
+        CK_TRY(ck_snapshot_next(reader, &rows, &n, err));
+        for (uint32_t i = 0; i < n; i++) CK_TRY(one_row(r, &rows[i], err));
+    } while (n > 0);
+    return CK_OK;
+}
+
+static ck_status read_file(ck_restore *r, const ck_manifest_file *f, ck_error *err) {
+    CK_TRY(ck_snapshot_verify(r->proc, r->mem, r->dir, f, err));
+    const char *path = ck_arena_printf(&r->arena, "%s/%s", r->dir, f->path);
+    if (!path) return ck_nomem(err, r->mem, 0);
+    ck_snapshot_reader *reader;
+    CK_TRY(ck_snapshot_open(r->proc, ck_mem_as(r->mem, CK_MEM_DECODE), &r->arena, path, &reader, err));
+    const ck_snapshot_header *h = ck_snapshot_header_of(reader);
+    ck_status s = check_header(r, f, h, err);
+    if (s == CK_OK) s = unite_versions(r, h, err);
+    if (s == CK_OK) s = unite_slots(r, h, err);
+    if (s == CK_OK) s = read_rows(r, reader, err);
+    ck_snapshot_close(reader);
+    if (s != CK_OK) ck_error_prefix(err, "restoring from %s: ", path);
+    r->stats.files++;
+    r->stats.bytes += f->bytes;
+    return s;
+}
+
+/* ---- all ---- */
+
+static bool same_chain(const ck_manifest_file *a, const ck_manifest_file *b) {
+    return a->vertex == b->vertex && a->subtask == b->subtask;
+}
+
+static ck_status run(ck_restore *r, ck_error *err) {
+    const ck_manifest_file *before = NULL;
+    for (uint32_t i = 0; i < r->m->file_count; i++) {
+        const ck_manifest_file *f = &r->m->files[i];
+        if (!is_wanted(r, f)) continue;
+        if (before && !same_chain(before, f)) CK_TRY(ck_operator_rows_merge(r, err));
+        CK_TRY(read_file(r, f, err));
+        before = f;
+    }
+    CK_TRY(ck_operator_rows_merge(r, err));
+    CK_TRY(ck_operator_rows_deal(r, err));
+    for (ck_restore_into *t = r->targets; t; t = t->next) CK_TRY(ck_state_restore_end(t->store, err));
+    return CK_OK;
+}
+
+ck_status ck_restore_run(ck_restore *r, ck_error *err) {
+    CK_ASSERT(!r->done);
+    r->done = true;
+    return run(r, err);
+}
+
+ck_status ck_restore_committables(ck_restore *r, uint64_t op_id, const ck_committable **out, uint32_t *count) {
+    const ck_restore_op *op = ck_restore_op_find(r, op_id);
+    *out = op ? op->committables : NULL;
+    *count = op ? op->committable_count : 0;
+    return CK_OK;
+}
+
+ck_restore_stats ck_restore_stats_of(const ck_restore *r) { return r->stats; }

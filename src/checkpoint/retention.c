@@ -1,0 +1,112 @@
+/* Which checkpoints stay, and removing what only the others need. Order matters: manifests go first and durably, so
+ * that no visible manifest ever names a file that retention has removed. */
+#include "checkpoint/directory_int.h"
+
+#include <inttypes.h>
+
+#include "base/map.h"
+
+typedef struct retention {
+    ck_checkpoint_dir *d;
+    ck_arena a;
+    ck_map needed;     /* paths the kept checkpoints name */
+    uint64_t *victims; /* checkpoints to remove, ascending */
+    uint32_t victim_count;
+    uint64_t newest; /* files of it and of later ones are never touched */
+    bool damaged;
+} retention;
+
+static bool is_kept(const ck_dir_entry *e, uint32_t newer_own, uint32_t retained) {
+    if (e->e.damage || e->e.kind == CK_BARRIER_SAVEPOINT) return true;
+    return e->e.own && (!e->e.committed || newer_own < retained);
+}
+
+static uint32_t own_after(const ck_dir_entry *e) {
+    uint32_t n = 0;
+    for (e = e->next; e; e = e->next) n += e->e.own;
+    return n;
+}
+
+static ck_status keep(retention *r, const ck_dir_entry *e) {
+    r->damaged |= e->e.damage != NULL;
+    for (uint32_t i = 1; i < e->path_count; i++) CK_TRY(ck_map_put(&r->needed, ck_view_of(e->paths[i]), r, NULL));
+    return CK_OK;
+}
+
+/* Under the lock: memory only. */
+static ck_status decide(retention *r, uint32_t retained) {
+    uint32_t n = 0;
+    for (const ck_dir_entry *e = r->d->entries; e; e = e->next) {
+        n++;
+        if (e->e.own) r->newest = e->e.checkpoint;
+    }
+    r->victims = ck_arena_array(&r->a, n ? n : 1, sizeof *r->victims);
+    if (!r->victims) return CK_NOMEM;
+    if (r->newest == 0) return CK_OK; /* a fresh start keeps the old until its own first checkpoint stands */
+    for (const ck_dir_entry *e = r->d->entries; e; e = e->next) {
+        if (is_kept(e, own_after(e), retained))
+            CK_TRY(keep(r, e));
+        else
+            r->victims[r->victim_count++] = e->e.checkpoint;
+    }
+    return CK_OK;
+}
+
+static ck_status remove_path(retention *r, const char *relative, ck_error *err) {
+    ck_arena_mark mark = ck_arena_mark_now(&r->a);
+    const char *path = ck_dir_join(&r->a, r->d->path, relative);
+    if (!path) return ck_nomem(err, r->d->mem, 0);
+    ck_status s = r->d->proc->fs->unlink(r->d->proc->fs, path, err);
+    ck_arena_reset_to(&r->a, mark);
+    return s == CK_NOTFOUND ? CK_OK : s;
+}
+
+static void forget(ck_checkpoint_dir *d, uint64_t id) {
+    pthread_mutex_lock(&d->lock);
+    ck_dir_entry **at = &d->entries;
+    while (*at && (*at)->e.checkpoint != id) at = &(*at)->next;
+    ck_dir_entry *e = *at;
+    if (e) *at = e->next;
+    pthread_mutex_unlock(&d->lock);
+    if (e) ck_dir_entry_free(d, e);
+}
+
+static ck_status remove_manifests(retention *r, ck_error *err) {
+    for (uint32_t i = 0; i < r->victim_count; i++) {
+        const char *manifest = ck_checkpoint_path_manifest(&r->a, r->victims[i]);
+        const char *committed = ck_checkpoint_path_committed(&r->a, r->victims[i]);
+        if (!manifest || !committed) return ck_nomem(err, r->d->mem, 0);
+        CK_TRY(remove_path(r, manifest, err));
+        CK_TRY(remove_path(r, committed, err));
+        forget(r->d, r->victims[i]);
+    }
+    return r->victim_count ? r->d->proc->fs->fsync_dir(r->d->proc->fs, r->d->path, err) : CK_OK;
+}
+
+static ck_status remove_if_orphan(void *arg, const char *path, const char *name, ck_error *err) {
+    retention *r = arg;
+    uint64_t id;
+    if (ck_name_parse(name, &id) != CK_NAME_DATA || strcmp(path, name) == 0) return CK_OK;
+    if (id >= r->newest || ck_map_get(&r->needed, ck_view_of(path))) return CK_OK;
+    ck_status s = ck_fault_hit(r->d->proc->faults, CK_FAULT_RETENTION_BEFORE_DELETE);
+    if (s != CK_OK) return ck_fail(err, s, "stopped by the fault point retention.before_delete");
+    return remove_path(r, path, err);
+}
+
+ck_status ck_checkpoint_dir_retain(ck_checkpoint_dir *d, uint32_t retained, ck_error *err) {
+    CK_ASSERT(!d->read_only);
+    retention r = {.d = d};
+    ck_arena_init(&r.a, d->mem, SIZE_MAX);
+    ck_map_init(&r.needed, &r.a, false);
+    pthread_mutex_lock(&d->lock);
+    ck_status s = decide(&r, retained ? retained : 1);
+    pthread_mutex_unlock(&d->lock);
+    if (s != CK_OK) s = ck_nomem(err, d->mem, 0);
+    if (s == CK_OK) s = remove_manifests(&r, err);
+    if (s == CK_OK && r.newest && !r.damaged) s = ck_dir_walk(d, remove_if_orphan, &r, err);
+    if (s == CK_OK && r.damaged)
+        ck_log_line(d->proc->log, CK_LOG_WARN, "%s: a manifest is damaged; no data file is removed until it is gone",
+                    d->path);
+    ck_arena_destroy(&r.a);
+    return s;
+}

@@ -1,0 +1,122 @@
+/* clink.slots and clink.state_versions, written. One object a slot:
+ *
+ *   {"op_id":"decimal","uid","op_type","slot","state_type","version":N,"mode":"keyed|broadcast|union|split",
+ *    "partition":[{"name","type","nullable"}],
+ *    "order":[{"name","type","nullable","desc","nulls":"first|last"}],
+ *    "values":[{"name","type","nullable"}],"ttl":ms,"hashed":true,"bucketed":true}
+ *
+ * ttl 0 is for ever; hashed and bucketed stand only where true: they are hints for holding the slot in memory. */
+#include "checkpoint/snapshot_int.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <yyjson.h>
+
+#include "base/json.h"
+
+static const char *const mode_names[] = {"keyed", "broadcast", "union", "split"};
+
+typedef struct writer {
+    ck_arena *a;
+    yyjson_mut_doc *doc;
+    bool ok;
+} writer;
+
+static void put(writer *w, yyjson_mut_val *o, const char *key, yyjson_mut_val *v) {
+    w->ok = w->ok && v && yyjson_mut_obj_add(o, yyjson_mut_str(w->doc, key), v);
+}
+
+static yyjson_mut_val *field_value(writer *w, const ck_field *f) {
+    yyjson_mut_val *o = yyjson_mut_obj(w->doc);
+    if (!o) return NULL;
+    put(w, o, "name", yyjson_mut_str(w->doc, f->name));
+    put(w, o, "type", yyjson_mut_str(w->doc, ck_type_name(w->a, f->type)));
+    put(w, o, "nullable", yyjson_mut_bool(w->doc, f->nullable));
+    return o;
+}
+
+static yyjson_mut_val *fields_value(writer *w, const ck_field *f, uint32_t n) {
+    yyjson_mut_val *array = yyjson_mut_arr(w->doc);
+    for (uint32_t i = 0; array && i < n; i++) {
+        yyjson_mut_val *v = field_value(w, &f[i]);
+        w->ok = w->ok && v && yyjson_mut_arr_append(array, v);
+    }
+    return array;
+}
+
+static yyjson_mut_val *order_value(writer *w, const ck_order_field *f, uint32_t n) {
+    yyjson_mut_val *array = yyjson_mut_arr(w->doc);
+    for (uint32_t i = 0; array && i < n; i++) {
+        yyjson_mut_val *v = field_value(w, &f[i].field);
+        if (v) put(w, v, "desc", yyjson_mut_bool(w->doc, f[i].descending));
+        if (v) put(w, v, "nulls", yyjson_mut_str(w->doc, f[i].nulls_first ? "first" : "last"));
+        w->ok = w->ok && v && yyjson_mut_arr_append(array, v);
+    }
+    return array;
+}
+
+static yyjson_mut_val *slot_value(writer *w, const ck_marked_slot *m) {
+    const ck_slot_schema *s = m->schema;
+    yyjson_mut_val *o = yyjson_mut_obj(w->doc);
+    const char *id = ck_arena_printf(w->a, "%" PRIu64, m->op_id);
+    if (!o || !id) return NULL;
+    put(w, o, "op_id", yyjson_mut_str(w->doc, id));
+    put(w, o, "uid", yyjson_mut_str(w->doc, m->uid));
+    put(w, o, "op_type", yyjson_mut_str(w->doc, m->op_type));
+    put(w, o, "slot", yyjson_mut_str(w->doc, s->slot));
+    put(w, o, "state_type", yyjson_mut_str(w->doc, s->state_type));
+    put(w, o, "version", yyjson_mut_uint(w->doc, s->version));
+    put(w, o, "mode", yyjson_mut_str(w->doc, mode_names[s->mode]));
+    put(w, o, "partition", fields_value(w, s->partition, s->partition_count));
+    put(w, o, "order", order_value(w, s->order, s->order_count));
+    put(w, o, "values", fields_value(w, s->values, s->value_count));
+    put(w, o, "ttl", yyjson_mut_sint(w->doc, s->ttl_us / 1000));
+    if (s->hashed) put(w, o, "hashed", yyjson_mut_bool(w->doc, true));
+    if (s->bucketed) put(w, o, "bucketed", yyjson_mut_bool(w->doc, true));
+    return o;
+}
+
+ck_status ck_slots_encode(ck_arena *a, const ck_marked_slot *slots, uint32_t count, const char **out, ck_error *err) {
+    writer w = {.a = a, .ok = true};
+    ck_view text;
+    CK_TRY(ck_json_new(a, &w.doc, err));
+    yyjson_mut_val *array = yyjson_mut_arr(w.doc);
+    for (uint32_t i = 0; array && i < count; i++) {
+        yyjson_mut_val *v = slot_value(&w, &slots[i]);
+        w.ok = w.ok && v && yyjson_mut_arr_append(array, v);
+    }
+    if (!array || !w.ok) return ck_nomem(err, a->mem, 0);
+    yyjson_mut_doc_set_root(w.doc, array);
+    CK_TRY(ck_json_write(a, w.doc, &text, err));
+    *out = text.p;
+    return CK_OK;
+}
+
+/* ---- versions ---- */
+
+static int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+
+ck_status ck_versions_encode(ck_arena *a, const ck_marked_slot *slots, uint32_t count, const char **out,
+                             ck_error *err) {
+    const char **lines = ck_arena_array(a, count ? count : 1, sizeof *lines);
+    if (!lines) return ck_nomem(err, a->mem, 0);
+    size_t bytes = 1;
+    for (uint32_t i = 0; i < count; i++) {
+        const ck_slot_schema *s = slots[i].schema;
+        lines[i] = ck_arena_printf(a, "%" PRIu64 "|%s|%u|%s", slots[i].op_id, s->state_type, s->version, s->slot);
+        if (!lines[i]) return ck_nomem(err, a->mem, 0);
+        bytes += strlen(lines[i]) + 1;
+    }
+    qsort(lines, count, sizeof *lines, by_text);
+    char *text = ck_arena_alloc(a, bytes), *at = text;
+    if (!text) return ck_nomem(err, a->mem, bytes);
+    for (uint32_t i = 0; i < count; i++) {
+        if (i) *at++ = '\n';
+        size_t n = strlen(lines[i]);
+        memcpy(at, lines[i], n);
+        at += n;
+    }
+    *at = 0;
+    *out = text;
+    return CK_OK;
+}
