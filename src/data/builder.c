@@ -112,9 +112,9 @@ ck_status ck_column_builder_room(ck_column_builder *b, uint32_t n) {
     if (n <= b->room - b->length) return CK_OK;
     CK_ASSERT(b->grows || n <= b->capacity - b->length);
     uint64_t need = (uint64_t)b->length + n;
-    if (need > INT32_MAX) return CK_NOMEM; /* list offsets are int32 */
-    uint64_t want = b->room ? (b->room < CK_BATCH_ROWS_MAX / 4 ? b->room * 4ull : b->room * 2ull)
-                            : (b->room_hint ? b->room_hint : FIRST_ROWS);
+    if (need > INT32_MAX) return CK_NOMEM;                        /* list offsets are int32 */
+    uint64_t want = FIRST_ROWS + b->room_hint + b->room_hint / 4; /* a little more than last time */
+    if (b->room) want = b->room < CK_BATCH_ROWS_MAX / 4 ? b->room * 4ull : b->room * 2ull;
     if (want > b->capacity) want = b->capacity;
     if (want > INT32_MAX) want = INT32_MAX;
     return move_rows(b, (uint32_t)(want < need ? need : want));

@@ -141,7 +141,7 @@ static inline ck_status ck_build_str_in(ck_column_builder *b, ck_buffer *buffer,
     CK_BUILD_ROOM(b);
     ck_strview v;
     if (n <= CK_STRVIEW_INLINE) {
-        v = ck_strview_inline(p, n);
+        v = ck_strview_padded(p, n);
     } else {
         if (CK_UNLIKELY(b->given_index < 0 || b->buffers[b->given_index] != buffer))
             CK_TRY(ck_column_builder_give(b, buffer));

@@ -118,12 +118,40 @@ static inline ck_view ck_column_str(const ck_column *c, size_t row) {
     if (v->length <= CK_STRVIEW_INLINE) return (ck_view){v->inlined, (size_t)v->length};
     return (ck_view){(const char *)c->heaps->buffers[v->ref.buffer]->p + v->ref.offset, (size_t)v->length};
 }
-/* An inline view of up to 12 bytes, zero-padded. */
+/* An inline view of up to 12 bytes, zero-padded: two loads that overlap, whatever the length. */
 static inline ck_strview ck_strview_inline(const char *p, size_t n) {
+    uint64_t low = 0;
+    uint32_t first = 0, last = 0;
     ck_strview v;
-    memset(&v, 0, sizeof v);
     v.length = (int32_t)n;
-    memcpy(v.inlined, p, n);
+    if (n >= 4) memcpy(&last, p + n - 4, 4);
+    if (n >= 8) {
+        memcpy(&low, p, 8);
+        last = (uint32_t)((uint64_t)last >> (8 * (12 - n)));
+    } else if (n >= 4) {
+        memcpy(&first, p, 4);
+        low = first | (uint64_t)last << (8 * (n - 4));
+        last = 0;
+    } else if (n) {
+        low = (uint8_t)p[0] | (uint64_t)(uint8_t)p[n >> 1] << (8 * (n >> 1)) |
+              (uint64_t)(uint8_t)p[n - 1] << (8 * (n - 1));
+    }
+    memcpy(v.inlined, &low, 8);
+    memcpy(v.inlined + 8, &last, 4);
+    return v;
+}
+/* The same where 12 bytes at p may be read whatever n is (a buffer with its padding): no branch. */
+static inline ck_strview ck_strview_padded(const char *p, size_t n) {
+    uint64_t low;
+    uint32_t high;
+    ck_strview v;
+    memcpy(&low, p, 8);
+    memcpy(&high, p + 8, 4);
+    low &= n < 8 ? (1ULL << (8 * n)) - 1 : ~0ULL;
+    high &= n > 8 ? (uint32_t)((1ULL << (8 * (n - 8))) - 1) : 0;
+    v.length = (int32_t)n;
+    memcpy(v.inlined, &low, 8);
+    memcpy(v.inlined + 8, &high, 4);
     return v;
 }
 static inline ck_strview ck_strview_ref(const char *p, size_t n, uint32_t buffer, uint32_t offset) {

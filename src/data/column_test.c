@@ -161,6 +161,26 @@ static void reset_needs_the_only_holder(void **state) {
     ck_column_unref(&c);
 }
 
+static void inline_views(void **state) {
+    (void)state;
+    static const char text[] = "abcdefghijklmnopqrstuvwxyz";
+    for (size_t at = 0; at < 4; at++)
+        for (size_t n = 0; n <= CK_STRVIEW_INLINE; n++) {
+            ck_strview want, a = ck_strview_inline(text + at, n), b = ck_strview_padded(text + at, n);
+            memset(&want, 0, sizeof want);
+            want.length = (int32_t)n;
+            memcpy(want.inlined, text + at, n);
+            assert_memory_equal(&a, &want, sizeof want);
+            assert_memory_equal(&b, &want, sizeof want);
+            char *exact = malloc(n + 1); /* for ASan: nothing beyond n is read */
+            memcpy(exact, text + at, n);
+            exact = realloc(exact, n ? n : 1);
+            a = ck_strview_inline(exact, n);
+            assert_memory_equal(&a, &want, sizeof want);
+            free(exact);
+        }
+}
+
 static void *hold_and_drop(void *arg) {
     ck_column *c = arg;
     for (int i = 0; i < 20000; i++) {
@@ -191,6 +211,7 @@ int main(void) {
         SAMPLE_TEST(children_and_heaps),
         SAMPLE_TEST(equality),
         SAMPLE_TEST(strings_differ),
+        SAMPLE_TEST(inline_views),
         SAMPLE_TEST(reset_needs_the_only_holder),
         SAMPLE_TEST(counts_are_atomic),
     };

@@ -41,12 +41,24 @@ static void copy_16(pair *restrict to, const pair *restrict from, const row_set 
 
 /* ---- bitmaps ---- */
 
+/* `take` bits (1 to 64) of a row set from its i-th on, in the low end of a word. */
+CK_FORCE_INLINE uint64_t bits_of(const uint64_t *from, const uint16_t *rows, uint32_t start, size_t i, size_t take) {
+    uint64_t bits = 0;
+    if (rows) {
+        for (size_t j = 0; j < take; j++) bits |= (uint64_t)ck_bit_get(from, rows[i + j]) << j;
+        return bits;
+    }
+    size_t at = start + i, shift = at & 63;
+    bits = from[at >> 6] >> shift;
+    if (shift + take > 64) bits |= from[(at >> 6) + 1] << (64 - shift);
+    return take == 64 ? bits : bits & ((1ULL << take) - 1);
+}
+
 CK_FORCE_INLINE void copy_bits_of(uint64_t *to, size_t at, const uint64_t *from, const uint16_t *rows, uint32_t start,
                                   size_t n) {
     for (size_t i = 0; i < n;) {
         size_t bit = at & 63, take = 64 - bit < n - i ? 64 - bit : n - i;
-        uint64_t bits = 0;
-        for (size_t j = 0; j < take; j++) bits |= (uint64_t)ck_bit_get(from, row_at(rows, start, i + j)) << j;
+        uint64_t bits = take == 64 ? bits_of(from, rows, start, i, 64) : bits_of(from, rows, start, i, take);
         uint64_t mask = (take == 64 ? ~0ULL : (1ULL << take) - 1) << bit;
         to[at >> 6] = (to[at >> 6] & ~mask) | bits << bit;
         at += take;
@@ -60,47 +72,50 @@ static void copy_bits(uint64_t *to, size_t at, const uint64_t *from, const row_s
         copy_bits_of(to, at, from, NULL, s->start, s->n);
 }
 
-static bool all_set(const uint64_t *bits, const row_set *s) {
-    uint64_t all = 1;
-    if (s->rows)
-        for (size_t i = 0; i < s->n; i++) all &= bits[s->rows[i] >> 6] >> (s->rows[i] & 63);
-    else
-        for (size_t i = 0; i < s->n; i++) all &= bits[(s->start + i) >> 6] >> ((s->start + i) & 63);
-    return all & 1;
+static bool all_set(const uint64_t *from, const row_set *s) {
+    for (size_t i = 0; i < s->n; i += 64) {
+        size_t take = s->n - i < 64 ? s->n - i : 64;
+        uint64_t bits = s->rows ? bits_of(from, s->rows, 0, i, take) : bits_of(from, NULL, s->start, i, take);
+        if (bits != (take == 64 ? ~0ULL : (1ULL << take) - 1)) return false;
+    }
+    return true;
 }
 
 /* Validity of the appended rows; a bitmap is made only when one of them is NULL. */
 static void append_validity(ck_column_builder *b, const ck_column *c, const row_set *s) {
-    if (!c->validity || all_set(c->validity, s)) return; /* the builder's bits beyond its length are set */
+    if (!c->validity || (!b->col->validity && all_set(c->validity, s))) return; /* bits beyond its length are set */
     copy_bits(ck_column_writable_validity(b->col), b->length, c->validity, s);
 }
 
 /* ---- strings ---- */
 
-/* A view as two words: (length, prefix) and (buffer, offset). Moving the buffer index by `base` is an addition to the
- * low half of the second, which cannot carry: indices stay under 2^31. Returns the bytes of long strings. */
-CK_FORCE_INLINE size_t copy_views_of(pair *restrict to, const pair *restrict from, const uint64_t *validity,
+/* A view as four int32: length, prefix, buffer, offset. */
+typedef int32_t __attribute__((vector_size(16), may_alias, aligned(4))) quad;
+typedef int64_t __attribute__((vector_size(16))) long_pair;
+
+/* Moves the buffer index of long views by `base`; returns the bytes of long strings. */
+CK_FORCE_INLINE size_t copy_views_of(quad *restrict to, const quad *restrict from, const uint64_t *validity,
                                      const uint16_t *rows, uint32_t start, size_t n, uint32_t base) {
-    size_t long_bytes = 0;
+    const quad inline_bytes = {CK_STRVIEW_INLINE, CK_STRVIEW_INLINE, CK_STRVIEW_INLINE, CK_STRVIEW_INLINE};
+    const quad move = {0, 0, (int32_t)base, 0}, length_only = {-1, 0, 0, 0};
+    long_pair long_bytes = {0, 0};
     for (size_t i = 0; i < n; i++) {
         size_t row = row_at(rows, start, i);
-        pair v = from[row];
+        quad v = from[row];
         if (validity) { /* what stands at a NULL may be anything: make it the empty string */
-            uint64_t keep = 0 - (uint64_t)ck_bit_get(validity, row);
-            v.lo &= keep, v.hi &= keep;
+            int32_t keep = 0 - (int32_t)ck_bit_get(validity, row);
+            v &= (quad){keep, keep, keep, keep};
         }
-        uint32_t length = (uint32_t)v.lo;
-        uint32_t is_long = 0 - (uint32_t)(length > CK_STRVIEW_INLINE);
-        v.hi += base & is_long;
-        long_bytes += length & is_long;
-        to[i] = v;
+        quad is_long = __builtin_shufflevector(v, v, 0, 0, 0, 0) > inline_bytes;
+        long_bytes += (long_pair)(v & is_long & length_only);
+        to[i] = v + (is_long & move);
     }
-    return long_bytes;
+    return (size_t)long_bytes[0];
 }
 
 static size_t copy_views(ck_strview *to, const ck_column *c, const row_set *s, uint32_t base) {
-    pair *restrict t = (pair *)(void *)to;
-    const pair *restrict f = (const pair *)(const void *)c->views;
+    quad *restrict t = (quad *)(void *)to;
+    const quad *restrict f = (const quad *)(const void *)c->views;
     if (s->rows)
         return c->validity ? copy_views_of(t, f, c->validity, s->rows, 0, s->n, base)
                            : copy_views_of(t, f, NULL, s->rows, 0, s->n, base);

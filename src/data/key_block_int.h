@@ -30,22 +30,34 @@ static inline bool ck_key_block_nulls(const ck_key_block *b, uint8_t *present) {
     return !all;
 }
 
-/* Values of BOOL, I64 or (canonical, as bits) F64 columns; what stands at a NULL is unspecified. */
-static inline void ck_key_block_words(const ck_key_block *b, uint64_t *restrict out) {
+/* Values of BOOL, I64 or (canonical, as bits) F64 columns: in scratch, or where they stand already. What stands at a
+ * NULL is unspecified. */
+static inline const uint64_t *ck_key_block_words(const ck_key_block *b, uint64_t *restrict scratch) {
     const ck_column *c = b->c;
     if (c->phys == CK_PHYS_I64) {
-        if (!b->sel)
-            memcpy(out, c->i64 + b->start, b->n * sizeof *out);
-        else
-            for (uint32_t i = 0; i < b->n; i++) out[i] = (uint64_t)c->i64[b->sel[i]];
+        if (!b->sel) return (const uint64_t *)c->i64 + b->start;
+        for (uint32_t i = 0; i < b->n; i++) scratch[i] = (uint64_t)c->i64[b->sel[i]];
     } else if (c->phys == CK_PHYS_F64) {
         for (uint32_t i = 0; i < b->n; i++) {
             double d = ck_double_canonical(c->f64[ck_key_block_row(b, i)]);
-            memcpy(&out[i], &d, 8);
+            memcpy(&scratch[i], &d, 8);
         }
     } else {
-        for (uint32_t i = 0; i < b->n; i++) out[i] = ck_bit_get(c->bits, ck_key_block_row(b, i));
+        for (uint32_t i = 0; i < b->n; i++) scratch[i] = ck_bit_get(c->bits, ck_key_block_row(b, i));
     }
+    return scratch;
+}
+
+/* Keeps a compiler from taking a loop of 64-bit multiplications to vectors, which emulate each with three of 32 bits.
+ */
+static inline uint64_t ck_key_scalar(uint64_t x) {
+    __asm__("" : "+r"(x));
+    return x;
+}
+
+/* flag ? a : b, without a branch. */
+static inline uint64_t ck_key_choose(uint8_t flag, uint64_t a, uint64_t b) {
+    return b ^ ((a ^ b) & (0 - (uint64_t)flag));
 }
 
 #endif

@@ -26,34 +26,34 @@ static void init_powers(powers *w) {
 }
 
 /* The low `bytes` bytes of each word; bytes is a constant where this is inlined. */
-static inline __attribute__((always_inline)) void absorb_low(uint64_t *restrict h, const uint64_t *restrict v,
-                                                             uint32_t n, unsigned bytes, uint64_t rest) {
-    uint32_t i = 0;
-    for (; i + 4 <= n; i += 4) {
-        uint64_t a = h[i], b = h[i + 1], c = h[i + 2], d = h[i + 3];
-        uint64_t va = v[i], vb = v[i + 1], vc = v[i + 2], vd = v[i + 3];
+static inline __attribute__((always_inline)) void absorb_low(uint64_t *restrict h, const uint64_t *restrict v, size_t n,
+                                                             unsigned bytes, uint64_t rest) {
+    size_t whole = n & ~(size_t)3;
+    for (const uint64_t *end = h + whole; h < end; h += 4, v += 4) {
+        uint64_t a = h[0], b = h[1], c = h[2], d = h[3];
+        uint64_t va = v[0], vb = v[1], vc = v[2], vd = v[3];
         for (unsigned k = 0; k < bytes; k++) {
-            a = (a ^ (va & 0xff)) * P, b = (b ^ (vb & 0xff)) * P, c = (c ^ (vc & 0xff)) * P, d = (d ^ (vd & 0xff)) * P;
+            a = (a ^ (uint8_t)va) * P, b = (b ^ (uint8_t)vb) * P, c = (c ^ (uint8_t)vc) * P, d = (d ^ (uint8_t)vd) * P;
             va >>= 8, vb >>= 8, vc >>= 8, vd >>= 8;
         }
-        h[i] = a * rest, h[i + 1] = b * rest, h[i + 2] = c * rest, h[i + 3] = d * rest;
+        h[0] = a * rest, h[1] = b * rest, h[2] = c * rest, h[3] = d * rest;
     }
-    for (; i < n; i++) {
+    for (size_t i = 0; i < n - whole; i++) {
         uint64_t a = h[i], va = v[i];
-        for (unsigned k = 0; k < bytes; k++, va >>= 8) a = (a ^ (va & 0xff)) * P;
+        for (unsigned k = 0; k < bytes; k++, va >>= 8) a = (a ^ (uint8_t)va) * P;
         h[i] = a * rest;
     }
 }
 
 /* `width` bytes of each word, little-endian. */
-static void absorb_words(uint64_t *h, const uint64_t *v, uint32_t n, unsigned width, const powers *w) {
+static void absorb_words(uint64_t *h, const uint64_t *v, size_t n, unsigned width, const powers *w) {
     uint64_t any = 0;
-    for (uint32_t i = 0; i < n; i++) any |= v[i];
+    for (size_t i = 0; i < n; i++) any |= v[i];
     unsigned used = any ? (71 - (unsigned)__builtin_clzll(any)) / 8 : 0;
     uint64_t rest = w->p[width - used];
     switch (used) {
     case 0:
-        for (uint32_t i = 0; i < n; i++) h[i] *= rest;
+        for (size_t i = 0; i < n; i++) h[i] = ck_key_scalar(h[i]) * rest;
         break;
     case 1: absorb_low(h, v, n, 1, rest); break;
     case 2: absorb_low(h, v, n, 2, rest); break;
@@ -142,7 +142,7 @@ static void absorb_strings(uint64_t *h, const ck_key_block *b, const uint8_t *pr
     if (longest) {
         absorb_words(h, low, b->n, longest < 8 ? longest : 8, w);
         if (longest > 8) absorb_words(h, high, b->n, longest - 8, w);
-        for (uint32_t i = 0; i < b->n; i++) h[i] *= w->inverse[longest - undo[i]];
+        for (uint32_t i = 0; i < b->n; i++) h[i] = ck_key_scalar(h[i]) * w->inverse[longest - undo[i]];
     }
     if (long_count) absorb_long(h, b->c, long_at, long_rows, long_count);
 }
@@ -170,15 +170,18 @@ static void absorb_nested(uint64_t *h, const ck_key_block *b, const ck_type *t) 
 
 static void absorb_value(uint64_t *h, const ck_key_block *b, const ck_type *t, const uint8_t *present, bool alone,
                          const powers *w) {
-    uint64_t words[CK_KEY_BLOCK];
+    uint64_t scratch[CK_KEY_BLOCK];
+    const uint64_t *words;
     switch (b->c->phys) {
     case CK_PHYS_NULL: return;
     case CK_PHYS_BOOL:
     case CK_PHYS_I64:
     case CK_PHYS_F64:
-        ck_key_block_words(b, words);
-        if (present)
-            for (uint32_t i = 0; i < b->n; i++) words[i] = present[i] ? words[i] : 0;
+        words = ck_key_block_words(b, scratch);
+        if (present) { /* what stands at a NULL must not lengthen the others */
+            for (uint32_t i = 0; i < b->n; i++) scratch[i] = ck_key_choose(present[i], words[i], 0);
+            words = scratch;
+        }
         absorb_words(h, words, b->n, 8, w);
         return;
     case CK_PHYS_I128: absorb_decimals(h, b, t->scale, w); return;
@@ -198,13 +201,17 @@ static void absorb_column(uint64_t *h, const ck_key_spec *k, uint32_t column, co
     uint64_t nulls[CK_KEY_BLOCK];
     const uint8_t *present = ck_key_block_nulls(b, flags) ? flags : NULL;
     if (present)
-        for (uint32_t i = 0; i < b->n; i++) nulls[i] = k->count == 1 ? (CK_FNV_OFFSET ^ 0xff) * P : h[i] * P;
+        for (uint32_t i = 0; i < b->n; i++)
+            nulls[i] = k->count == 1 ? (CK_FNV_OFFSET ^ 0xff) * P : (column ? h[i] : CK_FNV_OFFSET) * P;
     bool alone = stands_alone(k, b->c);
-    if (!alone)
-        for (uint32_t i = 0; i < b->n; i++) h[i] = (h[i] ^ 1) * P;
+    uint64_t begin = alone ? CK_FNV_OFFSET : (CK_FNV_OFFSET ^ 1) * P;
+    if (column == 0)
+        for (uint32_t i = 0; i < b->n; i++) h[i] = begin;
+    else
+        for (uint32_t i = 0; i < b->n; i++) h[i] = (ck_key_scalar(h[i]) ^ 1) * P;
     absorb_value(h, b, k->types[column], present, alone, w);
     if (present)
-        for (uint32_t i = 0; i < b->n; i++) h[i] = present[i] ? h[i] : nulls[i];
+        for (uint32_t i = 0; i < b->n; i++) h[i] = ck_key_choose(present[i], h[i], nulls[i]);
 }
 
 void ck_key_fnv(const ck_key_spec *k, const ck_batch *b, uint64_t *out) {
@@ -213,7 +220,7 @@ void ck_key_fnv(const ck_key_spec *k, const ck_batch *b, uint64_t *out) {
     for (uint32_t at = 0; at < b->sel_count; at += CK_KEY_BLOCK) {
         uint64_t *h = out + at;
         uint32_t n = b->sel_count - at < CK_KEY_BLOCK ? b->sel_count - at : CK_KEY_BLOCK;
-        for (uint32_t i = 0; i < n; i++) h[i] = CK_FNV_OFFSET;
+        for (uint32_t i = 0; i < n && k->count == 0; i++) h[i] = CK_FNV_OFFSET;
         for (uint32_t i = 0; i < k->count; i++) {
             ck_key_block block = ck_key_block_at(b, b->columns[k->columns[i]], at);
             absorb_column(h, k, i, &block, &w);

@@ -21,9 +21,9 @@ static uint64_t hash_packed(uint64_t seed, const ck_type *t, const ck_column *c,
 }
 
 static void hash_words(const ck_key_block *b, uint64_t seed, uint64_t *restrict out) {
-    uint64_t words[CK_KEY_BLOCK];
-    ck_key_block_words(b, words);
-    for (uint32_t i = 0; i < b->n; i++) out[i] = ck_hash_u64(seed, words[i]);
+    uint64_t scratch[CK_KEY_BLOCK];
+    const uint64_t *words = ck_key_block_words(b, scratch);
+    for (uint32_t i = 0; i < b->n; i++) out[i] = ck_hash_u64(seed, ck_key_scalar(words[i]));
 }
 
 static void hash_strings(const ck_key_block *b, const uint8_t *present, uint64_t seed, uint64_t *restrict out) {
@@ -56,7 +56,7 @@ static void hash_column(const ck_key_block *b, const ck_type *t, uint64_t seed, 
         break;
     }
     if (present)
-        for (uint32_t i = 0; i < b->n; i++) out[i] = present[i] ? out[i] : ck_value_hash_null(seed);
+        for (uint32_t i = 0; i < b->n; i++) out[i] = ck_key_choose(present[i], out[i], ck_value_hash_null(seed));
 }
 
 void ck_key_hash(const ck_key_spec *k, const ck_batch *b, uint64_t seed, uint64_t *out) {
@@ -68,7 +68,7 @@ void ck_key_hash(const ck_key_spec *k, const ck_batch *b, uint64_t seed, uint64_
             ck_key_block block = ck_key_block_at(b, b->columns[k->columns[column]], at);
             hash_column(&block, k->types[column], seed, k->count == 1 ? h : value);
             if (k->count > 1)
-                for (uint32_t i = 0; i < n; i++) h[i] = ck_hash_combine(h[i], value[i]);
+                for (uint32_t i = 0; i < n; i++) h[i] = ck_hash_combine(h[i], ck_key_scalar(value[i]));
         }
     }
 }

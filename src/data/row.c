@@ -163,6 +163,7 @@ ck_status ck_row_encode(const ck_field *fields, uint32_t count, const ck_column 
                         ck_bytes *out) {
     size_t bytes;
     CK_TRY(row_bytes(fields, count, cols, row, &bytes));
+    if (bytes == 0) return CK_OK;
     CK_TRY(ck_bytes_reserve(out, bytes));
     memory_sink s = {{memory_put}, out->p + out->n};
     put_row(&s.base, fields, count, cols, row, false);

@@ -4,6 +4,8 @@
 
 #include <yyjson.h>
 
+#include "data/digits_int.h"
+
 static bool is_digit(char c) { return (unsigned char)(c - '0') < 10; }
 
 /* ---- integers and booleans ---- */
@@ -38,31 +40,35 @@ bool ck_parse_bool(ck_view v, bool *out) {
     return false;
 }
 
-/* Digits of v ending at end; returns where they begin. */
-static char *digits_before(char *end, uint64_t v) {
-    static const char pairs[] =
-        "0001020304050607080910111213141516171819202122232425262728293031323334353637383940414243"
-        "4445464748495051525354555657585960616263646566676869707172737475767778798081828384858687"
-        "888990919293949596979899";
-    while (v >= 100) {
-        end -= 2;
-        memcpy(end, pairs + v % 100 * 2, 2);
-        v /= 100;
-    }
-    if (v >= 10) {
-        end -= 2;
-        memcpy(end, pairs + v * 2, 2);
-    } else {
-        *--end = (char)('0' + v);
-    }
-    return end;
+/* Under 10^8, without leading zeros; writes eight bytes whatever it returns. */
+static size_t put_under_8(char *p, uint32_t v) {
+    static const uint32_t tens[] = {0, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
+    unsigned guess = (unsigned)(32 - __builtin_clz(v | 1)) * 1233 >> 12; /* log10, or one more */
+    size_t n = guess + 1 - (v < tens[guess]);
+    char all[8];
+    if (n == 0) n = 1;
+    ck_put_8(all, v);
+    uint64_t word;
+    memcpy(&word, all, 8);
+    word >>= 8 * (8 - n);
+    memcpy(p, &word, 8);
+    return n;
 }
 
+/* At most 20 digits; p has room for 24. */
 static size_t print_u64(char *p, uint64_t v) {
-    char buf[20], *start = digits_before(buf + sizeof buf, v);
-    size_t n = (size_t)(buf + sizeof buf - start);
-    memcpy(p, start, n);
-    return n;
+    if (v < 100000000) return put_under_8(p, (uint32_t)v);
+    uint64_t high = v / 100000000;
+    size_t n;
+    if (high < 100000000) {
+        n = put_under_8(p, (uint32_t)high);
+    } else {
+        n = put_under_8(p, (uint32_t)(high / 100000000));
+        ck_put_8(p + n, (uint32_t)(high % 100000000));
+        n += 8;
+    }
+    ck_put_8(p + n, (uint32_t)(v % 100000000));
+    return n + 8;
 }
 
 size_t ck_print_i64(char *p, int64_t v) {
@@ -78,8 +84,11 @@ typedef struct number {
     bool negative;
     const char *whole, *fraction;
     size_t whole_n, fraction_n; /* without leading zeros of `whole` */
+    uint64_t digits;            /* all of them as an integer, if they are at most 19 */
     int64_t exponent;           /* saturated far beyond any use */
 } number;
+
+static bool few_digits(const number *s) { return s->whole_n + s->fraction_n <= 19; }
 
 enum { EXPONENT_MAX = 1000000 };
 
@@ -100,18 +109,20 @@ static bool scan_number(ck_view v, number *out) {
     size_t i = v.n && (v.p[0] == '-' || v.p[0] == '+');
     *out = (number){.negative = i && v.p[0] == '-'};
     size_t start = i;
-    while (i < v.n && is_digit(v.p[i])) i++;
+    uint64_t digits = 0; /* wraps where there are more than 19 */
+    while (i < v.n && is_digit(v.p[i])) digits = digits * 10 + (uint64_t)(v.p[i++] - '0');
     bool any = i > start;
     while (start < i && v.p[start] == '0') start++;
     out->whole = v.p + start;
     out->whole_n = i - start;
     if (i < v.n && v.p[i] == '.') {
         start = ++i;
-        while (i < v.n && is_digit(v.p[i])) i++;
+        while (i < v.n && is_digit(v.p[i])) digits = digits * 10 + (uint64_t)(v.p[i++] - '0');
         out->fraction = v.p + start;
         out->fraction_n = i - start;
         any = any || i > start;
     }
+    out->digits = digits;
     if (!any) return false;
     if (i == v.n) return true;
     return (v.p[i] == 'e' || v.p[i] == 'E') && scan_exponent(v, i + 1, &out->exponent);
@@ -127,15 +138,10 @@ static const double exact_ten[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7
 
 /* An integer under 2^53 times or over an exact power of ten is rounded once, hence correctly. */
 static bool short_way(const number *s, double *out) {
-    size_t n = s->whole_n + s->fraction_n;
-    if (n > 19) return false;
-    uint64_t digits = 0;
-    for (size_t i = 0; i < s->whole_n; i++) digits = digits * 10 + (uint64_t)(s->whole[i] - '0');
-    for (size_t i = 0; i < s->fraction_n; i++) digits = digits * 10 + (uint64_t)(s->fraction[i] - '0');
-    int64_t exponent = s->exponent - (int64_t)s->fraction_n;
-    if (digits == 0) exponent = 0;
-    if (digits > 1ULL << 53 || exponent < -22 || exponent > 22) return false;
-    double d = (double)digits;
+    if (!few_digits(s)) return false;
+    int64_t exponent = s->digits ? s->exponent - (int64_t)s->fraction_n : 0;
+    if (s->digits > 1ULL << 53 || exponent < -22 || exponent > 22) return false;
+    double d = (double)s->digits;
     *out = exponent < 0 ? d / exact_ten[-exponent] : d * exact_ten[exponent];
     return true;
 }
@@ -261,12 +267,15 @@ size_t ck_print_f32(char *p, float v) {
 
 enum { DECIMAL_DIGITS = 38 };
 
-static ck_u128 ten_to(unsigned n) {
-    ck_u128 v = 1;
-    for (; n >= 19; n -= 19) v *= 10000000000000000000ULL;
-    for (uint64_t small = 1;; small *= 10, n--)
-        if (n == 0) return v * small;
+/* 10^n for n under 20, and for n under 39. */
+static uint64_t word_ten(size_t n) {
+    uint64_t v = n & 16 ? 10000000000000000 : 1;
+    v *= n & 8 ? 100000000 : 1;
+    v *= n & 4 ? 10000 : 1;
+    v *= n & 2 ? 100 : 1;
+    return v * (n & 1 ? 10 : 1);
 }
+static ck_u128 ten_to(size_t n) { return n < 20 ? word_ten(n) : (ck_u128)word_ten(19) * word_ten(n - 19); }
 
 /* The first `n` digits as an integer; false when it has more than 38 without leading zeros. */
 static bool leading_digits(const number *s, size_t n, ck_u128 *out) {
@@ -278,9 +287,33 @@ static bool leading_digits(const number *s, size_t n, ck_u128 *out) {
         size_t take = n - i < 18 ? n - i : 18;
         uint64_t piece = 0;
         for (size_t j = 0; j < take; j++) piece = piece * 10 + (uint64_t)(digit_at(s, i++) - '0');
-        v = v ? v * ten_to((unsigned)take) + piece : piece;
+        v = v ? v * word_ten(take) + piece : piece;
     }
     *out = v;
+    return true;
+}
+
+/* Digits that fit a word, no exponent: what CSV and JSON hold. */
+static ck_u128 rescale_word(uint64_t digits, size_t from, size_t to) {
+    if (from <= to) return (ck_u128)digits * word_ten(to - from);
+    uint64_t unit = word_ten(from - to), rest = digits % unit;
+    return digits / unit + (rest >= unit - rest);
+}
+
+/* All else: which digits stay, from where they stand to the last place kept. */
+static bool rescale(const number *s, int scale, ck_u128 *out) {
+    size_t n = s->whole_n + s->fraction_n;
+    /* How many of the digits stand before the last place kept: negative, all are far below it; over n, zeros follow. */
+    int64_t keep = (int64_t)s->whole_n + s->exponent + scale;
+    size_t have = keep <= 0 ? 0 : (size_t)keep < n ? (size_t)keep : n;
+    ck_u128 u;
+    if (!leading_digits(s, have, &u)) return false;
+    if (u && (size_t)keep > n) {
+        size_t zeros = (size_t)keep - n;
+        if (zeros >= DECIMAL_DIGITS || u >= ten_to(DECIMAL_DIGITS - zeros)) return false;
+        u *= ten_to(zeros);
+    }
+    *out = u + (keep >= 0 && have < n && digit_at(s, have) >= '5');
     return true;
 }
 
@@ -288,19 +321,10 @@ bool ck_parse_decimal(ck_view v, int precision, int scale, ck_i128 *out, bool *o
     number s;
     *overflow = false;
     if (!scan_number(v, &s)) return false;
-    size_t n = s.whole_n + s.fraction_n;
-    /* How many of the digits stand before the last place kept: negative, all are far below it; over n, zeros follow. */
-    int64_t keep = (int64_t)s.whole_n + s.exponent + scale;
-    size_t have = keep <= 0 ? 0 : (size_t)keep < n ? (size_t)keep : n;
     ck_u128 u = 0;
-    bool fits = leading_digits(&s, have, &u);
-    if (fits && u && (size_t)keep > n) {
-        size_t zeros = (size_t)keep - n;
-        fits = zeros < DECIMAL_DIGITS && u < ten_to((unsigned)(DECIMAL_DIGITS - zeros));
-        if (fits) u *= ten_to((unsigned)zeros);
-    }
-    if (fits && keep >= 0 && have < n && digit_at(&s, have) >= '5') u++;
-    if (!fits || u >= ten_to((unsigned)precision)) {
+    bool simple = few_digits(&s) && s.exponent == 0 && scale < 19 && s.fraction_n < 19;
+    if (simple) u = rescale_word(s.digits, s.fraction_n, (size_t)scale);
+    if ((!simple && !rescale(&s, scale, &u)) || u >= ten_to((size_t)precision)) {
         *overflow = true;
         return false;
     }
@@ -308,25 +332,41 @@ bool ck_parse_decimal(ck_view v, int precision, int scale, ck_i128 *out, bool *o
     return true;
 }
 
+/* Nineteen digits with leading zeros. */
+static void put_19(char *p, uint64_t v) {
+    uint64_t high = v / 100000000; /* eleven */
+    ck_put_2(p, (uint32_t)(high / 1000000000));
+    p[2] = (char)('0' + high / 100000000 % 10);
+    ck_put_8(p + 3, (uint32_t)(high % 100000000));
+    ck_put_8(p + 11, (uint32_t)(v % 100000000));
+}
+
+/* All digits of u without leading zeros: at most 39; p has room for 8 more. */
+static size_t print_u128(char *p, ck_u128 u) {
+    const uint64_t unit = 10000000000000000000ULL;
+    if (u < unit) return print_u64(p, (uint64_t)u);
+    size_t n = print_u128(p, u / unit);
+    put_19(p + n, (uint64_t)(u % unit));
+    return n + 19;
+}
+
 size_t ck_print_decimal(char *p, ck_i128 v, int scale) {
-    char digits[48], *end = digits + sizeof digits, *at = end;
-    ck_u128 u = v < 0 ? 0 - (ck_u128)v : (ck_u128)v;
-    while (u >> 64) { /* nineteen digits at a time */
-        char *next = at - 19;
-        at = digits_before(at, (uint64_t)(u % 10000000000000000000ULL));
-        while (at > next) *--at = '0';
-        u /= 10000000000000000000ULL;
+    char digits[96]; /* 38 zeros in front, should the number be shorter than its scale; 39 digits; 8 bytes over */
+    size_t places = (size_t)scale, n = print_u128(digits + DECIMAL_DIGITS, v < 0 ? 0 - (ck_u128)v : (ck_u128)v);
+    const char *at = digits + DECIMAL_DIGITS;
+    if (n <= places) { /* one digit at least before the point */
+        size_t zeros = places + 1 - n;
+        memset(digits + DECIMAL_DIGITS - zeros, '0', zeros);
+        at -= zeros, n += zeros;
     }
-    at = digits_before(at, (uint64_t)u);
-    while (end - at <= scale) *--at = '0';
-    size_t whole = (size_t)(end - at) - (size_t)scale, n = 0;
-    if (v < 0) p[n++] = '-';
-    memcpy(p + n, at, whole);
-    n += whole;
-    if (scale) {
-        p[n++] = '.';
-        memcpy(p + n, at + whole, (size_t)scale);
-        n += (size_t)scale;
+    size_t whole = n - places, to = 0;
+    if (v < 0) p[to++] = '-';
+    memcpy(p + to, at, whole);
+    to += whole;
+    if (places) {
+        p[to++] = '.';
+        memcpy(p + to, at + whole, places);
+        to += places;
     }
-    return n;
+    return to;
 }

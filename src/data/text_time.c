@@ -2,7 +2,10 @@
  * not exactly one of the forms, or names no moment (month 13, hour 24), is refused. */
 #include "data/text.h"
 
+#include "data/digits_int.h"
+
 static const int64_t second_us = 1000000, day_us = 86400000000;
+static const int64_t first_us = -719162 * 86400000000, last_us = 2932897 * 86400000000 - 1; /* years 1 to 9999 */
 
 /* ---- calendar ---- */
 
@@ -12,24 +15,25 @@ enum { ERA_DAYS = 146097, EPOCH_DAYS = 719468 };
 
 static int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b < 0); }
 
+static uint32_t day_of_era(uint32_t year_of_era, unsigned month, unsigned day) {
+    uint32_t march_month = month > 2 ? month - 3 : month + 9;
+    return year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + (153 * march_month + 2) / 5 + day - 1;
+}
+
 int64_t ck_days_from_civil(int64_t year, unsigned month, unsigned day) {
     year -= month <= 2;
-    int64_t era = floor_div(year, 400), in_era = year - era * 400;
-    int64_t march_month = (month + 9) % 12;
-    int64_t day_of_year = (153 * march_month + 2) / 5 + day - 1;
-    return era * ERA_DAYS + in_era * 365 + in_era / 4 - in_era / 100 + day_of_year - EPOCH_DAYS;
+    int64_t era = floor_div(year, 400);
+    return era * ERA_DAYS + day_of_era((uint32_t)(year - era * 400), month, day) - EPOCH_DAYS;
 }
 
 void ck_civil_from_days(int64_t days, int64_t *year, unsigned *month, unsigned *day) {
-    int64_t era = floor_div(days, ERA_DAYS), in_era = days % ERA_DAYS; /* in this order nothing overflows */
-    in_era += (in_era < 0 ? ERA_DAYS : 0) + EPOCH_DAYS;
-    era += in_era / ERA_DAYS;
-    in_era %= ERA_DAYS;
-    int64_t y = (in_era - in_era / 1460 + in_era / 36524 - in_era / 146096) / 365;
-    int64_t day_of_year = in_era - (365 * y + y / 4 - y / 100);
-    int64_t march_month = (5 * day_of_year + 2) / 153;
-    *day = (unsigned)(day_of_year - (153 * march_month + 2) / 5 + 1);
-    *month = (unsigned)(march_month < 10 ? march_month + 3 : march_month - 9);
+    int64_t era = floor_div(days, ERA_DAYS), of_era = days % ERA_DAYS; /* in this order nothing overflows */
+    of_era += (of_era < 0 ? ERA_DAYS : 0) + EPOCH_DAYS;
+    era += of_era / ERA_DAYS;
+    uint32_t d = (uint32_t)of_era % ERA_DAYS, y = (d - d / 1460 + d / 36524 - d / 146096) / 365;
+    uint32_t day_of_year = d - (365 * y + y / 4 - y / 100), march_month = (5 * day_of_year + 2) / 153;
+    *day = day_of_year - (153 * march_month + 2) / 5 + 1;
+    *month = march_month < 10 ? march_month + 3 : march_month - 9;
     *year = era * 400 + y + (*month <= 2);
 }
 
@@ -72,12 +76,15 @@ static bool eat_date(ck_view *v, int64_t *days) {
 }
 
 static bool eat_fraction(ck_view *v, int64_t *us) {
-    unsigned digit, count = 0, x = 0;
-    for (; eat_digits(v, 1, &digit); count++)
-        if (count < 6) x = x * 10 + digit;
+    static const uint32_t units[] = {0, 100000, 10000, 1000, 100, 10, 1}; /* of the last of so many digits */
+    uint32_t x = 0, count = 0;
+    while (count < v->n && (uint8_t)(v->p[count] - '0') < 10) {
+        if (count < 6) x = x * 10 + (uint8_t)(v->p[count] - '0');
+        count++;
+    }
     if (count == 0 || count > 9) return false;
-    for (unsigned i = count; i < 6; i++) x *= 10;
-    *us += x;
+    *v = (ck_view){v->p + count, v->n - count};
+    *us += x * units[count < 6 ? count : 6];
     return true;
 }
 
@@ -123,29 +130,51 @@ bool ck_parse_time(ck_view v, int64_t *us) {
     return true;
 }
 
-bool ck_parse_timestamp(ck_view v, int64_t *us, bool *zoned) {
-    int64_t days, time_us = 0, offset_us = 0;
-    if (!eat_date(&v, &days)) return false;
-    *zoned = false;
-    if (v.n) {
-        if (!(eat_char(&v, 'T') || eat_char(&v, ' ')) || !eat_time(&v, &time_us)) return false;
-        if (v.n) {
-            if (!eat_zone(&v, &offset_us) || v.n) return false;
-            *zoned = true;
-        }
+/* The nineteen characters nearly every timestamp begins with, all at once. false: it may still be another form. */
+static bool eat_common(ck_view *v, int64_t *days, int64_t *us) {
+    const char *p = v->p;
+    if (v->n < 19 || p[4] != '-' || p[7] != '-' || (p[10] != 'T' && p[10] != ' ') || p[13] != ':' || p[16] != ':')
+        return false;
+    static const uint8_t at[] = {0, 2, 5, 8, 11, 14, 17}; /* century, year, month, day, hour, minute, second */
+    uint32_t x[7], wrong = 0;
+    for (unsigned i = 0; i < 7; i++) {
+        uint32_t tens = (uint8_t)(p[at[i]] - '0'), ones = (uint8_t)(p[at[i] + 1] - '0');
+        wrong |= (tens > 9) | (ones > 9);
+        x[i] = tens * 10 + ones;
     }
+    uint32_t year = x[0] * 100 + x[1], month = x[2];
+    if (wrong || year == 0 || month - 1 > 11 || x[4] > 23 || x[5] > 59 || x[6] > 59) return false;
+    if (x[3] - 1 >= days_in_month(year, month)) return false;
+    year -= month <= 2;
+    uint32_t era = year / 400;
+    *days = (int64_t)(era * ERA_DAYS + day_of_era(year - era * 400, month, x[3])) - EPOCH_DAYS;
+    *us = (int64_t)(x[4] * 3600 + x[5] * 60 + x[6]) * second_us;
+    *v = (ck_view){p + 19, v->n - 19};
+    return !eat_char(v, '.') || eat_fraction(v, us);
+}
+
+static bool eat_any(ck_view *v, int64_t *days, int64_t *us) {
+    *us = 0;
+    if (!eat_date(v, days)) return false;
+    return v->n == 0 || ((eat_char(v, 'T') || eat_char(v, ' ')) && eat_time(v, us));
+}
+
+bool ck_parse_timestamp(ck_view v, int64_t *us, bool *zoned) {
+    int64_t days, time_us, offset_us = 0;
+    ck_view all = v;
+    if (!eat_common(&v, &days, &time_us)) {
+        v = all;
+        if (!eat_any(&v, &days, &time_us)) return false;
+    }
+    *zoned = v.n > 0;
+    if (v.n && (!eat_zone(&v, &offset_us) || v.n)) return false;
     int64_t t = days * day_us + time_us - offset_us;
-    if (t < ck_days_from_civil(1, 1, 1) * day_us || t >= ck_days_from_civil(10000, 1, 1) * day_us) return false;
+    if (t < first_us || t > last_us) return false;
     *us = t;
     return true;
 }
 
 /* ---- printing ---- */
-
-static void two_digits(char *p, unsigned v) {
-    p[0] = (char)('0' + v / 10);
-    p[1] = (char)('0' + v % 10);
-}
 
 size_t ck_print_date(char *p, int64_t days) {
     int64_t year;
@@ -153,47 +182,51 @@ size_t ck_print_date(char *p, int64_t days) {
     ck_civil_from_days(days, &year, &month, &day);
     size_t n = 0;
     if (year >= 0 && year <= 9999) {
-        two_digits(p, (unsigned)year / 100);
-        two_digits(p + 2, (unsigned)year % 100);
+        ck_put_4(p, (uint32_t)year);
         n = 4;
     } else {
         n = ck_print_i64(p, year);
     }
     p[n] = '-';
-    two_digits(p + n + 1, month);
+    ck_put_2(p + n + 1, month);
     p[n + 3] = '-';
-    two_digits(p + n + 4, day);
+    ck_put_2(p + n + 4, day);
     return n + 6;
 }
 
 /* .fff or .ffffff, as many as are not zero and not beyond the precision. */
-static size_t print_fraction(char *p, unsigned us, int precision) {
+static size_t print_fraction(char *p, uint32_t us, unsigned precision) {
     unsigned shown = us % 1000 ? 6 : us ? 3 : 0;
-    if (shown > (unsigned)precision) shown = (unsigned)precision;
+    if (shown > precision) shown = precision;
     if (shown == 0) return 0;
     char digits[6];
-    for (int i = 5; i >= 0; i--, us /= 10) digits[i] = (char)('0' + us % 10);
+    ck_put_2(digits, us / 10000);
+    ck_put_4(digits + 2, us % 10000);
     p[0] = '.';
     memcpy(p + 1, digits, shown);
     return 1 + shown;
 }
 
 size_t ck_print_time(char *p, int64_t us, int precision) {
-    static const int64_t units[] = {1000000, 100000, 10000, 1000, 100, 10, 1};
-    us -= us % units[precision < 0 ? 0 : precision > 6 ? 6 : precision];
-    unsigned seconds = (unsigned)(us / second_us);
-    two_digits(p, seconds / 3600);
+    static const uint32_t units[] = {1000000, 100000, 10000, 1000, 100, 10, 1};
+    unsigned places = precision < 0 ? 0 : precision > 6 ? 6 : (unsigned)precision;
+    uint32_t seconds = (uint32_t)((uint64_t)us / (uint64_t)second_us) % 86400; /* a time of day, whatever comes */
+    uint32_t fraction = (uint32_t)((uint64_t)us % (uint64_t)second_us);
+    if (places < 6) fraction -= fraction % units[places];
+    ck_put_2(p, seconds / 3600);
     p[2] = ':';
-    two_digits(p + 3, seconds / 60 % 60);
+    ck_put_2(p + 3, seconds / 60 % 60);
     p[5] = ':';
-    two_digits(p + 6, seconds % 60);
-    return 8 + print_fraction(p + 8, (unsigned)(us % second_us), precision);
+    ck_put_2(p + 6, seconds % 60);
+    return 8 + print_fraction(p + 8, fraction, places);
 }
 
 size_t ck_print_timestamp(char *p, int64_t us, int precision, char separator, bool z) {
+    int64_t time_us = us % day_us;
+    time_us += time_us < 0 ? day_us : 0;
     size_t n = ck_print_date(p, floor_div(us, day_us));
     p[n++] = separator;
-    n += ck_print_time(p + n, (us % day_us + day_us) % day_us, precision);
+    n += ck_print_time(p + n, time_us, precision);
     if (z) p[n++] = 'Z';
     return n;
 }
