@@ -312,7 +312,7 @@ static ck_status compile_lazy(ck_compiler *c, const ck_expr *e, uint32_t scope, 
         return ck_compile_value(c, plain, scope, out);
     }
     }
-    CK_ASSERT(!"a lazy form");
+    CK_ASSERT(false && "a lazy form");
     return CK_INVALID;
 }
 

@@ -104,7 +104,7 @@ static char *word(char *p, const char *name, bool whole) {
 
 static char *fraction(char *p, int64_t us, uint32_t width) {
     int64_t unit = 100000;
-    for (; width; width--, unit /= 10) *p++ = unit ? (char)('0' + us / unit % 10) : '0';
+    for (; width; width--, unit /= 10) *p++ = (char)(unit ? '0' + us / unit % 10 : '0');
     return p;
 }
 

@@ -19,7 +19,7 @@ ck_column *ck_eval_column(ck_eval *ev, ck_phys phys, uint32_t row_count) {
         ck_column_unref(&c);
     }
     ck_column *c = ck_column_new(ev->mem, phys, capacity_for(row_count));
-    if (c && !ck_column_reset(c, row_count)) CK_ASSERT(!"a new column can be reset");
+    if (c && !ck_column_reset(c, row_count)) CK_ASSERT(false && "a new column can be reset");
     return c;
 }
 

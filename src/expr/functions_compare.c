@@ -188,7 +188,11 @@ static ck_status select_string(ck_eval *ev, const ck_expr *call, const ck_vec *a
     return CK_OK;
 }
 
-/* Equal to a string of at most 12 bytes: sixteen bytes against sixteen, whatever stands there. */
+/* Equal to a string of at most 12 bytes: sixteen bytes against sixteen, whatever stands there. Zero when equal. */
+static inline uint64_t short_difference(const ck_strview *v, uint64_t head, uint64_t tail) {
+    return (view_head(v) ^ head) | (view_tail(v) ^ tail);
+}
+
 static ck_status kernel_short(ck_eval *ev, const ck_expr *call, const ck_vec *args, const ck_rows *rows, ck_vec *out,
                               ck_error *err) {
     operands o = arrange(call, args);
@@ -197,9 +201,9 @@ static ck_status kernel_short(ck_eval *ev, const ck_expr *call, const ck_vec *ar
     CK_TRY(ck_eval_result(ev, CK_PHYS_BOOL, rows, out, err));
     uint64_t *bits = out->col->bits;
     if (o.op == CK_CMP_EQ)
-        CK_FILL_BITS(bits, rows, i, (view_head(&v[i]) == head) & (view_tail(&v[i]) == tail));
+        CK_FILL_BITS(bits, rows, i, short_difference(&v[i], head, tail) == 0);
     else
-        CK_FILL_BITS(bits, rows, i, (view_head(&v[i]) != head) | (view_tail(&v[i]) != tail));
+        CK_FILL_BITS(bits, rows, i, short_difference(&v[i], head, tail) != 0);
     return CK_OK;
 }
 
@@ -208,8 +212,9 @@ static ck_status select_short(ck_eval *ev, const ck_expr *call, const ck_vec *ar
     (void)ev, (void)err;
     operands o = arrange(call, args);
     const ck_strview *v = o.a->views;
-    uint64_t head = view_head(o.b->views), tail = view_tail(o.b->views), flip = o.op == CK_CMP_NE;
-    CK_FILL_ROWS(sel, sel_count, rows, i, ((view_head(&v[i]) == head) & (view_tail(&v[i]) == tail)) ^ flip);
+    uint64_t head = view_head(o.b->views), tail = view_tail(o.b->views);
+    uint32_t flip = o.op == CK_CMP_NE;
+    CK_FILL_ROWS(sel, sel_count, rows, i, (uint32_t)(short_difference(&v[i], head, tail) == 0) ^ flip);
     if (valid) *sel_count = keep_valid(sel, *sel_count, valid);
     return CK_OK;
 }

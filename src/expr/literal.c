@@ -30,7 +30,7 @@ ck_status ck_literal_column(ck_mem mem, const ck_type *type, const ck_datum *val
         case CK_PHYS_F64: c->f64[0] = value->f64; break;
         case CK_PHYS_I128: c->i128[0] = value->i128; break;
         case CK_PHYS_VIEW: s = string_literal(c, value->str); break;
-        default: CK_ASSERT(!"literals are scalars"); break;
+        default: CK_ASSERT(false && "literals are scalars"); break;
         }
     }
     if (s != CK_OK) {

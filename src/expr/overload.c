@@ -18,7 +18,7 @@ static const ck_type *letter_type(char c) {
     case 'z': return ck_type_simple(CK_TYPE_TIMESTAMP_LTZ);
     case 'm': return ck_type_simple(CK_TYPE_INTERVAL_MONTH);
     case 'u': return ck_type_simple(CK_TYPE_INTERVAL_US);
-    default: CK_ASSERT(!"a signature letter"); return NULL;
+    default: CK_ASSERT(false && "a signature letter"); return NULL;
     }
 }
 
@@ -116,7 +116,7 @@ static const ck_type *result_type(const ck_overload *o, const ck_bind_call *call
     if (c != 'n') return letter_type(c);
     for (uint32_t i = 0; i < call->arg_count; i++)
         if (call->args[i]->type->kind == CK_TYPE_DECIMAL) return call->args[i]->type;
-    CK_ASSERT(!"a DECIMAL result needs a DECIMAL argument");
+    CK_ASSERT(false && "a DECIMAL result needs a DECIMAL argument");
     return NULL;
 }
 

@@ -290,8 +290,8 @@ static void bad_documents(void **state) {
         "{\"lit\":1,\"type\":\"ARRAY<BIGINT>\"}",
         "{\"fn\":\"+\",\"type\":\"BIGINT\"}",
         "{\"fn\":\"nope\",\"args\":[],\"type\":\"BIGINT\"}",
-        "{\"fn\":\"+\",\"args\":[{\"lit\":1,\"type\":\"INTEGER\"},{\"lit\":1,\"type\":\"INTEGER\"}],\"type\":"
-        "\"BIGINT\"}",
+        ("{\"fn\":\"+\",\"args\":[{\"lit\":1,\"type\":\"INTEGER\"},{\"lit\":1,\"type\":\"INTEGER\"}],\"type\":"
+         "\"BIGINT\"}"),
         "{\"fn\":\"cast\",\"args\":[],\"type\":\"BIGINT\"}",
         "{\"fn\":\"cast\",\"args\":[{\"lit\":1,\"type\":\"INTEGER\"}],\"type\":\"DATE\"}",
     };
