@@ -127,7 +127,7 @@ ck_status ck_csv_store(ck_decoder *d, ck_target *t, uint32_t row, ck_csv_field f
     if (t->nested) return store_nested(d, t, row, v, copied);
     if (t->kind == CK_TYPE_VARCHAR) return store_string(d, t, row, v, copied, buf);
     if (t->kind == CK_TYPE_BYTES) return store_bytes(d, t, row, v);
-    ck_scalar x;
+    ck_scalar x = {0};
     CK_TRY(ck_value_text(t->field->type, v, true, &x, &d->why));
     ck_rows_valid(t, row);
     switch (t->phys) {

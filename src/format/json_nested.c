@@ -168,7 +168,7 @@ static ck_status append_key(ck_json *j, const ck_type *t, ck_column_builder *b, 
                             ck_buffer *buf) {
     if (t->kind == CK_TYPE_VARCHAR) return append_varchar(j, t, b, key, buf);
     ck_view text;
-    ck_scalar x;
+    ck_scalar x = {0};
     CK_TRY(unescaped(j, key, &text));
     CK_TRY(ck_value_text(t, text, true, &x, j->why));
     switch (b->phys) {
@@ -190,7 +190,7 @@ static ck_status append_map(ck_json *j, const ck_type *t, ck_column_builder *b, 
         j->members[j->member_count - 1] = (ck_json_member){key, value, ck_hash_bytes(j->serial, name.p, name.n), true};
     }
     size_t end = j->member_count;
-    CK_TRY(drop_overwritten(j, j->members + base, (uint32_t)(end - base)));
+    if (end > base) CK_TRY(drop_overwritten(j, j->members + base, (uint32_t)(end - base)));
     ck_column_builder *entry = &b->children[0];
     for (size_t i = base; i < end; i++) {
         ck_json_member m = j->members[i]; /* a copy: the stack may move */
@@ -221,7 +221,7 @@ static ck_status append_array(ck_json *j, const ck_type *t, ck_column_builder *b
 }
 
 static ck_status append_scalar(ck_json *j, const ck_type *t, ck_column_builder *b, const ck_json_value *v) {
-    ck_scalar x;
+    ck_scalar x = {0};
     CK_TRY(ck_json_scalar(j, t, v, &x));
     switch (b->phys) {
     case CK_PHYS_BOOL: return ck_build_bool(b, x.b);

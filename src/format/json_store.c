@@ -97,7 +97,7 @@ ck_status ck_json_store(ck_json *j, ck_target *t, uint32_t row, const ck_json_va
     if (t->nested) return ck_json_append(j, t->field, &t->builder, v, buf);
     if (t->kind == CK_TYPE_VARCHAR) return store_varchar(j, t, row, v, buf);
     if (t->kind == CK_TYPE_BYTES) return store_bytes(j, t, row, v);
-    ck_scalar x;
+    ck_scalar x = {0};
     CK_TRY(ck_json_scalar(j, t->field->type, v, &x));
     ck_rows_valid(t, row);
     switch (t->phys) {
