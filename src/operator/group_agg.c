@@ -21,7 +21,9 @@ static ck_status group_create(const ck_op_spec *spec, ck_mem mem, void **self, c
         group_free(op);
         return s;
     }
-    ck_touched_init(&op->touched, mem, op->plan.keys.count, op->plan.keys.count + op->plan.result_count);
+    bool nullable = false;
+    for (uint32_t i = 0; i < op->plan.keys.count; i++) nullable = nullable || op->plan.partition[i].nullable;
+    ck_touched_init(&op->touched, mem, nullable, op->plan.keys.count + op->plan.result_count);
     for (uint32_t i = 0; i < CK_BATCH_ROWS_MAX; i++) op->identity[i] = (uint16_t)i;
     *self = op;
     return CK_OK;

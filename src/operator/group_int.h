@@ -82,6 +82,11 @@ CK_NODISCARD ck_status ck_lanes_get(ck_lanes *l, uint32_t lane, const ck_batch *
 
 /* ---- groups touched since the last flush, each with its result as last emitted ---- */
 
+typedef struct ck_touched_slot { /* open addressing */
+    uint64_t hash;
+    uint32_t entry; /* + 1; 0 = free */
+} ck_touched_slot;
+
 typedef struct ck_touched_entry {
     uint64_t hash;
     uint32_t segment, row;
@@ -95,20 +100,21 @@ typedef struct ck_touched_segment { /* the groups first touched by one batch */
 
 typedef struct ck_touched {
     ck_mem mem;
-    uint32_t key_count, column_count;
-    uint32_t *slots; /* entry + 1, open addressing; 0 = free */
-    size_t slot_count;
+    bool nullable_key;     /* some key column may be NULL */
+    uint32_t column_count; /* keys and results */
+    ck_touched_slot *slots;
+    size_t slot_count;         /* a power of two, at most half full */
     ck_touched_entry *entries; /* in order of first touch */
     size_t count, capacity;
     ck_touched_segment *segments;
     size_t segment_count, segment_capacity;
     size_t column_bytes;
 } ck_touched;
-void ck_touched_init(ck_touched *t, ck_mem mem, uint32_t key_count, uint32_t column_count);
+void ck_touched_init(ck_touched *t, ck_mem mem, bool nullable_key, uint32_t column_count);
 void ck_touched_destroy(ck_touched *t);
 void ck_touched_clear(ck_touched *t);
-/* Enters the live rows listed in among[0..n) (NULL: all n of the batch) that were not touched before; newly[] gets
- * which of the batch's live rows those are. They become the rows of the next segment, which the caller must add. */
+/* Enters those of the first n live rows that were not touched before; newly[] gets which of the live rows those are.
+ * They become the rows of the next segment, which the caller must add. */
 CK_NODISCARD ck_status ck_touched_enter(ck_touched *t, const ck_key_spec *spec, const ck_batch *b,
                                         const uint64_t *hashes, uint32_t n, uint16_t *newly, uint32_t *newly_count);
 /* Takes over the columns (column_count of them); copies existed. */

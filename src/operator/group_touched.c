@@ -2,10 +2,10 @@
  * group is known by its key: the hash finds the entry, the key columns of its segment confirm it. */
 #include "operator/group_int.h"
 
-enum { FULL_GROUPS = 65536, FULL_BYTES = 16 << 20, FIRST_SLOTS = 1024, FIRST_ENTRIES = 256 };
+enum { FULL_GROUPS = 65536, FULL_BYTES = 16 << 20, FIRST_SLOTS = 512 };
 
-void ck_touched_init(ck_touched *t, ck_mem mem, uint32_t key_count, uint32_t column_count) {
-    *t = (ck_touched){.mem = mem, .key_count = key_count, .column_count = column_count};
+void ck_touched_init(ck_touched *t, ck_mem mem, bool nullable_key, uint32_t column_count) {
+    *t = (ck_touched){.mem = mem, .nullable_key = nullable_key, .column_count = column_count};
 }
 
 static void drop_segments(ck_touched *t) {
@@ -36,25 +36,20 @@ void ck_touched_clear(ck_touched *t) {
 
 bool ck_touched_is_full(const ck_touched *t) { return t->count >= FULL_GROUPS || t->column_bytes >= FULL_BYTES; }
 
-/* Room for n more entries, the slots at most half full. */
-static ck_status reserve(ck_touched *t, uint32_t n) {
-    if (n > t->capacity - t->count) {
-        size_t capacity = t->capacity ? t->capacity * 2 : FIRST_ENTRIES;
-        while (capacity - t->count < n) capacity *= 2;
-        void *p = ck_realloc(t->mem, t->entries, t->capacity * sizeof *t->entries, capacity * sizeof *t->entries);
-        if (!p) return CK_NOMEM;
-        t->entries = p;
-        t->capacity = capacity;
-    }
-    if ((t->count + n) * 2 <= t->slot_count) return CK_OK;
-    size_t slot_count = t->slot_count ? t->slot_count : FIRST_SLOTS;
-    while ((t->count + n) * 2 > slot_count) slot_count *= 2;
-    uint32_t *slots = ck_alloc_zero(t->mem, slot_count * sizeof *slots);
+/* Twice the slots (some at first), and as many entries as half of them. */
+static ck_status grow(ck_touched *t) {
+    size_t slot_count = t->slot_count ? t->slot_count * 2 : FIRST_SLOTS;
+    void *entries =
+        ck_realloc(t->mem, t->entries, t->capacity * sizeof *t->entries, slot_count / 2 * sizeof *t->entries);
+    if (!entries) return CK_NOMEM;
+    t->entries = entries;
+    t->capacity = slot_count / 2;
+    ck_touched_slot *slots = ck_alloc_zero(t->mem, slot_count * sizeof *slots);
     if (!slots) return CK_NOMEM;
     for (size_t i = 0; i < t->count; i++) {
         size_t at = t->entries[i].hash & (slot_count - 1);
-        while (slots[at]) at = (at + 1) & (slot_count - 1);
-        slots[at] = (uint32_t)i + 1;
+        while (slots[at].entry) at = (at + 1) & (slot_count - 1);
+        slots[at] = (ck_touched_slot){t->entries[i].hash, (uint32_t)i + 1};
     }
     ck_free(t->mem, t->slots, t->slot_count * sizeof *t->slots);
     t->slots = slots;
@@ -63,12 +58,8 @@ static ck_status reserve(ck_touched *t, uint32_t n) {
 }
 
 static bool same_key(ck_column *const *columns, uint32_t row, const ck_key_spec *spec, const ck_batch *b, uint32_t at) {
-    for (uint32_t i = 0; i < spec->count; i++) {
-        const ck_column *x = columns[i], *y = b->columns[spec->columns[i]];
-        bool same = x->phys == CK_PHYS_I64 && !x->validity && !y->validity ? x->i64[row] == y->i64[at]
-                                                                           : ck_column_rows_equal(x, row, y, at);
-        if (!same) return false;
-    }
+    for (uint32_t i = 0; i < spec->count; i++)
+        if (!ck_column_rows_equal(columns[i], row, b->columns[spec->columns[i]], at)) return false;
     return true;
 }
 
@@ -81,25 +72,32 @@ static bool same_new_key(const ck_key_spec *spec, const ck_batch *b, uint32_t fi
     return true;
 }
 
+/* One integer that is never NULL: the hash is one to one (ck_hash_u64 mixes without loss), nothing is left to compare.
+ */
+static bool hash_is_key(const ck_touched *t, const ck_key_spec *spec) {
+    return spec->count == 1 && !t->nullable_key && ck_type_phys(spec->types[0]) == CK_PHYS_I64;
+}
+
 ck_status ck_touched_enter(ck_touched *t, const ck_key_spec *spec, const ck_batch *b, const uint64_t *hashes,
                            uint32_t n, uint16_t *newly, uint32_t *newly_count) {
-    *newly_count = 0;
-    if (reserve(t, n) != CK_OK) return CK_NOMEM;
-    size_t mask = t->slot_count - 1;
     uint32_t fresh = 0, segment = (uint32_t)t->segment_count;
+    bool exact = hash_is_key(t, spec);
+    *newly_count = 0;
     for (uint32_t k = 0; k < n; k++) {
-        uint32_t at = ck_batch_row(b, k);
-        size_t slot = hashes[k] & mask;
+        if (CK_UNLIKELY(t->count == t->capacity) && grow(t) != CK_OK) return CK_NOMEM;
+        size_t mask = t->slot_count - 1, slot = hashes[k] & mask;
         bool known = false;
-        for (; t->slots[slot] && !known; slot = (slot + 1) & mask) {
-            const ck_touched_entry *e = &t->entries[t->slots[slot] - 1];
-            if (e->hash != hashes[k]) continue;
-            known = e->segment == segment ? same_new_key(spec, b, ck_batch_row(b, newly[e->row]), at)
-                                          : same_key(t->segments[e->segment].columns, e->row, spec, b, at);
+        for (; t->slots[slot].entry; slot = (slot + 1) & mask) {
+            if (t->slots[slot].hash != hashes[k]) continue;
+            const ck_touched_entry *e = &t->entries[t->slots[slot].entry - 1];
+            known = exact || (e->segment == segment
+                                  ? same_new_key(spec, b, ck_batch_row(b, newly[e->row]), ck_batch_row(b, k))
+                                  : same_key(t->segments[e->segment].columns, e->row, spec, b, ck_batch_row(b, k)));
+            if (known) break;
         }
         if (known) continue;
         t->entries[t->count] = (ck_touched_entry){hashes[k], segment, fresh};
-        t->slots[slot] = (uint32_t)++t->count;
+        t->slots[slot] = (ck_touched_slot){hashes[k], (uint32_t)++t->count};
         newly[fresh++] = (uint16_t)k;
     }
     *newly_count = fresh;
