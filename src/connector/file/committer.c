@@ -111,7 +111,7 @@ static ck_status commit_part(file_committer *c, const ck_committable *part, cons
     if (final == MISSING)
         return ck_fail(err, CK_CORRUPT, "%s is lost: neither it nor the prepared %s is there", part->name, p->staged);
     if (staged == AS_RECORDED) CK_TRY(fs->unlink(fs, p->staged, err));
-    return sync_dir(c, err);
+    return ck_durable_confirm(c->proc, part->name, err);
 }
 
 static bool parse_u64(const char **text, uint64_t *out) {
@@ -173,7 +173,7 @@ static ck_status commit_rows(file_committer *c, ck_arena *a, const ck_committabl
     CK_TRY(look_at(c, rows->name, p, &final, err));
     if (final == MISSING)
         return ck_fail(err, CK_CORRUPT, "%s is lost: neither it nor the prepared %s is there", rows->name, p->staged);
-    return sync_dir(c, err);
+    return ck_durable_confirm(c->proc, rows->name, err);
 }
 
 static ck_status committer_commit(void *self, const ck_committable *committable, ck_error *err) {
