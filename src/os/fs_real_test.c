@@ -1,10 +1,15 @@
 #include "os/fs.h"
 
-#include <fcntl.h>
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -189,8 +194,63 @@ static void test_a_full_disk_is_said(void **state) {
     ck_test_proc_destroy(&t);
 }
 
+/* From here on the system behaves as a file system without RENAME_NOREPLACE, and without links where asked. */
+static bool take_away(bool links) {
+#ifdef SYS_link
+    enum { LINK = SYS_link };
+#else
+    enum { LINK = SYS_linkat };
+#endif
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_renameat2, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EINVAL),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, links ? LINK : 0xFFFF, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {CK_ARRAY_COUNT(filter), filter};
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+/* In a child: 0 as it should be, 1 not, 2 the machine allows no such experiment. */
+static int publish_without(ck_fs *fs, const char *from, const char *to, bool links) {
+    ck_stat st;
+    ck_error err = CK_ERROR_INIT;
+    if (!take_away(links)) return 2;
+    ck_status s = fs->rename_noreplace(fs, from, to, &err);
+    if (links) /* neither works: refused by name, and nothing has moved */
+        return !(s == CK_REFUSED && strstr(err.msg, to) && fs->stat(fs, from, &st, NULL) == CK_OK &&
+                 fs->stat(fs, to, &st, NULL) == CK_NOTFOUND);
+    if (s != CK_OK || fs->stat(fs, from, &st, NULL) != CK_NOTFOUND) return 1;
+    if (fs->link(fs, to, from, NULL) != CK_OK) return 1;
+    return fs->rename_noreplace(fs, from, to, NULL) != CK_EXISTS;
+}
+
+static void test_exclusive_without_the_systems_help(void **state) {
+    (void)state;
+    for (int links = 0; links < 2; links++) {
+        ck_test_proc t;
+        ck_test_proc_init(&t);
+        char from[256], to[256];
+        in_dir(&t, from, "from"), in_dir(&t, to, "to");
+        ck_file *f;
+        assert_int_equal(t.proc.fs->open(t.proc.fs, from, CK_OPEN_CREATE, &f, NULL), CK_OK);
+        t.proc.fs->close(f);
+        pid_t child = fork();
+        if (child == 0) _exit(publish_without(t.proc.fs, from, to, links));
+        int status;
+        assert_int_equal(waitpid(child, &status, 0), child);
+        ck_test_proc_destroy(&t);
+        assert_true(WIFEXITED(status));
+        if (WEXITSTATUS(status) == 2) skip();
+        assert_int_equal(WEXITSTATUS(status), 0);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_exclusive_without_the_systems_help),
         cmocka_unit_test(test_write_sync_read_back),
         cmocka_unit_test(test_open_modes),
         cmocka_unit_test(test_names),
