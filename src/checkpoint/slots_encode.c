@@ -26,11 +26,21 @@ static void put(writer *w, yyjson_mut_val *o, const char *key, yyjson_mut_val *v
     w->ok = w->ok && v && yyjson_mut_obj_add(o, yyjson_mut_str(w->doc, key), v);
 }
 
+/* Not ck_type_name, whose "?" without memory must never reach a file. */
+static yyjson_mut_val *type_value(writer *w, const ck_type *t) {
+    ck_bytes text;
+    ck_bytes_init(&text, w->a->mem, SIZE_MAX);
+    yyjson_mut_val *v = NULL;
+    if (ck_type_print(t, &text) == CK_OK) v = yyjson_mut_strncpy(w->doc, text.p, text.n);
+    ck_bytes_destroy(&text);
+    return v;
+}
+
 static yyjson_mut_val *field_value(writer *w, const ck_field *f) {
     yyjson_mut_val *o = yyjson_mut_obj(w->doc);
     if (!o) return NULL;
     put(w, o, "name", yyjson_mut_str(w->doc, f->name));
-    put(w, o, "type", yyjson_mut_str(w->doc, ck_type_name(w->a, f->type)));
+    put(w, o, "type", type_value(w, f->type));
     put(w, o, "nullable", yyjson_mut_bool(w->doc, f->nullable));
     return o;
 }

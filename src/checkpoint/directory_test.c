@@ -1,0 +1,412 @@
+/* The checkpoint directory: whose it is, what it lists, publishing, retention, and all of it across crashes of a file
+ * system that drops what was not synced. */
+#include "checkpoint/sample_int.h"
+
+#include "base/hash.h"
+
+typedef struct world {
+    ck_test_proc t;
+    ck_simfs *sim;
+    sample_job j;
+    ck_checkpoint_dir *d;
+} world;
+
+static void world_real(world *w) {
+    *w = (world){0};
+    ck_error err = CK_ERROR_INIT;
+    ck_test_proc_init(&w->t);
+    OK(sample_dir(&w->t.proc, ck_test_dir(&w->t), false, &w->d, &err));
+    sample_open(&w->j, &w->t.proc, ck_checkpoint_dir_path(w->d), 2);
+    OK(sample_start(&w->j));
+}
+
+static void world_close(world *w) {
+    sample_close(&w->j);
+    ck_checkpoint_dir_close(w->d);
+    ck_simfs_free(w->sim);
+    ck_test_proc_destroy(&w->t);
+}
+
+static void reopen(world *w, bool fresh) {
+    ck_error err = CK_ERROR_INIT;
+    char path[128];
+    snprintf(path, sizeof path, "%s", ck_checkpoint_dir_path(w->d));
+    ck_checkpoint_dir_close(w->d);
+    w->d = NULL;
+    OK(sample_dir(&w->t.proc, path, fresh, &w->d, &err));
+    w->j.dir = ck_checkpoint_dir_path(w->d);
+    for (uint32_t p = 0; p < w->j.parallelism; p++) ck_subtask_snapshots_free(w->j.s[p].snapshots);
+    OK(sample_start(&w->j));
+}
+
+static void take(world *w, uint64_t id, ck_barrier_kind kind, bool commit) {
+    ck_error err = CK_ERROR_INIT;
+    const uint32_t key = (uint32_t)(id % SAMPLE_KEYS);
+    assert_int_equal(sample_count(&w->j, &key, 1, 1), CK_OK);
+    OK(sample_checkpoint(&w->j, w->d, id, kind, &err));
+    if (commit) OK(ck_checkpoint_dir_mark_committed(w->d, id, &err));
+}
+
+static bool there(world *w, const char *relative) {
+    char path[300];
+    ck_stat st;
+    snprintf(path, sizeof path, "%s/%s", ck_checkpoint_dir_path(w->d), relative);
+    return w->t.proc.fs->stat(w->t.proc.fs, path, &st, NULL) == CK_OK;
+}
+
+static void put(world *w, const char *relative, const char *text) {
+    ck_error err = CK_ERROR_INIT;
+    char path[300];
+    snprintf(path, sizeof path, "%s/%s", ck_checkpoint_dir_path(w->d), relative);
+    OK(ck_durable_replace_bytes(&w->t.proc, path, ck_view_of(text), &err));
+}
+
+static void one_owner(void **state) {
+    (void)state;
+    world w;
+    ck_error err = CK_ERROR_INIT;
+    world_real(&w);
+    ck_checkpoint_dir *other;
+    assert_int_equal(sample_dir(&w.t.proc, ck_test_dir(&w.t), false, &other, &err), CK_REFUSED);
+    assert_non_null(strstr(err.msg, "another run"));
+    assert_non_null(strstr(err.msg, "process"));
+    uint64_t attempt = ck_checkpoint_dir_attempt(w.d);
+    char uuid[40];
+    snprintf(uuid, sizeof uuid, "%s", ck_checkpoint_dir_job_uuid(w.d));
+    assert_int_equal(strlen(uuid), 36);
+    reopen(&w, false);
+    assert_string_equal(ck_checkpoint_dir_job_uuid(w.d), uuid);
+    assert_int_equal(ck_checkpoint_dir_attempt(w.d), attempt + 1);
+    const ck_checkpoint_dir_config read = {
+        .proc = &w.t.proc, .mem = w.j.mem, .path = ck_test_dir(&w.t), .read_only = true};
+    OK(ck_checkpoint_dir_open(&read, &other, &err)); /* tools may look */
+    assert_string_equal(ck_checkpoint_dir_job_name(other), "orders");
+    ck_checkpoint_dir_close(other);
+    ck_checkpoint_dir_close(w.d);
+    const ck_checkpoint_dir_config named = {
+        .proc = &w.t.proc, .mem = w.j.mem, .path = ck_test_dir(&w.t), .job_name = "returns"};
+    w.d = NULL;
+    assert_int_equal(ck_checkpoint_dir_open(&named, &w.d, &err), CK_REFUSED);
+    assert_non_null(strstr(err.msg, "'orders'"));
+    assert_null(w.d);
+    const ck_checkpoint_dir_config nowhere = {
+        .proc = &w.t.proc, .mem = w.j.mem, .path = "/tmp/clink-no-such-directory", .read_only = true};
+    assert_int_equal(ck_checkpoint_dir_open(&nowhere, &other, &err), CK_NOTFOUND);
+    world_close(&w);
+}
+
+static void ids_grow_above_everything_seen(void **state) {
+    (void)state;
+    world w;
+    world_real(&w);
+    assert_int_equal(ck_checkpoint_dir_next_id(w.d), 1);
+    take(&w, 4, CK_BARRIER_PERIODIC, true);
+    assert_int_equal(ck_checkpoint_dir_next_id(w.d), 5);
+    put(&w, "checkpoint-9.committed", "{}");
+    reopen(&w, false);
+    assert_int_equal(ck_checkpoint_dir_next_id(w.d), 10);
+    char name[200];
+    snprintf(name, sizeof name, "%llu/0/.tmp-delta-21.snap-0123456789abcdef", (unsigned long long)SAMPLE_VERTEX);
+    put(&w, name, "half a file");
+    put(&w, "checkpoint-15.pending-3", "{}");
+    put(&w, ".tmp-checkpoint-17.json-0123456789abcdef", "{");
+    reopen(&w, false);
+    assert_int_equal(ck_checkpoint_dir_next_id(w.d), 22);
+    assert_false(there(&w, name)); /* dead runs' temporary files go */
+    assert_false(there(&w, ".tmp-checkpoint-17.json-0123456789abcdef"));
+    reopen(&w, true); /* a fresh start too */
+    assert_int_equal(ck_checkpoint_dir_next_id(w.d), 16);
+    world_close(&w);
+}
+
+static void lists_and_reads(void **state) {
+    (void)state;
+    world w;
+    ck_error err = CK_ERROR_INIT;
+    world_real(&w);
+    ck_checkpoint_entry e, *list;
+    uint32_t n;
+    ck_arena a;
+    ck_manifest *m;
+    ck_arena_init(&a, w.j.mem, SIZE_MAX);
+    assert_int_equal(ck_checkpoint_dir_newest(w.d, &e), CK_NOTFOUND);
+    take(&w, 1, CK_BARRIER_PERIODIC, true);
+    take(&w, 2, CK_BARRIER_SAVEPOINT, true);
+    take(&w, 3, CK_BARRIER_FINAL, false);
+    reopen(&w, false);
+    assert_int_equal(ck_checkpoint_dir_newest(w.d, &e), CK_OK);
+    assert_true(e.checkpoint == 3 && e.kind == CK_BARRIER_FINAL && !e.committed && e.own && !e.damage);
+    OK(ck_checkpoint_dir_list(w.d, &a, &list, &n));
+    assert_int_equal(n, 3);
+    assert_true(list[0].committed && list[1].kind == CK_BARRIER_SAVEPOINT);
+    OK(ck_checkpoint_dir_read(w.d, 2, &a, &m, &err));
+    assert_string_equal(m->job_name, "orders");
+    assert_string_equal(m->graph, "{\"name\":\"orders\",\"ops\":[]}");
+    assert_int_equal(m->graph_hash, 0xabcdef);
+    assert_int_equal(m->vertices[0].parallelism, 2);
+    assert_int_equal(ck_checkpoint_dir_read(w.d, 7, &a, &m, &err), CK_NOTFOUND);
+    assert_non_null(strstr(err.msg, "1, 2, 3"));
+    put(&w, "checkpoint-3.json", "{\"format\":1,");
+    put(&w, "checkpoint-4.json", "{\"format\":2}");
+    reopen(&w, false);
+    assert_int_equal(ck_checkpoint_dir_newest(w.d, &e), CK_OK); /* damage is not passed over */
+    assert_true(e.checkpoint == 4 && e.damage);
+    assert_int_equal(ck_checkpoint_dir_read(w.d, 3, &a, &m, &err), CK_CORRUPT);
+    assert_non_null(strstr(err.msg, "checkpoint-3.json"));
+    assert_int_equal(ck_checkpoint_dir_read(w.d, 4, &a, &m, &err), CK_REFUSED);
+    assert_non_null(strstr(err.msg, "newer"));
+    ck_arena_destroy(&a);
+    world_close(&w);
+}
+
+static void a_lost_job_file_is_made_again(void **state) {
+    (void)state;
+    world w;
+    world_real(&w);
+    take(&w, 1, CK_BARRIER_PERIODIC, true);
+    char uuid[40], path[200];
+    snprintf(uuid, sizeof uuid, "%s", ck_checkpoint_dir_job_uuid(w.d));
+    snprintf(path, sizeof path, "%s/job.json", ck_checkpoint_dir_path(w.d));
+    assert_int_equal(w.t.proc.fs->unlink(w.t.proc.fs, path, NULL), CK_OK);
+    reopen(&w, false);
+    assert_string_equal(ck_checkpoint_dir_job_uuid(w.d), uuid);
+    world_close(&w);
+}
+
+static void publishing_is_exclusive(void **state) {
+    (void)state;
+    world w;
+    ck_error err = CK_ERROR_INIT;
+    world_real(&w);
+    take(&w, 1, CK_BARRIER_PERIODIC, false);
+    ck_arena a;
+    ck_manifest *m;
+    ck_arena_init(&a, w.j.mem, SIZE_MAX);
+    OK(ck_checkpoint_dir_read(w.d, 1, &a, &m, &err));
+    OK(ck_checkpoint_dir_publish(w.d, m, &err)); /* our own reply was lost */
+    m->completed_ms++;
+    assert_int_equal(ck_checkpoint_dir_publish(w.d, m, &err), CK_EXISTS);
+    assert_true(err.fatal);
+    m->checkpoint = 2;
+    m->files[0].bytes++;
+    assert_int_equal(ck_checkpoint_dir_publish(w.d, m, &err), CK_CORRUPT); /* what it says must be true */
+    assert_false(err.fatal);
+    m->files[0].bytes--;
+    m->files[0].path = "nowhere.snap";
+    assert_int_equal(ck_checkpoint_dir_publish(w.d, m, &err), CK_NOTFOUND);
+    assert_non_null(strstr(err.msg, "nowhere.snap"));
+    m->files[0].path = "../outside.snap";
+    assert_int_equal(ck_checkpoint_dir_publish(w.d, m, &err), CK_CORRUPT);
+    assert_false(there(&w, "checkpoint-2.json"));
+    OK(ck_checkpoint_dir_mark_committed(w.d, 1, &err));
+    OK(ck_checkpoint_dir_mark_committed(w.d, 1, &err));
+    ck_arena_destroy(&a);
+    world_close(&w);
+}
+
+static void retention_by_reachability(void **state) {
+    (void)state;
+    world w;
+    ck_error err = CK_ERROR_INIT;
+    world_real(&w);
+    for (uint32_t k = 0; k < SAMPLE_KEYS; k++) assert_int_equal(sample_count(&w.j, &k, 1, 1), CK_OK);
+    for (uint64_t id = 1; id <= 9; id++) take(&w, id, id == 2 ? CK_BARRIER_SAVEPOINT : CK_BARRIER_PERIODIC, id != 4);
+    char orphan[200], future[200], aborted[200];
+    unsigned long long v = SAMPLE_VERTEX;
+    snprintf(orphan, sizeof orphan, "%llu/1/delta-3.snap.bak", v);
+    snprintf(aborted, sizeof aborted, "%llu/1/checkpoint-8.snap", v);
+    snprintf(future, sizeof future, "%llu/1/checkpoint-12.snap", v);
+    bool had_8 = there(&w, aborted);
+    put(&w, orphan, "not ours");
+    if (!had_8) put(&w, aborted, "of an aborted attempt");
+    put(&w, future, "being written");
+    OK(ck_checkpoint_dir_retain(w.d, 3, &err));
+    static const bool kept[] = {0, 0, 1, 0, 1,
+                                0, 0, 1, 1, 1}; /* the savepoint, the uncommitted one, the newest three */
+    for (uint64_t id = 1; id <= 9; id++) {
+        char name[40];
+        snprintf(name, sizeof name, "checkpoint-%llu.json", (unsigned long long)id);
+        assert_int_equal(there(&w, name), kept[id]);
+        if (!kept[id]) continue;
+        sample_job again;
+        OK(sample_restore(&again, w.d, id, &w.t.proc, 3, &err)); /* and everything it names is there */
+        sample_close(&again);
+    }
+    assert_true(there(&w, orphan) && there(&w, future));
+    if (!had_8) assert_false(there(&w, aborted));
+    OK(ck_checkpoint_dir_mark_committed(w.d, 4, &err));
+    OK(ck_checkpoint_dir_retain(w.d, 1, &err));
+    assert_false(there(&w, "checkpoint-4.json") || there(&w, "checkpoint-8.json"));
+    assert_true(there(&w, "checkpoint-2.json") && there(&w, "checkpoint-9.json"));
+    sample_job again;
+    OK(sample_restore(&again, w.d, 2, &w.t.proc, 1, &err));
+    sample_close(&again);
+    put(&w, "checkpoint-7.json", "damaged"); /* who knows what it needs: data stays */
+    put(&w, aborted, "of an aborted attempt");
+    reopen(&w, false);
+    take(&w, 20, CK_BARRIER_PERIODIC, true);
+    OK(ck_checkpoint_dir_retain(w.d, 1, &err));
+    assert_true(there(&w, aborted));
+    world_close(&w);
+}
+
+static void a_fresh_start(void **state) {
+    (void)state;
+    world w;
+    ck_error err = CK_ERROR_INIT;
+    ck_checkpoint_entry e;
+    world_real(&w);
+    take(&w, 1, CK_BARRIER_PERIODIC, true);
+    take(&w, 2, CK_BARRIER_SAVEPOINT, true);
+    take(&w, 3, CK_BARRIER_PERIODIC, false);
+    reopen(&w, true);
+    assert_int_equal(ck_checkpoint_dir_newest(w.d, &e), CK_NOTFOUND); /* the old ones are another life's */
+    assert_int_equal(ck_checkpoint_dir_next_id(w.d), 4);
+    OK(ck_checkpoint_dir_retain(w.d, 3, &err));
+    assert_true(there(&w, "checkpoint-1.json")); /* until the first of this one stands */
+    take(&w, 4, CK_BARRIER_PERIODIC, true);
+    OK(ck_checkpoint_dir_retain(w.d, 3, &err));
+    assert_false(there(&w, "checkpoint-1.json") || there(&w, "checkpoint-3.json"));
+    assert_true(there(&w, "checkpoint-2.json") && there(&w, "checkpoint-4.json"));
+    world_close(&w);
+}
+
+static void restore_points(void **state) {
+    (void)state;
+    ck_budget b;
+    ck_arena a;
+    ck_error err = CK_ERROR_INIT;
+    const char *dir;
+    uint64_t id;
+    ck_budget_init(&b, ck_heap_system(), 0);
+    ck_arena_init(&a, (ck_mem){&b, CK_MEM_PLAN}, 1 << 16);
+    OK(ck_restore_point_parse(&a, "latest", &dir, &id, &err));
+    assert_true(!dir && id == 0);
+    OK(ck_restore_point_parse(&a, "12", &dir, &id, &err));
+    assert_true(!dir && id == 12);
+    OK(ck_restore_point_parse(&a, "/tmp/x", &dir, &id, &err));
+    assert_true(strcmp(dir, "/tmp/x") == 0 && id == 0);
+    OK(ck_restore_point_parse(&a, "a:b/c:34", &dir, &id, &err));
+    assert_true(strcmp(dir, "a:b/c") == 0 && id == 34);
+    static const char *const bad[] = {"0", "dir:", ":3", "dir:x", "dir:0", "dir:007", "dir:99999999999999999999"};
+    for (size_t i = 0; i < CK_ARRAY_COUNT(bad); i++)
+        assert_int_equal(ck_restore_point_parse(&a, bad[i], &dir, &id, &err), CK_INVALID);
+    ck_arena_destroy(&a);
+}
+
+/* ---- crashes ---- */
+
+static const ck_fault_point points[] = {
+    CK_FAULT_DURABLE_AFTER_CREATE,  CK_FAULT_DURABLE_AFTER_WRITE,     CK_FAULT_DURABLE_AFTER_FSYNC,
+    CK_FAULT_DURABLE_AFTER_PUBLISH, CK_FAULT_DURABLE_AFTER_DIRSYNC,   CK_FAULT_COMMITTED_BEFORE_MARK,
+    CK_FAULT_COMMITTED_AFTER_MARK,  CK_FAULT_RETENTION_BEFORE_DELETE,
+};
+
+/* Work, checkpoints and retention until the power goes at some point; the newest checkpoint that was reported complete
+ * must be there, whole, and nothing newer than the one under way may be. */
+static void crash_once(uint64_t seed) {
+    world w = {0};
+    ck_error err = CK_ERROR_INIT;
+    ck_test_proc_init(&w.t);
+    ck_seeded_random_init(&w.t.random, seed);
+    assert_int_equal(ck_simfs_new(&w.sim, seed), CK_OK);
+    w.t.proc.fs = ck_simfs_base(w.sim);
+    OK(sample_dir(&w.t.proc, "/ckpt", false, &w.d, &err));
+    sample_open(&w.j, &w.t.proc, ck_checkpoint_dir_path(w.d), 2);
+    OK(sample_start(&w.j));
+    ck_faults_arm(&w.t.faults, points[seed % CK_ARRAY_COUNT(points)], 1 + seed / CK_ARRAY_COUNT(points) % 29,
+                  CK_FAULT_CRASH);
+    sample_model complete = {{0}}, underway = {{0}};
+    uint64_t done = 0, committed = 0, id = 0;
+    ck_status s = CK_OK;
+    uint64_t x = seed;
+    while (s == CK_OK && id < 12) {
+        for (int i = 0; i < 20; i++) {
+            x = ck_mix64(x + 1);
+            const uint32_t key = (uint32_t)(x % SAMPLE_KEYS);
+            assert_int_equal(sample_count(&w.j, &key, 1, 1), CK_OK);
+        }
+        id = ck_checkpoint_dir_next_id(w.d);
+        underway = w.j.model;
+        s = sample_checkpoint(&w.j, w.d, id, CK_BARRIER_PERIODIC, &err);
+        if (s == CK_OK) done = id, complete = underway;
+        if (s == CK_OK) s = ck_checkpoint_dir_mark_committed(w.d, id, &err);
+        if (s == CK_OK) committed = id, s = ck_checkpoint_dir_retain(w.d, 2, &err);
+    }
+    assert_true(s == CK_OK || s == CK_CANCELLED);
+    ck_simfs_crash(w.sim);
+    ck_faults_init(&w.t.faults);
+    sample_close(&w.j);
+    ck_checkpoint_dir_close(w.d);
+    w.d = NULL;
+    OK(sample_dir(&w.t.proc, "/ckpt", false, &w.d, &err));
+    ck_checkpoint_entry e = {0};
+    ck_status found = ck_checkpoint_dir_newest(w.d, &e);
+    assert_true(done == 0 || found == CK_OK);
+    if (found == CK_OK) {
+        assert_null(e.damage);
+        assert_true(e.checkpoint == done || e.checkpoint == id); /* the one under way may have made it */
+        assert_true(e.committed || committed < e.checkpoint);
+        sample_job again;
+        OK(sample_restore(&again, w.d, e.checkpoint, &w.t.proc, 3, &err));
+        again.model = e.checkpoint == done ? complete : underway;
+        sample_check(&again);
+        sample_close(&again);
+    }
+    assert_true(ck_checkpoint_dir_next_id(w.d) > e.checkpoint);
+    w.j.parallelism = 0;
+    world_close(&w);
+}
+
+static void crashes(void **state) {
+    (void)state;
+    for (uint64_t seed = 1; seed <= 240; seed++) crash_once(seed);
+}
+
+/* ENOSPC and EIO at each write and fsync: the checkpoint fails or is complete, and the next one is whole. */
+static void full_and_failing_disks(void **state) {
+    (void)state;
+    for (uint64_t nth = 1; nth < 40; nth++) {
+        world w = {0};
+        ck_error err = CK_ERROR_INIT;
+        ck_test_proc_init(&w.t);
+        assert_int_equal(ck_simfs_new(&w.sim, nth), CK_OK);
+        w.t.proc.fs = ck_simfs_base(w.sim);
+        OK(sample_dir(&w.t.proc, "/ckpt", false, &w.d, &err));
+        sample_open(&w.j, &w.t.proc, ck_checkpoint_dir_path(w.d), 2);
+        OK(sample_start(&w.j));
+        take(&w, 1, CK_BARRIER_PERIODIC, true);
+        ck_simfs_fail(w.sim, nth, nth % 2 ? 28 : 5, true);
+        const uint32_t key = 4;
+        assert_int_equal(sample_count(&w.j, &key, 1, 1), CK_OK);
+        ck_status s = sample_checkpoint(&w.j, w.d, 2, CK_BARRIER_PERIODIC, &err);
+        assert_true(s == CK_OK || s == CK_IO);
+        if (s == CK_IO) assert_true(err.msg[0] && !err.fatal);
+        ck_simfs_fail(w.sim, 0, 0, true);
+        take(&w, 3, CK_BARRIER_PERIODIC, true);
+        OK(ck_checkpoint_dir_retain(w.d, 1, &err));
+        sample_job again;
+        OK(sample_restore(&again, w.d, 3, &w.t.proc, 1, &err));
+        again.model = w.j.model;
+        sample_check(&again);
+        sample_close(&again);
+        world_close(&w);
+        if (s == CK_OK && nth > 20) break;
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_owner),
+        cmocka_unit_test(ids_grow_above_everything_seen),
+        cmocka_unit_test(lists_and_reads),
+        cmocka_unit_test(a_lost_job_file_is_made_again),
+        cmocka_unit_test(publishing_is_exclusive),
+        cmocka_unit_test(retention_by_reachability),
+        cmocka_unit_test(a_fresh_start),
+        cmocka_unit_test(restore_points),
+        cmocka_unit_test(crashes),
+        cmocka_unit_test(full_and_failing_disks),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
