@@ -64,6 +64,9 @@ bool ck_expr_is_constant(const ck_expr *e); /* no columns, not volatile */
 void ck_expr_visit_columns(const ck_expr *e, void (*fn)(void *arg, uint32_t column), void *arg);
 /* A copy with column i replaced by map[i] (substitution, not sharing). */
 ck_expr *ck_expr_substitute(ck_arena *a, const ck_expr *e, ck_expr *const *map, uint32_t map_count);
+/* A copy in which fn has replaced nodes: it is asked top down, and answers with another expression of the same type or
+ * with NULL, which goes on with the arguments. Nodes nothing changed below are shared, not copied. */
+ck_expr *ck_expr_rewrite(ck_arena *a, ck_expr *e, ck_expr *(*fn)(void *arg, const ck_expr *e), void *arg);
 /* A constant expression's value; CK_DATA when evaluating it marks an error. */
 CK_NODISCARD ck_status ck_expr_fold(ck_arena *a, ck_expr *e, ck_expr **out, ck_error *err);
 
