@@ -101,8 +101,6 @@ static ck_status check_edge(const ck_graph_op *op, const ck_graph_input *in, con
     if (in->kind != CK_EDGE_HASH && in->key_count)
         return ck_fail(err, CK_INVALID, "operator %s: the %s edge from %s has a key", op->uid,
                        ck_edge_kind_name(in->kind), from->uid);
-    if (op->final && !in->bounded)
-        return ck_fail(err, CK_INVALID, "operator %s is final, but its input %s is unbounded", op->uid, from->uid);
     switch (in->kind) {
     case CK_EDGE_HASH: return check_hash_edge(op, in, from, err);
     case CK_EDGE_REBALANCE:

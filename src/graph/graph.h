@@ -43,7 +43,7 @@ typedef struct ck_graph_op {
     uint32_t key_count;
     /* parallelism 0: the job's (1 behind a GATHER edge); bounds 0/0: not scalable */
     uint32_t parallelism, min_parallelism, max_parallelism;
-    bool final;                    /* emits once, at END (decisions 3) */
+    bool final;                    /* emits once, at END (decisions 3); over unbounded input: EMIT ON CLOSE */
     uint64_t state_fingerprint;    /* of the slots' schemas: ck_slots_fingerprint; 0 = no state */
     uint64_t semantic_fingerprint; /* of everything that changes results: expressions, modes, final, settings */
 } ck_graph_op;

@@ -159,7 +159,6 @@ static void out_key(ck_graph_builder *b) {
 }
 static void rebalance(ck_graph_builder *b) { b->ops[3]->inputs[0].kind = CK_EDGE_REBALANCE; }
 static void gather(ck_graph_builder *b) { b->ops[3]->inputs[0].kind = CK_EDGE_GATHER, b->ops[3]->parallelism = 2; }
-static void final(ck_graph_builder *b) { b->ops[2]->inputs[0].bounded = false; }
 static void wide(ck_graph_builder *b) { b->ops[2]->parallelism = 129; }
 static void bounds(ck_graph_builder *b) { b->ops[2]->min_parallelism = 3, b->ops[2]->max_parallelism = 2; }
 static void groups(ck_graph_builder *b) { b->graph->key_groups = 15; }
@@ -182,7 +181,6 @@ static void what_does_not_fit_is_named(void **state) {
         {out_key, "key column 7"},
         {rebalance, "retract edge from agg(usr)<-orders cannot be rebalanced"},
         {gather, "must have parallelism 1, not 2"},
-        {final, "is final, but its input filter(x) is unbounded"},
         {wide, "parallelism 129 is above the 128 key groups"},
         {bounds, "min_parallelism 3 is above max_parallelism 2"},
         {groups, "key_groups 15"},
