@@ -1,0 +1,51 @@
+/* From syntax to the logical plan, statement by statement, against a catalog. */
+#ifndef CK_SQL_BIND_BIND_H
+#define CK_SQL_BIND_BIND_H
+
+#include "sql/catalog/catalog.h"
+#include "sql/parse/ast.h"
+#include "sql/plan/plan.h"
+
+struct ck_cte;
+struct ck_bound_view;
+
+/* Where rows of the script end: a table, or the result of a bare SELECT. */
+typedef struct ck_output {
+    ck_plan_node *node;
+    const ck_catalog_entry *table; /* NULL: the result */
+    const ck_schema *schema;       /* as bound: names survive what the optimiser does */
+    const uint32_t *key;           /* columns of node: the table's primary key */
+    uint32_t key_count;
+    ck_pos pos;
+} ck_output;
+
+/* State of binding one script. Zeroed except the members of the first group. */
+typedef struct ck_binder {
+    ck_catalog *catalog;
+    const ck_sql_options *options;
+    const ck_source_text *source; /* of the statement or view being bound */
+    ck_error *err;
+    ck_plan plan; /* arena, err, changes set */
+
+    struct ck_cte *ctes;
+    struct ck_bound_view *views;
+    uint32_t view_depth;
+    ck_view defining;      /* the view whose query is being checked */
+    const char **warnings; /* of the script so far, each once */
+    uint32_t warning_count, warning_capacity;
+} ck_binder;
+
+/* ---- queries ---- */
+CK_NODISCARD ck_status ck_bind_root_query(ck_binder *b, const ck_ast_query *q, ck_output *out);
+CK_NODISCARD ck_status ck_bind_insert(ck_binder *b, const ck_ast_insert *i, ck_pos pos, ck_output *out);
+/* Adds a sentence unless it is there. */
+CK_NODISCARD ck_status ck_bind_warn(ck_binder *b, const char *fmt, ...) CK_PRINTF(2, 3);
+
+/* ---- definitions: they change the catalog ---- */
+CK_NODISCARD ck_status ck_bind_create_table(ck_binder *b, const ck_ast_create_table *t, ck_pos pos);
+CK_NODISCARD ck_status ck_bind_create_view(ck_binder *b, const ck_ast_create_view *v, ck_pos pos);
+CK_NODISCARD ck_status ck_bind_drop(ck_binder *b, const ck_ast_statement *s);
+/* A table by its name as written; unknown names are errors with the nearest. */
+CK_NODISCARD ck_status ck_bind_find_entry(ck_binder *b, const ck_ast_names *name, ck_pos pos, ck_catalog_entry **out);
+
+#endif

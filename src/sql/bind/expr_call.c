@@ -1,0 +1,91 @@
+/* Function calls: scalar functions by the table in expr/, the forms SQL writes differently, and where aggregates may
+ * stand. */
+#include "expr/function.h"
+#include "sql/bind/bind_int.h"
+
+static bool is_called(const ck_ast_expr *e, const char *name) { return ck_view_eq_nocase(e->name, ck_view_of(name)); }
+
+/* Something only aggregates may carry, on a function that is none. */
+static ck_status refuse_extras(ck_binder *b, const ck_ast_expr *e) {
+    const ck_ast_call *c = e->call;
+    if (!c) return CK_OK;
+    const char *what = c->over                              ? "OVER"
+                       : c->filter                          ? "FILTER"
+                       : c->distinct                        ? "DISTINCT"
+                       : c->star                            ? "*"
+                       : c->order_by.count                  ? "ORDER BY"
+                       : c->nulls != CK_NULL_TREATMENT_NONE ? "IGNORE or RESPECT NULLS"
+                                                            : NULL;
+    if (!what) return CK_OK;
+    return ck_bind_fail(b, e->sign, "%.*s is not an aggregate function and takes no %s", ck_cut(e->name), e->name.p,
+                        what);
+}
+
+/* TIMESTAMPDIFF(MINUTE, a, b): the unit is written as a word. */
+static ck_status with_unit_word(ck_binder *b, const ck_bind_place *place, const char *name, const ck_ast_expr *e,
+                                ck_expr **out) {
+    const ck_ast_expr *unit = e->args.first;
+    ck_expr **args = CK_BIND_ARRAY(b, e->args.count, ck_expr *);
+    uint32_t n = 1;
+    if (!args) return CK_NOMEM;
+    if (!unit || unit->kind != CK_AST_NAME)
+        return ck_bind_fail(b, e->sign, "%.*s takes a unit first: MINUTE, DAY ...", ck_cut(e->name), e->name.p);
+    CK_TRY(ck_bind_string(b, unit->name, unit->pos, &args[0]));
+    for (const ck_ast_expr *a = unit->next; a; a = a->next) CK_TRY(ck_bind_expr(b, place, a, &args[n++]));
+    return ck_bind_function(b, name, args, n, e->sign, out);
+}
+
+static const char *lower_name(ck_binder *b, ck_view name) {
+    char *copy = ck_arena_strndup(b->plan.arena, name.p, name.n);
+    for (char *c = copy; c && *c; c++) *c = ck_ascii_lower(*c);
+    return copy;
+}
+
+static const char *const time_windows[] = {"tumble",        "hop",         "cumulate",      "session",
+                                           "tumble_start",  "tumble_end",  "hop_start",     "hop_end",
+                                           "session_start", "session_end", "tumble_rowtime"};
+
+static ck_status scalar(ck_binder *b, const ck_bind_place *place, const ck_ast_expr *e, ck_expr **out) {
+    for (size_t i = 0; i < CK_ARRAY_COUNT(time_windows); i++)
+        if (is_called(e, time_windows[i]))
+            return ck_bind_refuse(b, e->sign, "windows over event time (%.*s) are not supported yet", ck_cut(e->name),
+                                  e->name.p);
+    CK_TRY(refuse_extras(b, e));
+    if (is_called(e, "timestampdiff") || is_called(e, "timestampadd"))
+        return with_unit_word(b, place, is_called(e, "timestampdiff") ? "timestampdiff" : "timestampadd", e, out);
+    ck_expr **args;
+    const char *name = lower_name(b, e->name);
+    if (!name) return ck_bind_nomem(b);
+    CK_TRY(ck_bind_exprs(b, place, &e->args, &args));
+    if (is_called(e, "timezone") && e->args.count == 2) { /* x AT TIME ZONE z */
+        ck_expr *swapped[2] = {args[1], args[0]};
+        return ck_bind_function(b, "at_time_zone", swapped, 2, e->sign, out);
+    }
+    bool to_unit = e->args.count == 2 && e->args.last->kind == CK_AST_STRING;
+    if (to_unit && (is_called(e, "ceil") || is_called(e, "ceiling") || is_called(e, "floor")))
+        return ck_bind_function(b, is_called(e, "floor") ? "floor_to" : "ceil_to", args, 2, e->sign, out);
+    const ck_function *fn = ck_function_find(name);
+    if (fn && (fn->flags & CK_FN_INTERNAL)) fn = NULL;
+    if (!fn && (is_called(e, "extract") || is_called(e, "if") || is_called(e, "substring") || is_called(e, "position")))
+        fn = ck_function_find(name); /* forms of the grammar, whatever the table calls them */
+    if (!fn) {
+        ck_view near = ck_function_suggest(name);
+        if (near.n)
+            return ck_bind_fail(b, e->sign, "there is no function \"%.*s\"; did you mean \"%.*s\"?", ck_cut(e->name),
+                                e->name.p, ck_cut(near), near.p);
+        return ck_bind_fail(b, e->sign, "there is no function \"%.*s\"", ck_cut(e->name), e->name.p);
+    }
+    return ck_bind_function(b, name, args, e->args.count, e->sign, out);
+}
+
+ck_status ck_bind_call_expr(ck_binder *b, const ck_bind_place *place, const ck_ast_expr *e, ck_expr **out) {
+    char name[64];
+    const ck_aggregate *fn = NULL;
+    if (e->name.n < sizeof name) {
+        memcpy(name, e->name.p, e->name.n);
+        name[e->name.n] = 0;
+        fn = ck_aggregate_find(name);
+    }
+    if (e->call && e->call->over) return ck_bind_refuse(b, e->call->over->pos, "OVER windows are not supported yet");
+    return fn ? ck_bind_aggregate(b, place, fn, e, out) : scalar(b, place, e, out);
+}

@@ -1,0 +1,117 @@
+/* WITH ('k' = 'v'): names and single values against what the connector says it takes. */
+#include <stdio.h>
+
+#include "base/suggest.h"
+#include "sql/bind/bind_int.h"
+#include "sql/bind/create_int.h"
+
+/* "fields.*.kind" takes any one part for the star. */
+static bool name_matches(const char *pattern, ck_view name) {
+    const char *star = strchr(pattern, '*');
+    if (!star) return ck_view_is(name, pattern);
+    size_t head = (size_t)(star - pattern), tail = strlen(star + 1);
+    if (name.n <= head + tail || memcmp(name.p, pattern, head) != 0) return false;
+    return memcmp(name.p + name.n - tail, star + 1, tail) == 0;
+}
+
+static const ck_option_desc *find(const ck_connector_desc *d, ck_view name) {
+    for (uint32_t i = 0; i < d->option_count; i++)
+        if (name_matches(d->options[i].name, name)) return &d->options[i];
+    return NULL;
+}
+
+static ck_status unknown(ck_binder *b, const ck_connector_desc *d, const ck_ast_option *o, ck_view name) {
+    ck_suggest near;
+    ck_suggest_init(&near, name);
+    ck_suggest_offer(&near, CK_VIEW("connector"));
+    for (uint32_t i = 0; i < d->option_count; i++) ck_suggest_offer(&near, ck_view_of(d->options[i].name));
+    if (near.best.n)
+        return ck_bind_fail(b, o->pos, "connector '%s' has no option '%.*s'; did you mean '%.*s'?", d->name,
+                            ck_cut(name), name.p, ck_cut(near.best), near.best.p);
+    return ck_bind_fail(b, o->pos, "connector '%s' has no option '%.*s'", d->name, ck_cut(name), name.p);
+}
+
+static bool is_integer(ck_view v) {
+    size_t i = v.n && (v.p[0] == '-' || v.p[0] == '+') ? 1 : 0;
+    if (i == v.n || v.n - i > 19) return false;
+    for (; i < v.n; i++)
+        if (v.p[i] < '0' || v.p[i] > '9') return false;
+    return true;
+}
+
+static bool is_one_of(const char *values, ck_view v) {
+    for (const char *at = values; *at;) {
+        const char *bar = strchrnul(at, '|');
+        if (ck_view_eq_nocase(v, (ck_view){at, (size_t)(bar - at)})) return true;
+        at = *bar ? bar + 1 : bar;
+    }
+    return false;
+}
+
+static bool is_secret(ck_view v) { return v.n > 3 && v.p[0] == '$' && v.p[1] == '{' && v.p[v.n - 1] == '}'; }
+
+static ck_status check_value(ck_binder *b, const ck_option_desc *d, const ck_ast_option *o) {
+    ck_view v = o->value;
+    if (is_secret(v)) return CK_OK; /* known only where the task runs */
+    if (strcmp(d->values, "integer") == 0 && !is_integer(v))
+        return ck_bind_fail(b, o->value_pos, "option '%s' takes a whole number, not '%.*s'", d->name, ck_cut(v), v.p);
+    if (strcmp(d->values, "boolean") == 0 && !is_one_of("true|false", v))
+        return ck_bind_fail(b, o->value_pos, "option '%s' is true or false, not '%.*s'", d->name, ck_cut(v), v.p);
+    if (strchr(d->values, '|') && !is_one_of(d->values, v)) {
+        ck_suggest near;
+        ck_suggest_init(&near, v);
+        for (const char *at = d->values; *at;) {
+            const char *bar = strchrnul(at, '|');
+            ck_suggest_offer(&near, (ck_view){at, (size_t)(bar - at)});
+            at = *bar ? bar + 1 : bar;
+        }
+        if (near.best.n)
+            return ck_bind_fail(b, o->value_pos, "option '%s' is one of %s, not '%.*s'; did you mean '%.*s'?", d->name,
+                                d->values, ck_cut(v), v.p, (int)near.best.n, near.best.p);
+        return ck_bind_fail(b, o->value_pos, "option '%s' is one of %s, not '%.*s'", d->name, d->values, ck_cut(v),
+                            v.p);
+    }
+    return CK_OK;
+}
+
+static char *lower_copy(ck_arena *a, ck_view v) {
+    char *copy = ck_arena_strndup(a, v.p, v.n);
+    for (char *c = copy; c && *c; c++) *c = ck_ascii_lower(*c);
+    return copy;
+}
+
+static ck_status find_connector(ck_binder *b, const ck_ast_options *list, const char *table, ck_pos at,
+                                const ck_connector_desc **out) {
+    char name[64];
+    for (const ck_ast_option *o = list->first; o; o = o->next) {
+        if (!ck_view_eq_nocase(o->key, CK_VIEW("connector"))) continue;
+        snprintf(name, sizeof name, "%.*s", (int)(o->value.n < 63 ? o->value.n : 63), o->value.p);
+        return ck_bind_at(b, o->value_pos, ck_registry_connector(b->catalog->registry, name, out, b->err));
+    }
+    return ck_bind_fail(b, at, "table \"%s\" says not where its rows are: WITH (connector='file', ...)", table);
+}
+
+ck_status ck_bind_options(ck_binder *b, const ck_ast_options *list, ck_catalog_entry *e, ck_pos at) {
+    ck_table_def *t = &e->table;
+    const char **names = ck_arena_array(&e->arena, list->count + 1, sizeof *names);
+    const char **values = ck_arena_array(&e->arena, list->count + 1, sizeof *values);
+    uint32_t n = 0;
+    if (!names || !values) return ck_bind_nomem(b);
+    CK_TRY(find_connector(b, list, e->name, at, &t->connector));
+    for (const ck_ast_option *o = list->first; o; o = o->next) {
+        names[n] = lower_copy(&e->arena, o->key);
+        values[n] = ck_arena_strndup(&e->arena, o->value.p, o->value.n);
+        if (!names[n] || !values[n]) return ck_bind_nomem(b);
+        for (uint32_t k = 0; k < n; k++)
+            if (strcmp(names[k], names[n]) == 0) return ck_bind_fail(b, o->pos, "option '%s' is given twice", names[n]);
+        n++;
+        if (strcmp(names[n - 1], "connector") == 0) continue;
+        const ck_option_desc *d = find(t->connector, ck_view_of(names[n - 1]));
+        if (!d) return unknown(b, t->connector, o, ck_view_of(names[n - 1]));
+        CK_TRY(check_value(b, d, o));
+        bool one_of_some = strcmp(d->values, "boolean") == 0 || strchr(d->values, '|');
+        if (one_of_some && !(values[n - 1] = lower_copy(&e->arena, o->value))) return ck_bind_nomem(b);
+    }
+    t->decl.options = (ck_table_options){names, values, n};
+    return CK_OK;
+}

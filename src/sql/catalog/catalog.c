@@ -1,0 +1,121 @@
+/* See catalog.h. */
+#include "sql/catalog/catalog.h"
+
+enum { ENTRY_BYTES_MAX = 64 << 20 };
+
+static ck_mem plan_mem(const ck_catalog *c) { return ck_proc_mem(c->proc, CK_MEM_PLAN); }
+
+ck_status ck_catalog_new(ck_proc *proc, const ck_registry *registry, ck_catalog **out, ck_error *err) {
+    ck_mem mem = ck_proc_mem(proc, CK_MEM_PLAN);
+    ck_catalog *c = ck_alloc_zero(mem, sizeof *c);
+    if (!c) return ck_nomem(err, mem, sizeof *c);
+    c->proc = proc, c->registry = registry;
+    ck_status s = ck_settings_reset(&c->settings, (ck_view){0}, err);
+    if (s != CK_OK) {
+        ck_free(mem, c, sizeof *c);
+        return s;
+    }
+    *out = c;
+    return CK_OK;
+}
+
+static void free_list(ck_catalog *c, ck_catalog_entry **list) {
+    while (*list) {
+        ck_catalog_entry *e = *list;
+        *list = e->next;
+        ck_catalog_entry_discard(c, &e);
+    }
+}
+
+void ck_catalog_free(ck_catalog *c) {
+    if (!c) return;
+    free_list(c, &c->entries);
+    free_list(c, &c->dropped);
+    ck_free(plan_mem(c), c, sizeof *c);
+}
+
+ck_status ck_catalog_set(ck_catalog *c, const char *key, const char *value, ck_error *err) {
+    return ck_settings_set(&c->settings, ck_view_of(key), ck_view_of(value), err);
+}
+
+ck_catalog_entry *ck_catalog_find(const ck_catalog *c, ck_view name, bool quoted) {
+    ck_catalog_entry *near = NULL;
+    for (ck_catalog_entry *e = c->entries; e; e = e->next) {
+        if (ck_view_is(name, e->name)) return e;
+        if (!quoted && !near && ck_view_eq_nocase(name, ck_view_of(e->name))) near = e;
+    }
+    return near;
+}
+
+ck_status ck_catalog_entry_new(ck_catalog *c, ck_entry_kind kind, ck_view name, ck_catalog_entry **out, ck_error *err) {
+    ck_mem mem = plan_mem(c);
+    ck_catalog_entry *e = ck_alloc_zero(mem, sizeof *e);
+    if (!e) return ck_nomem(err, mem, sizeof *e);
+    e->kind = kind;
+    ck_arena_init(&e->arena, mem, ENTRY_BYTES_MAX);
+    if (!(e->name = ck_arena_strndup(&e->arena, name.p, name.n))) {
+        ck_catalog_entry_discard(c, &e);
+        return ck_nomem(err, mem, name.n);
+    }
+    *out = e;
+    return CK_OK;
+}
+
+void ck_catalog_entry_discard(ck_catalog *c, ck_catalog_entry **e) {
+    if (!*e) return;
+    ck_arena_destroy(&(*e)->arena);
+    ck_free(plan_mem(c), *e, sizeof **e);
+    *e = NULL;
+}
+
+static void insert(ck_catalog_entry **list, ck_catalog_entry *e) {
+    while (*list && (*list)->order < e->order) list = &(*list)->next;
+    e->next = *list;
+    *list = e;
+}
+
+static void unlink_entry(ck_catalog_entry **list, const ck_catalog_entry *e) {
+    while (*list != e) list = &(*list)->next;
+    *list = e->next;
+}
+
+void ck_catalog_add(ck_catalog *c, ck_catalog_entry *e) {
+    e->order = c->next_order++;
+    e->fresh = true;
+    insert(&c->entries, e);
+}
+
+void ck_catalog_drop(ck_catalog *c, ck_catalog_entry *e) {
+    unlink_entry(&c->entries, e);
+    insert(&c->dropped, e);
+}
+
+void ck_catalog_undrop(ck_catalog *c, ck_catalog_entry *e) {
+    unlink_entry(&c->dropped, e);
+    insert(&c->entries, e);
+}
+
+void ck_catalog_begin(ck_catalog *c) {
+    for (ck_catalog_entry *e = c->entries; e; e = e->next) e->fresh = false;
+    c->settings_before = c->settings;
+}
+
+void ck_catalog_commit(ck_catalog *c) { free_list(c, &c->dropped); }
+
+void ck_catalog_rollback(ck_catalog *c) {
+    while (c->dropped) {
+        ck_catalog_entry *e = c->dropped;
+        c->dropped = e->next;
+        insert(&c->entries, e);
+    }
+    for (ck_catalog_entry **at = &c->entries; *at;) {
+        ck_catalog_entry *e = *at;
+        if (!e->fresh) {
+            at = &e->next;
+            continue;
+        }
+        *at = e->next;
+        ck_catalog_entry_discard(c, &e);
+    }
+    c->settings = c->settings_before;
+}

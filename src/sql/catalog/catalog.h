@@ -1,0 +1,94 @@
+/* The tables and views of a session and its SET values. Each entry owns an arena with everything it is made of. What a
+ * compilation drops lives on until it ends, so that plans may borrow; what a failed one changed is undone. One thread.
+ */
+#ifndef CK_SQL_CATALOG_CATALOG_H
+#define CK_SQL_CATALOG_CATALOG_H
+
+#include "expr/tree.h"
+#include "sql/compile.h"
+#include "sql/source.h"
+
+typedef struct ck_table_column { /* as declared, in order */
+    const char *name;
+    const ck_type *type;
+    bool nullable;
+    int32_t physical;  /* index in decl.schema; -1: computed */
+    ck_expr *computed; /* over the physical columns; NULL: physical */
+    const char *computed_text;
+} ck_table_column;
+
+typedef struct ck_table_def {
+    ck_table_decl decl; /* physical columns, key, options with lower-cased names */
+    const ck_connector_desc *connector;
+    const ck_table_column *columns;
+    uint32_t column_count;
+} ck_table_def;
+
+typedef struct ck_view_def {
+    ck_source_text query;       /* text of the query, for binding and messages */
+    const char *const *columns; /* renamed; NULL: as the query says */
+    uint32_t column_count;
+} ck_view_def;
+
+typedef enum ck_entry_kind { CK_ENTRY_TABLE, CK_ENTRY_VIEW } ck_entry_kind;
+
+typedef struct ck_catalog_entry ck_catalog_entry;
+struct ck_catalog_entry {
+    ck_entry_kind kind;
+    const char *name;
+    const char *sql; /* the statement that made it */
+    bool temporary;
+    ck_arena arena;
+    union {
+        ck_table_def table;
+        ck_view_def view;
+    };
+    bool fresh; /* made by the compilation under way */
+    uint64_t order;
+    ck_catalog_entry *next;
+};
+
+typedef struct ck_settings {
+    uint32_t batch_rows; /* 0: default */
+    int64_t flush_us;    /* 0: default */
+    bool eval_error_null;
+    char timezone[64]; /* "UTC" by default */
+} ck_settings;
+
+struct ck_catalog {
+    ck_proc *proc;
+    const ck_registry *registry;
+    ck_settings settings, settings_before;
+    ck_catalog_entry *entries, *dropped; /* by order of creation */
+    uint64_t next_order;
+};
+
+/* NULL when absent. A quoted name matches with its case; an unquoted one matches exactly if it can, else whatever the
+ * case. */
+ck_catalog_entry *ck_catalog_find(const ck_catalog *c, ck_view name, bool quoted);
+/* An entry to fill, not yet in the catalog. Discard it or add it. */
+CK_NODISCARD ck_status ck_catalog_entry_new(ck_catalog *c, ck_entry_kind kind, ck_view name, ck_catalog_entry **out,
+                                            ck_error *err);
+void ck_catalog_entry_discard(ck_catalog *c, ck_catalog_entry **e);
+void ck_catalog_add(ck_catalog *c, ck_catalog_entry *e); /* takes it; its name is free */
+void ck_catalog_drop(ck_catalog *c, ck_catalog_entry *e);
+void ck_catalog_undrop(ck_catalog *c, ck_catalog_entry *e); /* dropped by this compilation, its name is free */
+
+/* Around a compilation: commit frees what was dropped; rollback takes back every change since begin. */
+void ck_catalog_begin(ck_catalog *c);
+void ck_catalog_commit(ck_catalog *c);
+void ck_catalog_rollback(ck_catalog *c);
+
+/* ---- settings.c ---- */
+
+typedef struct ck_setting_desc {
+    const char *name, *values, *help;
+} ck_setting_desc;
+size_t ck_setting_count(void);
+const ck_setting_desc *ck_setting_at(size_t i);
+/* Unknown keys are CK_INVALID with the nearest name. */
+CK_NODISCARD ck_status ck_settings_set(ck_settings *s, ck_view key, ck_view value, ck_error *err);
+CK_NODISCARD ck_status ck_settings_reset(ck_settings *s, ck_view key, ck_error *err); /* empty key: all */
+CK_NODISCARD ck_status ck_settings_get(const ck_settings *s, ck_view key, char *out, size_t room, ck_error *err);
+
+#endif

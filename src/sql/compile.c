@@ -1,0 +1,138 @@
+/* See compile.h: a script, statement by statement. A new statement: a case in `one`. */
+#include "sql/compile.h"
+
+#include "sql/bind/bind_int.h"
+#include "sql/parse/parse.h"
+#include "sql/script_int.h"
+
+/* ---- lists that grow ---- */
+
+static void *grown(ck_script *s, void *old, uint32_t count, uint32_t *capacity, size_t size) {
+    if (count < *capacity) return old;
+    uint32_t more = *capacity ? *capacity * 2 : 8;
+    void *p = ck_plan_array(&s->b.plan, more, size);
+    if (!p) return NULL;
+    if (count) memcpy(p, old, count * size);
+    *capacity = more;
+    return p;
+}
+
+ck_status ck_script_add_step(ck_script *s, const ck_sql_step *step) {
+    ck_sql_step *steps = grown(s, s->steps, s->step_count, &s->step_capacity, sizeof *steps);
+    if (!steps) return CK_NOMEM;
+    s->steps = steps;
+    s->steps[s->step_count++] = *step;
+    return CK_OK;
+}
+
+ck_status ck_script_add_output(ck_script *s, const ck_output *o) {
+    ck_script_output *outputs = grown(s, s->outputs, s->output_count, &s->output_capacity, sizeof *outputs);
+    if (!outputs) return CK_NOMEM;
+    s->outputs = outputs;
+    s->outputs[s->output_count++] = (ck_script_output){*o, s->statement};
+    return CK_OK;
+}
+
+/* ---- statements ---- */
+
+static ck_status with_rows(ck_script *s, const ck_ast_statement *st) {
+    ck_output o;
+    if (st->kind == CK_STATEMENT_SET_OF) {
+        for (const ck_ast_statement *i = st->body.first; i; i = i->next) CK_TRY(with_rows(s, i));
+        return CK_OK;
+    }
+    if (st->kind == CK_STATEMENT_INSERT) {
+        CK_TRY(ck_bind_insert(&s->b, st->insert, st->pos, &o));
+    } else {
+        CK_TRY(ck_bind_root_query(&s->b, st->query, &o));
+    }
+    return ck_script_add_output(s, &o);
+}
+
+/* The plan of a statement that does not run: its outputs are taken off again. */
+static ck_status explain(ck_script *s, const ck_ast_statement *st) {
+    uint32_t before = s->output_count;
+    ck_sql_step job = {0};
+    CK_TRY(with_rows(s, st->body.first));
+    CK_TRY(ck_script_job(s, s->outputs + before, s->output_count - before, &job));
+    s->output_count = before;
+    ck_sql_step step = {.kind = CK_SQL_TEXT, .text = job.explain};
+    return ck_script_add_step(s, &step);
+}
+
+static ck_status set(ck_script *s, const ck_ast_statement *st) {
+    ck_binder *b = &s->b;
+    const ck_ast_option *o = st->set.option;
+    ck_settings *settings = &b->catalog->settings;
+    if (st->kind == CK_STATEMENT_RESET)
+        return ck_bind_at(b, o ? o->pos : st->pos, ck_settings_reset(settings, o ? o->key : (ck_view){0}, b->err));
+    if (!o) return ck_script_list_settings(s);
+    return ck_bind_at(b, o->pos, ck_settings_set(settings, o->key, o->value, b->err));
+}
+
+static ck_status one(ck_script *s, const ck_ast_statement *st) {
+    ck_binder *b = &s->b;
+    switch (st->kind) {
+    case CK_STATEMENT_CREATE_TABLE: return ck_bind_create_table(b, st->create_table, st->pos);
+    case CK_STATEMENT_CREATE_VIEW: return ck_bind_create_view(b, st->create_view, st->pos);
+    case CK_STATEMENT_CREATE_FUNCTION: return ck_bind_refuse(b, st->pos, "CREATE FUNCTION is not supported yet");
+    case CK_STATEMENT_INSERT:
+    case CK_STATEMENT_QUERY:
+    case CK_STATEMENT_SET_OF: return with_rows(s, st);
+    case CK_STATEMENT_EXPLAIN: return explain(s, st);
+    case CK_STATEMENT_DESCRIBE: return ck_script_describe(s, st);
+    case CK_STATEMENT_SHOW: return ck_script_show(s, st);
+    case CK_STATEMENT_DROP: return ck_bind_drop(b, st);
+    case CK_STATEMENT_SET:
+    case CK_STATEMENT_RESET: return set(s, st);
+    case CK_STATEMENT_ALTER: return ck_bind_refuse(b, st->pos, "ALTER TABLE is not supported yet; DROP and CREATE it");
+    }
+    CK_ASSERT(!"every statement is compiled");
+    return CK_INVALID;
+}
+
+/* ---- the script ---- */
+
+static ck_status statements(ck_script *s, const ck_ast_script *ast) {
+    for (const ck_ast_statement *st = ast->first; st; st = st->next, s->statement++) {
+        CK_TRY(one(s, st));
+        if (s->b.options->one_job || !s->output_count) continue;
+        CK_TRY(ck_script_jobs(s)); /* statement by statement */
+        s->output_count = 0;
+        s->b.views = NULL;
+        s->b.warnings = NULL, s->b.warning_count = s->b.warning_capacity = 0;
+    }
+    return ck_script_jobs(s);
+}
+
+static ck_status compile(ck_catalog *c, const ck_source_text *source, const ck_sql_options *o, ck_arena *arena,
+                         ck_sql_plan **out, ck_error *err) {
+    ck_ast_script ast;
+    ck_script *s = CK_ARENA_NEW(arena, ck_script);
+    ck_sql_plan *plan = CK_ARENA_NEW(arena, ck_sql_plan);
+    if (!s || !plan) return ck_nomem(err, arena->mem, sizeof *s);
+    CK_TRY(ck_parse_script(source, arena, &ast, err));
+    s->b = (ck_binder){.catalog = c, .options = o, .source = source, .err = err};
+    s->b.plan = (ck_plan){.arena = arena, .err = err, .changes = o->changes};
+    CK_TRY(statements(s, &ast));
+    *plan = (ck_sql_plan){s->steps, s->step_count};
+    *out = plan;
+    return CK_OK;
+}
+
+ck_status ck_sql_compile(ck_catalog *c, ck_view text, const ck_sql_options *o, ck_arena *arena, ck_sql_plan **out,
+                         ck_error *err) {
+    ck_error own = CK_ERROR_INIT;
+    if (!err) err = &own;
+    ck_source_text *source = CK_ARENA_NEW(arena, ck_source_text);
+    if (!source) return ck_nomem(err, arena->mem, sizeof *source);
+    *source = (ck_source_text){o->source_name ? o->source_name : "sql", text};
+    ck_catalog_begin(c);
+    ck_status s = compile(c, source, o, arena, out, err);
+    if (s != CK_OK && o->one_job) {
+        ck_catalog_rollback(c);
+    } else {
+        ck_catalog_commit(c);
+    }
+    return s;
+}

@@ -1,0 +1,136 @@
+/* Which outputs of a script run together, and each group as a job. */
+#include "sql/bind/bind_int.h"
+#include "sql/lower/lower.h"
+#include "sql/optimise/optimise.h"
+#include "sql/script_int.h"
+
+/* ---- one job ---- */
+
+/* Several INSERTs into one table are one sink behind a UNION ALL. */
+static ck_status unite(ck_script *s, const ck_script_output *from, uint32_t count, ck_output *out,
+                       uint32_t *out_count) {
+    ck_binder *b = &s->b;
+    ck_plan_node **arms = CK_BIND_ARRAY(b, count, ck_plan_node *);
+    bool *done = CK_BIND_ARRAY(b, count, bool);
+    if (!arms || !done) return CK_NOMEM;
+    *out_count = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t n = 0;
+        if (done[i]) continue;
+        ck_output *o = &out[(*out_count)++];
+        *o = from[i].output;
+        for (uint32_t k = i; k < count; k++) {
+            if (k != i && (!o->table || from[k].output.table != o->table)) continue;
+            done[k] = true;
+            arms[n++] = from[k].output.node;
+            if (n > 1 && (arms[n - 1]->mode == CK_MODE_RETRACT || arms[0]->mode == CK_MODE_RETRACT))
+                return ck_bind_refuse(
+                    b, from[k].output.pos,
+                    "several queries write \"%s\", and the rows of one change: nothing keeps their keys "
+                    "apart; write UNION ALL with a GROUP BY over both",
+                    o->table->name);
+        }
+        if (n > 1) CK_TRY(ck_plan_union(&b->plan, arms, n, &o->node));
+    }
+    return CK_OK;
+}
+
+static ck_status warn_of_growth(ck_script *s, const ck_plan_node *n, bool *seen) {
+    if (seen[n->id]) return CK_OK;
+    seen[n->id] = true;
+    for (uint32_t i = 0; i < n->input_count; i++) CK_TRY(warn_of_growth(s, n->inputs[i], seen));
+    if (!ck_plan_grows(n)) return CK_OK;
+    return ck_bind_warn(
+        &s->b,
+        "state grows without end: %s keeps every %s it has ever seen, some 40 bytes each and what their texts "
+        "take; a time window or fewer keys would bound it",
+        n->identity, n->aggregate.call_count ? "group" : "row");
+}
+
+ck_status ck_script_job(ck_script *s, const ck_script_output *from, uint32_t from_count, ck_sql_step *step) {
+    ck_binder *b = &s->b;
+    ck_output *outputs = CK_BIND_ARRAY(b, from_count, ck_output);
+    uint32_t count;
+    if (!outputs) return CK_NOMEM;
+    CK_TRY(unite(s, from, from_count, outputs, &count));
+    CK_TRY(ck_optimise(&b->plan, outputs, count));
+    bool *seen = CK_BIND_ARRAY(b, b->plan.node_count, bool);
+    if (!seen) return CK_NOMEM;
+    for (uint32_t i = 0; i < count; i++) CK_TRY(warn_of_growth(s, outputs[i].node, seen));
+    ck_lowering l = {b->catalog, b->options, &b->plan, b->warnings, b->warning_count};
+    return ck_lower(&l, outputs, count, step);
+}
+
+/* ---- which run together ---- */
+
+static bool reads(const ck_plan_node *n, const ck_catalog_entry *table, bool *seen) {
+    if (seen[n->id]) return false;
+    seen[n->id] = true;
+    if (n->kind == CK_PLAN_SCAN && n->scan.table == table) return true;
+    for (uint32_t i = 0; i < n->input_count; i++)
+        if (reads(n->inputs[i], table, seen)) return true;
+    return false;
+}
+
+/* The first output that reads what the script writes; NULL: none does. */
+static ck_status find_conflict(ck_script *s, const ck_catalog_entry **table) {
+    *table = NULL;
+    for (uint32_t w = 0; w < s->output_count; w++) {
+        const ck_catalog_entry *written = s->outputs[w].output.table;
+        if (!written) continue;
+        bool *seen = CK_BIND_ARRAY(&s->b, s->b.plan.node_count, bool);
+        if (!seen) return CK_NOMEM;
+        for (uint32_t r = 0; r < s->output_count; r++)
+            if (reads(s->outputs[r].output.node, written, seen)) *table = written;
+        if (*table) return CK_OK;
+    }
+    return CK_OK;
+}
+
+static ck_status must_be_bounded(ck_script *s, const char *why) {
+    for (uint32_t i = 0; i < s->output_count; i++) {
+        const ck_output *o = &s->outputs[i].output;
+        if (s->b.options->checkpoints)
+            return ck_bind_refuse(&s->b, o->pos, "%s, which takes a run without a checkpoint directory", why);
+        if (!o->node->bounded)
+            return ck_bind_refuse(&s->b, o->pos, "%s, and this one never ends; run it from a script of its own", why);
+    }
+    return CK_OK;
+}
+
+static ck_status in_sequence(ck_script *s, bool *out) {
+    const ck_catalog_entry *table;
+    uint32_t results = 0, statements = 1;
+    for (uint32_t i = 0; i < s->output_count; i++) {
+        if (!s->outputs[i].output.table) results++;
+        if (i && s->outputs[i].statement != s->outputs[i - 1].statement) statements++;
+    }
+    *out = false;
+    CK_TRY(find_conflict(s, &table));
+    if (table && statements == 1)
+        return ck_bind_refuse(&s->b, s->outputs[0].output.pos,
+                              "this reads \"%s\" and writes it; write into another table", table->name);
+    if (!table && results < 2) return CK_OK;
+    *out = true;
+    const char *why =
+        table ? ck_arena_printf(s->b.plan.arena,
+                                "the script reads \"%s\" and writes it, so its statements run one after the "
+                                "other",
+                                table->name)
+              : "the script has several SELECTs, so its statements run one after the other";
+    return why ? must_be_bounded(s, why) : ck_bind_nomem(&s->b);
+}
+
+ck_status ck_script_jobs(ck_script *s) {
+    bool sequence;
+    if (s->output_count == 0) return CK_OK;
+    CK_TRY(in_sequence(s, &sequence));
+    for (uint32_t from = 0, to; from < s->output_count; from = to) {
+        ck_sql_step step = {0};
+        to = sequence ? from + 1 : s->output_count;
+        while (to < s->output_count && s->outputs[to].statement == s->outputs[from].statement) to++;
+        CK_TRY(ck_script_job(s, s->outputs + from, to - from, &step));
+        CK_TRY(ck_script_add_step(s, &step));
+    }
+    return CK_OK;
+}

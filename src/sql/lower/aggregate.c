@@ -1,0 +1,78 @@
+/* GROUP BY, DISTINCT, the global aggregate: one operator behind a hash edge on the keys. */
+#include <yyjson.h>
+
+#include "sql/lower/lower_int.h"
+
+static bool add_column(yyjson_mut_doc *doc, yyjson_mut_val *v, const char *name, uint32_t column) {
+    return column == CK_NO_COLUMN ? yyjson_mut_obj_add_null(doc, v, name)
+                                  : yyjson_mut_obj_add_uint(doc, v, name, column);
+}
+
+static bool add_call(yyjson_mut_doc *doc, yyjson_mut_val *list, const ck_plan_aggregate *c) {
+    yyjson_mut_val *v = yyjson_mut_arr_add_obj(doc, list);
+    return v && yyjson_mut_obj_add_str(doc, v, "fn", c->fn->name) && add_column(doc, v, "arg", c->arg) &&
+           add_column(doc, v, "filter", c->filter) && yyjson_mut_obj_add_bool(doc, v, "distinct", c->distinct) &&
+           (!c->arg_text || yyjson_mut_obj_add_str(doc, v, "arg_text", c->arg_text)) &&
+           (!c->filter_text || yyjson_mut_obj_add_str(doc, v, "filter_text", c->filter_text));
+}
+
+static ck_status params_of(ck_lower_state *s, const ck_plan_node *n, const char **out) {
+    ck_lower_params p;
+    CK_TRY(ck_lower_params_begin(s, &p));
+    CK_TRY(ck_lower_params_columns(s, &p, "keys", n->aggregate.keys));
+    yyjson_mut_val *list = yyjson_mut_obj_add_arr(p.doc, p.root, "aggregates");
+    if (!list) return ck_lower_nomem(s);
+    for (uint32_t i = 0; i < n->aggregate.call_count; i++)
+        if (!add_call(p.doc, list, &n->aggregate.calls[i])) return ck_lower_nomem(s);
+    return ck_lower_params_end(s, &p, out);
+}
+
+static const char *label_of(ck_lower_state *s, const ck_plan_node *n) {
+    const char *keys = ck_label_columns(s, n->inputs[0]->schema, n->aggregate.keys);
+    if (!keys) return NULL;
+    const char *text = n->aggregate.call_count == 0   ? ck_arena_printf(s->arena, "DISTINCT %s", keys)
+                       : n->aggregate.keys.count == 0 ? "one row"
+                                                      : ck_arena_printf(s->arena, "GROUP BY %s", keys);
+    for (uint32_t i = 0; text && i < n->aggregate.call_count; i++) {
+        const ck_plan_aggregate *c = &n->aggregate.calls[i];
+        text = ck_arena_printf(s->arena, "%s%s %s(%s%s)", text, i ? "," : ":", c->fn->name,
+                               c->distinct ? "DISTINCT " : "", c->arg_text ? c->arg_text : "*");
+        if (text && c->filter_text) text = ck_arena_printf(s->arena, "%s FILTER (%s)", text, c->filter_text);
+    }
+    return text;
+}
+
+static bool is_hashed_by(const ck_lowered *from, ck_columns keys) {
+    if (!from->hashed || from->hash.count != keys.count) return false;
+    return keys.count == 0 || memcmp(from->hash.at, keys.at, keys.count * sizeof *keys.at) == 0;
+}
+
+ck_status ck_lower_aggregate(ck_lower_state *s, const ck_plan_node *n, ck_lowered *out) {
+    const ck_plan_node *input = n->inputs[0];
+    ck_planned_input *in = CK_LOWER_ARRAY(s, 1, ck_planned_input);
+    uint32_t *own = CK_LOWER_ARRAY(s, n->aggregate.keys.count, uint32_t);
+    if (!in || !own) return CK_NOMEM;
+    CK_TRY(ck_lower_node(s, input, out));
+    bool together = is_hashed_by(out, n->aggregate.keys);
+    *in = (ck_planned_input){.op = out->op,
+                             .kind = together ? CK_EDGE_FORWARD : CK_EDGE_HASH,
+                             .key = together ? (ck_columns){0} : n->aggregate.keys,
+                             .mode = input->mode,
+                             .bounded = input->bounded};
+    for (uint32_t i = 0; i < n->aggregate.keys.count; i++) own[i] = i;
+    ck_planned_op op = {.base = n->identity,
+                        .canonical = n->canonical,
+                        .type = "group_agg",
+                        .label = label_of(s, n),
+                        .inputs = in,
+                        .input_count = 1,
+                        .schema = n->schema,
+                        .key = n->keys[0],
+                        .has_key = true,
+                        .final = n->final};
+    if (!op.label) return ck_lower_nomem(s);
+    CK_TRY(params_of(s, n, &op.params));
+    CK_TRY(ck_lower_add(s, &op, &out->op));
+    out->hashed = true, out->hash = (ck_columns){own, n->aggregate.keys.count};
+    return CK_OK;
+}

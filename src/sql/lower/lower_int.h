@@ -1,0 +1,98 @@
+/* Lowering from the inside: operators are first planned with numbers for each other, then get their uids, then enter
+ * the graph. */
+#ifndef CK_SQL_LOWER_LOWER_INT_H
+#define CK_SQL_LOWER_LOWER_INT_H
+
+#include "sql/lower/lower.h"
+
+struct yyjson_mut_doc;
+struct yyjson_mut_val;
+
+typedef struct ck_planned_input {
+    uint32_t op; /* number of the producer */
+    ck_edge_kind kind;
+    ck_columns key;
+    ck_edge_mode mode;
+    bool bounded;
+} ck_planned_input;
+
+typedef struct ck_planned_op {
+    const char *base;   /* uid before equal ones are told apart */
+    uint64_t canonical; /* hash of what tells them apart */
+    const char *uid;
+    const char *type, *params, *label;
+    ck_planned_input *inputs;
+    uint32_t input_count;
+    const ck_schema *schema;
+    ck_columns key;
+    bool has_key;
+    bool final;
+    bool single;            /* runs once, whatever the job's parallelism */
+    ck_guarantee guarantee; /* sinks */
+    const char *why;
+    const ck_slot_schema *slots;
+    uint32_t slot_count;
+    uint64_t state_fingerprint;
+} ck_planned_op;
+
+/* What a plan node became. */
+typedef struct ck_lowered {
+    bool done;
+    uint32_t op;
+    bool hashed; /* rows of one subtask are those of its key groups of these columns */
+    ck_columns hash;
+} ck_lowered;
+
+typedef struct ck_lower_state {
+    const ck_lowering *l;
+    ck_arena *arena;
+    ck_error *err;
+    ck_planned_op *ops;
+    uint32_t op_count, op_capacity;
+    ck_lowered *nodes; /* by plan node id */
+} ck_lower_state;
+
+/* ---- lower.c ---- */
+CK_NODISCARD ck_status ck_lower_add(ck_lower_state *s, const ck_planned_op *op, uint32_t *out);
+CK_NODISCARD ck_status ck_lower_node(ck_lower_state *s, const ck_plan_node *n, ck_lowered *out);
+/* An operator without state over one input of the same subtask. */
+CK_NODISCARD ck_status ck_lower_chained(ck_lower_state *s, const ck_plan_node *n, const char *type, const char *params,
+                                        const char *label, const ck_plan_node *input, const ck_lowered *from,
+                                        uint32_t *out);
+void *ck_lower_array(ck_lower_state *s, size_t count, size_t size);
+#define CK_LOWER_ARRAY(s, count, type) ((type *)ck_lower_array((s), (count), sizeof(type)))
+ck_status ck_lower_nomem(ck_lower_state *s);
+
+/* ---- one file a family ---- */
+CK_NODISCARD ck_status ck_lower_scan(ck_lower_state *s, const ck_plan_node *n, ck_lowered *out);
+CK_NODISCARD ck_status ck_lower_values(ck_lower_state *s, const ck_plan_node *n, ck_lowered *out);
+CK_NODISCARD ck_status ck_lower_filter(ck_lower_state *s, const ck_plan_node *n, ck_lowered *out);
+CK_NODISCARD ck_status ck_lower_project(ck_lower_state *s, const ck_plan_node *n, ck_lowered *out);
+CK_NODISCARD ck_status ck_lower_aggregate(ck_lower_state *s, const ck_plan_node *n, ck_lowered *out);
+CK_NODISCARD ck_status ck_lower_union(ck_lower_state *s, const ck_plan_node *n, ck_lowered *out);
+CK_NODISCARD ck_status ck_lower_limit(ck_lower_state *s, const ck_plan_node *n, ck_lowered *out);
+CK_NODISCARD ck_status ck_lower_output(ck_lower_state *s, const ck_output *o);
+
+/* ---- params.c: JSON ---- */
+typedef struct ck_lower_params {
+    struct yyjson_mut_doc *doc;
+    struct yyjson_mut_val *root;
+} ck_lower_params;
+CK_NODISCARD ck_status ck_lower_params_begin(ck_lower_state *s, ck_lower_params *p);
+CK_NODISCARD ck_status ck_lower_params_exprs(ck_lower_state *s, ck_lower_params *p, const char *name,
+                                             ck_expr *const *exprs, uint32_t count);
+CK_NODISCARD ck_status ck_lower_params_columns(ck_lower_state *s, ck_lower_params *p, const char *name,
+                                               ck_columns columns);
+CK_NODISCARD ck_status ck_lower_params_end(ck_lower_state *s, ck_lower_params *p, const char **out);
+
+/* ---- uid.c, slots.c, label.c, explain.c ---- */
+CK_NODISCARD ck_status ck_lower_uids(ck_lower_state *s);
+CK_NODISCARD ck_status ck_lower_slots(ck_lower_state *s);
+/* Text as a label, cut where it is long; frees the buffer. NULL without memory. */
+const char *ck_label_cut(ck_lower_state *s, ck_bytes *text, ck_status st);
+const char *ck_label_exprs(ck_lower_state *s, const char *before, const char *between, const ck_plan_node *input,
+                           ck_expr *const *exprs, uint32_t count, const ck_schema *names);
+const char *ck_label_columns(ck_lower_state *s, const ck_schema *schema, ck_columns columns); /* "a, b" */
+CK_NODISCARD ck_status ck_lower_explain(ck_lower_state *s, const ck_sql_step *step, const char **out);
+
+#endif

@@ -1,0 +1,92 @@
+/* Sources: tables (the optimiser has made one scan of all scans of a table) and rows of constants. */
+#include <yyjson.h>
+
+#include "sql/lower/lower_int.h"
+
+/* ---- the source's parameters ---- */
+
+static bool add_field(ck_lower_state *s, yyjson_mut_doc *doc, yyjson_mut_val *list, const ck_field *f) {
+    yyjson_mut_val *v = yyjson_mut_arr_add_obj(doc, list);
+    const char *type = ck_plan_type_text(s->l->plan, f->type);
+    return v && type && yyjson_mut_obj_add_str(doc, v, "name", f->name) &&
+           yyjson_mut_obj_add_str(doc, v, "type", type) && yyjson_mut_obj_add_bool(doc, v, "nullable", f->nullable);
+}
+
+static bool is_checked(const ck_table_decl *t, uint32_t column) {
+    for (uint32_t i = 0; i < t->primary_key_count; i++)
+        if (t->primary_key[i] == column) return true;
+    return !t->schema->fields[column].nullable;
+}
+
+static ck_status source_params(ck_lower_state *s, const ck_table_decl *t, ck_columns columns, const char **out) {
+    ck_lower_params p;
+    CK_TRY(ck_lower_params_begin(s, &p));
+    bool fine = yyjson_mut_obj_add_str(p.doc, p.root, "table", t->name);
+    yyjson_mut_val *schema = fine ? yyjson_mut_obj_add_arr(p.doc, p.root, "table_schema") : NULL;
+    if (!schema) return ck_lower_nomem(s);
+    for (uint32_t i = 0; i < t->schema->field_count; i++)
+        if (!add_field(s, p.doc, schema, &t->schema->fields[i])) return ck_lower_nomem(s);
+    CK_TRY(ck_lower_params_columns(s, &p, "columns", columns));
+    yyjson_mut_val *checked = yyjson_mut_obj_add_arr(p.doc, p.root, "checked");
+    for (uint32_t i = 0; checked && i < t->schema->field_count; i++)
+        if (is_checked(t, i) && !yyjson_mut_arr_add_uint(p.doc, checked, i)) checked = NULL;
+    yyjson_mut_val *options = checked ? yyjson_mut_obj_add_obj(p.doc, p.root, "options") : NULL;
+    if (!options) return ck_lower_nomem(s);
+    for (uint32_t i = 0; i < t->options.count; i++)
+        if (!yyjson_mut_obj_add_str(p.doc, options, t->options.names[i], t->options.values[i]))
+            return ck_lower_nomem(s);
+    return ck_lower_params_end(s, &p, out);
+}
+
+ck_status ck_lower_scan(ck_lower_state *s, const ck_plan_node *n, ck_lowered *out) {
+    const ck_table_def *t = &n->scan.table->table;
+    ck_planned_op op = {
+        .base = n->identity, .canonical = n->canonical, .type = t->connector->source_type, .schema = n->schema};
+    const char *columns = ck_label_columns(s, n->schema, (ck_columns){NULL, n->schema->field_count});
+    op.label = columns ? ck_arena_printf(s->arena, "%s (%s)", n->scan.table->name, columns) : NULL;
+    if (!op.label) return ck_lower_nomem(s);
+    CK_TRY(source_params(s, &t->decl, n->scan.columns, &op.params));
+    return ck_lower_add(s, &op, &out->op);
+}
+
+/* The rows themselves where they are few. */
+static const char *values_label(ck_lower_state *s, const ck_plan_node *n) {
+    uint32_t width = n->schema->field_count;
+    ck_bytes text;
+    ck_bytes_init(&text, s->arena->mem, SIZE_MAX);
+    ck_status st = CK_OK;
+    for (uint32_t r = 0; st == CK_OK && r < n->values.row_count && text.n < 200; r++) {
+        st = ck_bytes_str(&text, r ? ", (" : "(");
+        for (uint32_t c = 0; st == CK_OK && c < width; c++) {
+            if (c) st = ck_bytes_str(&text, ", ");
+            if (st == CK_OK) st = ck_expr_print(n->values.rows[(size_t)r * width + c], NULL, &text);
+        }
+        if (st == CK_OK) st = ck_bytes_char(&text, ')');
+    }
+    return ck_label_cut(s, &text, st);
+}
+
+ck_status ck_lower_values(ck_lower_state *s, const ck_plan_node *n, ck_lowered *out) {
+    ck_lower_params p;
+    uint32_t width = n->schema->field_count;
+    CK_TRY(ck_lower_params_begin(s, &p));
+    yyjson_mut_val *rows = yyjson_mut_obj_add_arr(p.doc, p.root, "rows"), *v;
+    for (uint32_t r = 0; rows && r < n->values.row_count; r++) {
+        yyjson_mut_val *row = yyjson_mut_arr_add_arr(p.doc, rows);
+        for (uint32_t c = 0; row && c < width; c++)
+            if (ck_expr_to_json(n->values.rows[(size_t)r * width + c], p.doc, &v) != CK_OK ||
+                !yyjson_mut_arr_append(row, v))
+                row = NULL;
+        if (!row) return ck_lower_nomem(s);
+    }
+    if (!rows) return ck_lower_nomem(s);
+    ck_planned_op op = {.base = n->identity,
+                        .canonical = n->canonical,
+                        .type = "source.values",
+                        .label = values_label(s, n),
+                        .schema = n->schema,
+                        .single = true};
+    if (!op.label) return ck_lower_nomem(s);
+    CK_TRY(ck_lower_params_end(s, &p, &op.params));
+    return ck_lower_add(s, &op, &out->op);
+}

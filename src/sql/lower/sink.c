@@ -1,0 +1,95 @@
+/* Sinks: of tables, and the result of a bare SELECT. */
+#include <yyjson.h>
+
+#include "base/json.h"
+#include "sql/lower/lower_int.h"
+
+static ck_status table_params(ck_lower_state *s, const ck_output *o, const char **out) {
+    const ck_table_decl *t = &o->table->table.decl;
+    ck_lower_params p;
+    CK_TRY(ck_lower_params_begin(s, &p));
+    bool fine = yyjson_mut_obj_add_str(p.doc, p.root, "table", t->name);
+    yyjson_mut_val *options = fine ? yyjson_mut_obj_add_obj(p.doc, p.root, "options") : NULL;
+    if (!options) return ck_lower_nomem(s);
+    for (uint32_t i = 0; i < t->options.count; i++)
+        if (!yyjson_mut_obj_add_str(p.doc, options, t->options.names[i], t->options.values[i]))
+            return ck_lower_nomem(s);
+    CK_TRY(ck_lower_params_columns(s, &p, "primary_key", (ck_columns){o->key, o->key_count}));
+    return ck_lower_params_end(s, &p, out);
+}
+
+/* The caller's parameters and the key of the result, by which a table on the terminal is kept up to date. */
+static ck_status result_params(ck_lower_state *s, const ck_output *o, const char **out) {
+    const char *given = s->l->options->result_params;
+    struct yyjson_doc *read;
+    ck_lower_params p;
+    CK_TRY(ck_json_read(s->arena, ck_view_of(given ? given : "{}"), &read, s->err));
+    CK_TRY(ck_json_new(s->arena, &p.doc, s->err));
+    p.root = yyjson_val_mut_copy(p.doc, yyjson_doc_get_root(read));
+    if (!p.root || !yyjson_mut_is_obj(p.root)) return ck_fail(s->err, CK_INVALID, "result_params is no JSON object");
+    yyjson_mut_doc_set_root(p.doc, p.root);
+    yyjson_mut_obj_remove_key(p.root, "key");
+    CK_TRY(ck_lower_params_columns(s, &p, "key", (ck_columns){o->key, o->key_count}));
+    return ck_lower_params_end(s, &p, out);
+}
+
+static bool is_part_of(ck_columns columns, const uint32_t *of, uint32_t count) {
+    for (uint32_t i = 0; i < columns.count; i++) {
+        uint32_t k = 0;
+        while (k < count && of[k] != columns.at[i]) k++;
+        if (k == count) return false;
+    }
+    return true;
+}
+
+/* An upserting sink gets all rows of a key in one subtask: they are hashed on the key unless they come so already. */
+static void table_edge(const ck_output *o, const ck_lowered *from, bool upserts, ck_planned_input *in) {
+    bool together = from->hashed && is_part_of(from->hash, o->key, o->key_count);
+    if (!upserts || o->key_count == 0 || together) return;
+    in->kind = CK_EDGE_HASH;
+    in->key = (ck_columns){o->key, o->key_count};
+}
+
+static ck_status table_sink(ck_lower_state *s, const ck_output *o, const ck_lowered *from, ck_planned_input *in,
+                            ck_planned_op *op) {
+    const ck_table_def *t = &o->table->table;
+    const ck_connector_desc *c = t->connector;
+    bool upserts = c->accepts_upserts && c->accepts_upserts(&t->decl);
+    op->base = ck_arena_printf(s->arena, "sink:%s", o->table->name);
+    op->type = c->sink_type, op->label = o->table->name;
+    op->single = s->ops[from->op].single;
+    if (!op->single) table_edge(o, from, upserts, in);
+    op->why = "";
+    if (c->guarantee) op->guarantee = c->guarantee(&t->decl, s->l->options->checkpoints, &op->why);
+    if (!op->why) op->why = "";
+    if (!op->base) return ck_lower_nomem(s);
+    return table_params(s, o, &op->params);
+}
+
+static ck_status result_sink(ck_lower_state *s, const ck_output *o, const ck_lowered *from, ck_planned_input *in,
+                             ck_planned_op *op) {
+    if (!s->l->options->result_sink) return ck_fail(s->err, CK_INVALID, "nothing takes the result of a SELECT here");
+    op->base = "sink:result";
+    op->type = s->l->options->result_sink, op->label = "result";
+    op->single = true;
+    if (!s->ops[from->op].single) in->kind = CK_EDGE_GATHER;
+    return result_params(s, o, &op->params);
+}
+
+ck_status ck_lower_output(ck_lower_state *s, const ck_output *o) {
+    ck_lowered from;
+    ck_planned_input *in = CK_LOWER_ARRAY(s, 1, ck_planned_input);
+    uint32_t op_number;
+    if (!in) return CK_NOMEM;
+    CK_TRY(ck_lower_node(s, o->node, &from));
+    *in =
+        (ck_planned_input){.op = from.op, .kind = CK_EDGE_FORWARD, .mode = o->node->mode, .bounded = o->node->bounded};
+    ck_planned_op op = {.inputs = in,
+                        .input_count = 1,
+                        .canonical = o->node->canonical,
+                        .schema = o->schema,
+                        .has_key = o->key_count > 0,
+                        .key = {o->key, o->key_count}};
+    CK_TRY(o->table ? table_sink(s, o, &from, in, &op) : result_sink(s, o, &from, in, &op));
+    return ck_lower_add(s, &op, &op_number);
+}

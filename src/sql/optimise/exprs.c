@@ -1,0 +1,124 @@
+/* Rewrites of single expressions. */
+#include "expr/function.h"
+#include "sql/optimise/optimise_int.h"
+
+uint32_t ck_expr_size(const ck_expr *e, uint32_t limit) {
+    uint32_t n = 1;
+    for (uint32_t i = 0; i < e->arg_count && n < limit; i++) n += ck_expr_size(e->args[i], limit - n);
+    return n;
+}
+
+ck_expr *ck_expr_through(ck_plan *p, const ck_plan_node *project, ck_expr *e) {
+    ck_expr *out = ck_expr_substitute(p->arena, e, project->project.exprs, project->schema->field_count);
+    if (!out) ck_plan_nomem(p);
+    return out;
+}
+
+typedef struct renumber {
+    ck_plan *p;
+    const ck_plan_node *node;
+    const uint32_t *map;
+} renumber;
+
+static ck_expr *renumbered(void *arg, const ck_expr *e) {
+    const renumber *r = (const renumber *)arg;
+    if (e->kind != CK_EXPR_COLUMN) return NULL;
+    ck_expr *c = ck_expr_column(r->p->arena, r->map[e->column], e->type, e->nullable);
+    if (c) c->line = e->line, c->col = e->col;
+    return c;
+}
+
+ck_expr *ck_expr_renumber(ck_plan *p, const ck_plan_node *n, const uint32_t *map, ck_expr *e) {
+    renumber r = {p, n, map};
+    if (e->kind == CK_EXPR_COLUMN) {
+        ck_expr *c = renumbered(&r, e);
+        if (!c) ck_plan_nomem(p);
+        return c;
+    }
+    ck_expr *out = ck_expr_rewrite(p->arena, e, renumbered, &r);
+    if (!out) ck_plan_nomem(p);
+    return out;
+}
+
+/* ---- constants ---- */
+
+static bool is_literal_bool(const ck_expr *e, bool value) {
+    return e->kind == CK_EXPR_LITERAL && e->type->kind == CK_TYPE_BOOLEAN && !e->value.null && e->value.b == value;
+}
+
+/* a AND TRUE, a OR FALSE: without it. a AND FALSE is FALSE only where nothing before it can fail. */
+static ck_status simplify_logic(ck_plan *p, ck_expr *e, bool is_and, ck_expr **out) {
+    ck_expr **kept = CK_PLAN_ARRAY(p, e->arg_count, ck_expr *);
+    uint32_t n = 0;
+    if (!kept) return CK_NOMEM;
+    for (uint32_t i = 0; i < e->arg_count; i++) {
+        if (is_literal_bool(e->args[i], is_and)) continue;
+        kept[n++] = e->args[i];
+        if (is_literal_bool(e->args[i], !is_and)) break; /* nothing behind it is evaluated */
+    }
+    *out = e;
+    if (n == e->arg_count) return CK_OK;
+    if (n == 1) {
+        *out = kept[0];
+        return CK_OK;
+    }
+    if (n == 0) {
+        *out = ck_expr_literal(p->arena, ck_type_simple(CK_TYPE_BOOLEAN), (ck_datum){.b = is_and});
+        return *out ? CK_OK : ck_plan_nomem(p);
+    }
+    CK_TRY(ck_expr_call(p->arena, is_and ? "and" : "or", kept, n, out, p->err));
+    (*out)->line = e->line, (*out)->col = e->col;
+    return CK_OK;
+}
+
+typedef struct folding {
+    ck_plan *p;
+    ck_status status;
+} folding;
+
+static ck_expr *fold_node(void *arg, const ck_expr *e) {
+    folding *f = (folding *)arg;
+    ck_expr *made = (ck_expr *)(uintptr_t)e; /* only handed on */
+    if (e->kind != CK_EXPR_CALL || f->status != CK_OK || !ck_expr_is_constant(e)) return NULL;
+    ck_error ignored = CK_ERROR_INIT;
+    ck_status s = ck_expr_fold(f->p->arena, made, &made, &ignored);
+    if (s == CK_NOMEM) f->status = ck_plan_nomem(f->p);
+    return s == CK_OK && made != e ? made : NULL;
+}
+
+static ck_status simplify_children(ck_plan *p, ck_expr *e, ck_expr **out);
+
+static ck_status simplify_one(ck_plan *p, ck_expr *e, ck_expr **out) {
+    *out = e;
+    if (e->kind != CK_EXPR_CALL) return CK_OK;
+    CK_TRY(simplify_children(p, e, &e));
+    *out = e;
+    bool is_and = strcmp(e->fn->name, "and") == 0;
+    return is_and || strcmp(e->fn->name, "or") == 0 ? simplify_logic(p, e, is_and, out) : CK_OK;
+}
+
+/* Only AND and OR are looked into: other calls have no shorter form of the same type here. */
+static ck_status simplify_children(ck_plan *p, ck_expr *e, ck_expr **out) {
+    bool logic = strcmp(e->fn->name, "and") == 0 || strcmp(e->fn->name, "or") == 0;
+    ck_expr **args = logic ? CK_PLAN_ARRAY(p, e->arg_count, ck_expr *) : NULL;
+    bool changed = false;
+    *out = e;
+    if (!logic) return CK_OK;
+    if (!args) return CK_NOMEM;
+    for (uint32_t i = 0; i < e->arg_count; i++) {
+        CK_TRY(simplify_one(p, e->args[i], &args[i]));
+        changed = changed || args[i] != e->args[i];
+    }
+    if (!changed) return CK_OK;
+    CK_TRY(ck_expr_call(p->arena, e->fn->name, args, e->arg_count, out, p->err));
+    (*out)->line = e->line, (*out)->col = e->col;
+    return CK_OK;
+}
+
+ck_status ck_expr_simplify(ck_plan *p, ck_expr *e, ck_expr **out) {
+    folding f = {p, CK_OK};
+    ck_expr *folded = ck_expr_rewrite(p->arena, e, fold_node, &f);
+    CK_TRY(f.status);
+    if (!folded) return ck_plan_nomem(p);
+    return simplify_one(p, folded, out);
+}

@@ -1,0 +1,17 @@
+/* Rule-based rewriting of the bound plan, in this order:
+ *   simplify   constants folded, true conjuncts and needless projections dropped, rows of constants computed
+ *   pushdown   filters as far down as they may go: never an expression that can fail below an aggregate or past a guard
+ *   merge      projections on projections become one
+ *   prune      columns nobody reads disappear, down to the scan
+ *   share      scans of one table become one; filters and projections settle once more
+ * A node with several consumers is rewritten once and stays shared; filters stop above it. Stateful nodes keep the
+ * identity of the bound plan. */
+#ifndef CK_SQL_OPTIMISE_OPTIMISE_H
+#define CK_SQL_OPTIMISE_OPTIMISE_H
+
+#include "sql/bind/bind.h"
+
+/* Rewrites the outputs' nodes. CK_NOMEM, or what the plan's ceilings say. */
+CK_NODISCARD ck_status ck_optimise(ck_plan *p, ck_output *outputs, uint32_t count);
+
+#endif

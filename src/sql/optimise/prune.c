@@ -1,0 +1,212 @@
+/* Columns that nobody reads disappear: from users down it is noted what each node must give, then the nodes are made
+ * again bottom-up with fewer columns. */
+#include "sql/optimise/optimise_int.h"
+
+typedef struct pruning {
+    bool **needed;    /* by node id, a flag a column */
+    uint32_t **moved; /* by node id: where a column went, CK_NO_COLUMN = gone */
+} pruning;
+
+static void need(void *arg, uint32_t column) { ((bool *)arg)[column] = true; }
+
+/* ---- down: what the inputs must give ---- */
+
+static void need_for_aggregate(const ck_plan_node *n, const bool *own, bool *below) {
+    uint32_t keys = n->aggregate.keys.count;
+    for (uint32_t i = 0; i < keys; i++) below[n->aggregate.keys.at[i]] = true;
+    for (uint32_t i = 0; i < n->aggregate.call_count; i++) {
+        const ck_plan_aggregate *c = &n->aggregate.calls[i];
+        if (!own[keys + i]) continue;
+        if (c->arg != CK_NO_COLUMN) below[c->arg] = true;
+        if (c->filter != CK_NO_COLUMN) below[c->filter] = true;
+    }
+}
+
+static void need_below(const ck_plan_node *n, const pruning *s) {
+    bool *own = s->needed[n->id];
+    uint32_t width = n->schema->field_count;
+    switch (n->kind) {
+    case CK_PLAN_PROJECT:
+        for (uint32_t i = 0; i < width; i++)
+            if (own[i]) ck_expr_visit_columns(n->project.exprs[i], need, s->needed[n->inputs[0]->id]);
+        return;
+    case CK_PLAN_AGGREGATE: need_for_aggregate(n, own, s->needed[n->inputs[0]->id]); return;
+    case CK_PLAN_FILTER:
+        for (uint32_t i = 0; i < n->filter.count; i++)
+            ck_expr_visit_columns(n->filter.conjuncts[i], need, s->needed[n->inputs[0]->id]);
+        break;
+    default: break;
+    }
+    for (uint32_t k = 0; k < n->input_count; k++)
+        for (uint32_t i = 0; i < width; i++)
+            if (own[i]) s->needed[n->inputs[k]->id][i] = true;
+}
+
+/* ---- up: the nodes again ---- */
+
+/* Columns of the input a node passes on by number have moved; a node that passes its input on moves as that does. */
+static ck_status same_as_input(ck_plan *p, const ck_plan_node *n, pruning *s) {
+    uint32_t width = n->schema->field_count, *moved = CK_PLAN_ARRAY(p, width, uint32_t);
+    if (!moved) return CK_NOMEM;
+    memcpy(moved, s->moved[n->inputs[0]->id], width * sizeof *moved);
+    s->moved[n->id] = moved;
+    return CK_OK;
+}
+
+static ck_status compact(ck_plan *p, const ck_plan_node *n, pruning *s, uint32_t *count) {
+    uint32_t width = n->schema->field_count, *moved = CK_PLAN_ARRAY(p, width, uint32_t);
+    if (!moved) return CK_NOMEM;
+    *count = 0;
+    for (uint32_t i = 0; i < width; i++) moved[i] = s->needed[n->id][i] ? (*count)++ : CK_NO_COLUMN;
+    s->moved[n->id] = moved;
+    return CK_OK;
+}
+
+static ck_status prune_scan(ck_plan *p, const ck_plan_node *n, pruning *s, ck_plan_node **out) {
+    uint32_t count, *columns;
+    CK_TRY(compact(p, n, s, &count));
+    if (!(columns = CK_PLAN_ARRAY(p, count, uint32_t))) return CK_NOMEM;
+    for (uint32_t i = 0; i < n->schema->field_count; i++)
+        if (s->moved[n->id][i] != CK_NO_COLUMN) columns[s->moved[n->id][i]] = n->scan.columns.at[i];
+    CK_TRY(ck_plan_scan(p, n->scan.table, (ck_columns){columns, count}, n->bounded, out));
+    ck_plan_keep_identity(*out, n);
+    return CK_OK;
+}
+
+static ck_status prune_values(ck_plan *p, const ck_plan_node *n, pruning *s, ck_plan_node **out) {
+    uint32_t width = n->schema->field_count, count;
+    ck_schema *schema = CK_PLAN_ARRAY(p, 1, ck_schema);
+    CK_TRY(compact(p, n, s, &count));
+    ck_field *fields = CK_PLAN_ARRAY(p, count, ck_field);
+    ck_expr **cells = CK_PLAN_ARRAY(p, (size_t)n->values.row_count * count, ck_expr *);
+    if (!schema || !fields || !cells) return CK_NOMEM;
+    for (uint32_t i = 0; i < width; i++) {
+        uint32_t to = s->moved[n->id][i];
+        if (to == CK_NO_COLUMN) continue;
+        fields[to] = n->schema->fields[i];
+        for (uint32_t r = 0; r < n->values.row_count; r++)
+            cells[(size_t)r * count + to] = n->values.rows[(size_t)r * width + i];
+    }
+    *schema = (ck_schema){fields, count};
+    CK_TRY(ck_plan_values(p, schema, cells, n->values.row_count, out));
+    ck_plan_keep_identity(*out, n);
+    return CK_OK;
+}
+
+static ck_status renumber_all(ck_plan *p, const ck_plan_node *input, const uint32_t *map, ck_expr *const *exprs,
+                              uint32_t count, ck_expr ***out) {
+    if (!(*out = CK_PLAN_ARRAY(p, count, ck_expr *))) return CK_NOMEM;
+    for (uint32_t i = 0; i < count; i++)
+        if (!((*out)[i] = ck_expr_renumber(p, input, map, exprs[i]))) return CK_NOMEM;
+    return CK_OK;
+}
+
+static ck_status prune_project(ck_plan *p, const ck_plan_node *n, ck_plan_node *input, pruning *s, ck_plan_node **out) {
+    uint32_t count;
+    CK_TRY(compact(p, n, s, &count));
+    ck_expr **kept = CK_PLAN_ARRAY(p, count, ck_expr *), **exprs;
+    const char **names = CK_PLAN_ARRAY(p, count, const char *);
+    if (!kept || !names) return CK_NOMEM;
+    for (uint32_t i = 0; i < n->schema->field_count; i++) {
+        uint32_t to = s->moved[n->id][i];
+        if (to != CK_NO_COLUMN) kept[to] = n->project.exprs[i], names[to] = n->schema->fields[i].name;
+    }
+    CK_TRY(renumber_all(p, input, s->moved[n->inputs[0]->id], kept, count, &exprs));
+    return ck_plan_project(p, input, exprs, names, count, out);
+}
+
+static uint32_t moved_to(const uint32_t *map, uint32_t column) { return column == CK_NO_COLUMN ? column : map[column]; }
+
+/* Calls nobody reads go, except the last one of a global aggregate: its one row must come. */
+static ck_status prune_aggregate(ck_plan *p, const ck_plan_node *n, ck_plan_node *input, pruning *s,
+                                 ck_plan_node **out) {
+    uint32_t keys = n->aggregate.keys.count, calls = 0, count;
+    const uint32_t *map = s->moved[n->inputs[0]->id];
+    CK_TRY(compact(p, n, s, &count));
+    uint32_t *key = CK_PLAN_ARRAY(p, keys, uint32_t);
+    ck_plan_aggregate *kept = CK_PLAN_ARRAY(p, count, ck_plan_aggregate);
+    const char **names = CK_PLAN_ARRAY(p, count, const char *);
+    if (!key || !kept || !names) return CK_NOMEM;
+    for (uint32_t i = 0; i < keys; i++) key[i] = map[n->aggregate.keys.at[i]];
+    for (uint32_t i = 0; i < n->aggregate.call_count; i++) {
+        if (!s->needed[n->id][keys + i]) continue;
+        kept[calls] = n->aggregate.calls[i];
+        kept[calls].arg = moved_to(map, kept[calls].arg);
+        kept[calls].filter = moved_to(map, kept[calls].filter);
+        names[calls++] = n->schema->fields[keys + i].name;
+    }
+    bool emit_on_close = p->emit_on_close;
+    p->emit_on_close = n->final;
+    ck_status st = ck_plan_aggregate_node(p, input, (ck_columns){key, keys}, kept, calls, "", names, out);
+    p->emit_on_close = emit_on_close;
+    if (st == CK_OK) ck_plan_keep_identity(*out, n);
+    return st;
+}
+
+static ck_status prune_filter(ck_plan *p, const ck_plan_node *n, ck_plan_node *input, pruning *s, ck_plan_node **out) {
+    ck_expr **conjuncts;
+    CK_TRY(same_as_input(p, n, s));
+    CK_TRY(renumber_all(p, input, s->moved[n->inputs[0]->id], n->filter.conjuncts, n->filter.count, &conjuncts));
+    return ck_plan_filter(p, input, conjuncts, n->filter.count, out);
+}
+
+/* Inputs of a union keep different columns by themselves: each is cut to the same ones. */
+static ck_status prune_union(ck_plan *p, const ck_plan_node *n, ck_plan_node *const *inputs, pruning *s,
+                             ck_plan_node **out) {
+    uint32_t count;
+    CK_TRY(compact(p, n, s, &count));
+    ck_plan_node **arms = CK_PLAN_ARRAY(p, n->input_count, ck_plan_node *);
+    if (!arms) return CK_NOMEM;
+    for (uint32_t k = 0; k < n->input_count; k++) {
+        ck_expr **exprs = CK_PLAN_ARRAY(p, count, ck_expr *);
+        if (!exprs) return CK_NOMEM;
+        for (uint32_t i = 0; i < n->schema->field_count; i++) {
+            uint32_t to = s->moved[n->id][i];
+            if (to == CK_NO_COLUMN) continue;
+            if (!(exprs[to] = ck_plan_column(p, inputs[k], s->moved[n->inputs[k]->id][i]))) return CK_NOMEM;
+        }
+        CK_TRY(ck_plan_project(p, inputs[k], exprs, NULL, count, &arms[k]));
+        if (ck_plan_is_identity(arms[k])) arms[k] = inputs[k];
+    }
+    CK_TRY(ck_plan_union(p, arms, n->input_count, out));
+    return CK_OK;
+}
+
+static ck_status one(ck_plan *p, void *arg, const ck_plan_node *n, ck_plan_node *const *inputs, ck_plan_node **out) {
+    pruning *s = (pruning *)arg;
+    switch (n->kind) {
+    case CK_PLAN_SCAN: return prune_scan(p, n, s, out);
+    case CK_PLAN_VALUES: return prune_values(p, n, s, out);
+    case CK_PLAN_PROJECT: return prune_project(p, n, inputs[0], s, out);
+    case CK_PLAN_FILTER: return prune_filter(p, n, inputs[0], s, out);
+    case CK_PLAN_AGGREGATE: return prune_aggregate(p, n, inputs[0], s, out);
+    case CK_PLAN_UNION: return prune_union(p, n, inputs, s, out);
+    case CK_PLAN_LIMIT: CK_TRY(same_as_input(p, n, s)); return ck_plan_with_inputs(p, n, inputs, out);
+    }
+    CK_ASSERT(!"every kind is pruned");
+    return CK_INVALID;
+}
+
+static void keep_keys_and_one_call(const ck_plan_node *n, bool *needed) {
+    uint32_t keys = n->aggregate.keys.count;
+    for (uint32_t i = 0; i < keys; i++) needed[i] = true;
+    bool any = keys > 0;
+    for (uint32_t i = keys; i < n->schema->field_count; i++) any = any || needed[i];
+    if (!any && n->aggregate.call_count) needed[keys] = true;
+}
+
+ck_status ck_prune(ck_plan *p, ck_output *outputs, uint32_t count) {
+    ck_reach r;
+    CK_TRY(ck_reach_of(p, outputs, count, &r));
+    pruning s = {CK_PLAN_ARRAY(p, p->node_count, bool *), CK_PLAN_ARRAY(p, p->node_count, uint32_t *)};
+    if (!s.needed || !s.moved) return CK_NOMEM;
+    for (uint32_t i = 0; i < r.count; i++)
+        if (!(s.needed[r.nodes[i]->id] = CK_PLAN_ARRAY(p, r.nodes[i]->schema->field_count, bool))) return CK_NOMEM;
+    for (uint32_t i = 0; i < count; i++)
+        memset(s.needed[outputs[i].node->id], true, outputs[i].node->schema->field_count);
+    for (uint32_t i = r.count; i-- > 0;) {
+        if (r.nodes[i]->kind == CK_PLAN_AGGREGATE) keep_keys_and_one_call(r.nodes[i], s.needed[r.nodes[i]->id]);
+        need_below(r.nodes[i], &s);
+    }
+    return ck_rewrite_plan(p, outputs, count, one, &s);
+}

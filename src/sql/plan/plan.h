@@ -1,0 +1,140 @@
+/* The logical plan: a directed acyclic graph of relational nodes, each with its schema and the properties that decide
+ * what is possible above it (docs: decisions 1-6): changelog mode, boundedness, `final`, keys, identity. Nodes are made
+ * by one constructor a kind, which derives the properties, and never change afterwards; rewrites make new nodes. A node
+ * may have several consumers (a CTE, a view used twice). Operators that keep state take columns, not expressions: the
+ * binder puts projections in front. Everything lives in the plan's arena. */
+#ifndef CK_SQL_PLAN_PLAN_H
+#define CK_SQL_PLAN_PLAN_H
+
+#include "expr/aggregate.h"
+#include "expr/tree.h"
+#include "sql/catalog/catalog.h"
+
+enum { CK_PLAN_NODES_MAX = 20000, CK_PLAN_KEYS_MAX = 8, CK_PLAN_DEPTH_MAX = 2000 };
+#define CK_NO_COLUMN UINT32_MAX
+
+typedef enum ck_plan_kind {
+    CK_PLAN_SCAN,
+    CK_PLAN_VALUES,
+    CK_PLAN_FILTER,
+    CK_PLAN_PROJECT,
+    CK_PLAN_AGGREGATE,
+    CK_PLAN_UNION, /* ALL */
+    CK_PLAN_LIMIT,
+} ck_plan_kind;
+
+typedef struct ck_columns { /* column numbers */
+    const uint32_t *at;
+    uint32_t count;
+} ck_columns;
+
+typedef struct ck_plan_aggregate {
+    const ck_aggregate *fn;
+    uint32_t arg, filter; /* input columns, CK_NO_COLUMN = none */
+    bool distinct;
+    const ck_type *type;
+    bool nullable;
+    const char *arg_text, *filter_text; /* canonical: they name the state's fields; NULL = none */
+} ck_plan_aggregate;
+
+typedef struct ck_plan_node ck_plan_node;
+struct ck_plan_node {
+    ck_plan_kind kind;
+    uint32_t id; /* in order of creation: inputs have smaller ones */
+    uint16_t depth;
+    ck_plan_node **inputs;
+    uint32_t input_count;
+    const ck_schema *schema;
+    /* derived */
+    ck_edge_mode mode; /* append or retract */
+    bool bounded;
+    bool final;                        /* emits once, at END */
+    ck_columns keys[CK_PLAN_KEYS_MAX]; /* each a unique key of the output, no NULL issue: groups, not constraints */
+    uint32_t key_count;
+    /* identity (docs/formats.md, "Job graph"): uid without disambiguation; NULL for stateless nodes */
+    const char *identity;
+    const char *const *ancestors; /* nearest identities below, sorted, distinct; of this node when it has one */
+    uint32_t ancestor_count;
+    uint64_t canonical; /* hash of the canonical text of the bound plan up to here */
+    union {
+        struct {
+            const ck_catalog_entry *table;
+            ck_columns columns; /* physical columns of the table, ascending */
+        } scan;
+        struct {
+            ck_expr *const *rows; /* row_count * schema->field_count expressions without columns */
+            uint32_t row_count;
+        } values;
+        struct {
+            ck_expr *const *conjuncts;
+            uint32_t count;
+        } filter;
+        struct {
+            ck_expr *const *exprs; /* one a column of the schema */
+        } project;
+        struct {
+            ck_columns keys; /* of the input, in output order */
+            const ck_plan_aggregate *calls;
+            uint32_t call_count;
+        } aggregate;
+        struct {
+            uint64_t limit, offset; /* limit UINT64_MAX: none */
+        } limit;
+    };
+};
+
+/* One plan being made: the nodes of a job. Zeroed except arena, err, changes. */
+typedef struct ck_plan {
+    ck_arena *arena;
+    ck_error *err;
+    bool changes;       /* --changes: nothing is final because its inputs end */
+    bool emit_on_close; /* EMIT ON CLOSE of the query being bound: its operators are final */
+    uint32_t node_count;
+} ck_plan;
+
+/* Room for `count` things, zeroed; NULL with CK_NOMEM in plan->err. */
+void *ck_plan_array(ck_plan *p, size_t count, size_t size);
+#define CK_PLAN_ARRAY(p, count, type) ((type *)ck_plan_array((p), (count), sizeof(type)))
+ck_status ck_plan_nomem(ck_plan *p);
+
+/* ---- constructors. Arrays and schemas are taken over, not copied. CK_NOMEM, or CK_INVALID past the ceilings. ---- */
+
+CK_NODISCARD ck_status ck_plan_scan(ck_plan *p, const ck_catalog_entry *table, ck_columns columns, bool bounded,
+                                    ck_plan_node **out);
+CK_NODISCARD ck_status ck_plan_values(ck_plan *p, const ck_schema *schema, ck_expr *const *rows, uint32_t row_count,
+                                      ck_plan_node **out);
+CK_NODISCARD ck_status ck_plan_filter(ck_plan *p, ck_plan_node *input, ck_expr *const *conjuncts, uint32_t count,
+                                      ck_plan_node **out);
+/* names[i] may be NULL: the name of the input's column where expression i is one, else "". */
+CK_NODISCARD ck_status ck_plan_project(ck_plan *p, ck_plan_node *input, ck_expr *const *exprs, const char *const *names,
+                                       uint32_t count, ck_plan_node **out);
+/* key_text: canonical text of the key expressions, for the identity; NULL: the names of the key columns. */
+CK_NODISCARD ck_status ck_plan_aggregate_node(ck_plan *p, ck_plan_node *input, ck_columns keys,
+                                              const ck_plan_aggregate *calls, uint32_t call_count, const char *key_text,
+                                              const char *const *call_names, ck_plan_node **out);
+/* Inputs have the same number and types of columns; names are the first one's. */
+CK_NODISCARD ck_status ck_plan_union(ck_plan *p, ck_plan_node *const *inputs, uint32_t count, ck_plan_node **out);
+CK_NODISCARD ck_status ck_plan_limit(ck_plan *p, ck_plan_node *input, uint64_t limit, uint64_t offset,
+                                     ck_plan_node **out);
+/* The same node over other inputs of the same shape; identity and canonical text stay. */
+CK_NODISCARD ck_status ck_plan_with_inputs(ck_plan *p, const ck_plan_node *n, ck_plan_node *const *inputs,
+                                           ck_plan_node **out);
+/* The stateful node `made` stands for `bound` of the bound plan: it keeps that one's identity. */
+void ck_plan_keep_identity(ck_plan_node *made, const ck_plan_node *bound);
+
+/* ---- helpers ---- */
+
+ck_expr *ck_plan_column(ck_plan *p, const ck_plan_node *n, uint32_t column); /* a reference to a column of n's output */
+/* Whether some unique key of n consists of these columns only: then they are unique together. */
+bool ck_plan_is_unique(const ck_plan_node *n, const uint32_t *columns, uint32_t count);
+/* Names of n's columns, as ck_expr_print wants them. */
+const char *const *ck_plan_names(ck_plan *p, const ck_plan_node *n);
+/* A type as text, NULL without memory: where it is not only for a message. */
+const char *ck_plan_type_text(ck_plan *p, const ck_type *t);
+/* Whether the projection only passes on columns 0..n of its input, all of them. */
+bool ck_plan_is_identity(const ck_plan_node *project);
+const char *ck_plan_kind_name(ck_plan_kind k);
+/* What a state keeps growing for; "GROUP BY", "DISTINCT". NULL when bounded by its nature. */
+bool ck_plan_grows(const ck_plan_node *n);
+
+#endif

@@ -1,0 +1,20 @@
+/* Shared by the constructors. */
+#ifndef CK_SQL_PLAN_PLAN_INT_H
+#define CK_SQL_PLAN_PLAN_INT_H
+
+#include "sql/plan/plan.h"
+
+/* A node over these inputs (copied): depth, mode, boundedness, ancestors united; no schema, no keys. */
+CK_NODISCARD ck_status ck_plan_new(ck_plan *p, ck_plan_kind kind, ck_plan_node *const *inputs, uint32_t count,
+                                   ck_plan_node **out);
+CK_NODISCARD ck_status ck_plan_schema_new(ck_plan *p, uint32_t count, ck_schema **out, ck_field **fields);
+bool ck_plan_add_key(ck_plan *p, ck_plan_node *n, const uint32_t *columns, uint32_t count); /* sorted copy */
+/* identity = "<kind>(<key>)<-<ancestors>"; it becomes the one ancestor above. */
+CK_NODISCARD ck_status ck_plan_identify(ck_plan *p, ck_plan_node *n, const char *kind, const char *key);
+CK_NODISCARD ck_status ck_plan_identify_as(ck_plan *p, ck_plan_node *n, const char *identity, const char *ancestor);
+/* canonical = hash(kind, text, inputs' canonical). */
+void ck_plan_canonical(ck_plan_node *n, ck_view text);
+CK_NODISCARD ck_status ck_plan_canonical_exprs(ck_plan *p, ck_plan_node *n, ck_expr *const *exprs, uint32_t count,
+                                               const char *const *names);
+
+#endif

@@ -1,0 +1,1 @@
+SELECT x FROM (SELECT 1 AS x, 2 AS x) AS t;

@@ -1,0 +1,1 @@
+WITH a (x, y) AS (SELECT 1) SELECT * FROM a;

@@ -1,0 +1,1 @@
+WITH a AS (SELECT 1), a AS (SELECT 2) SELECT * FROM a;

@@ -1,0 +1,7 @@
+CREATE TABLE orders (usr VARCHAR, amount BIGINT, note VARCHAR) WITH (connector='file', format='json', path='orders.ndjson');
+CREATE TABLE totals (usr VARCHAR, total BIGINT) WITH (connector='file', format='csv', path='out');
+INSERT INTO totals SELECT usr, note FROM orders;
+-- way out:
+CREATE TABLE orders (usr VARCHAR, amount BIGINT, note VARCHAR) WITH (connector='file', format='json', path='orders.ndjson');
+CREATE TABLE totals (usr VARCHAR, total BIGINT) WITH (connector='file', format='csv', path='out');
+INSERT INTO totals SELECT usr, CAST(note AS BIGINT) FROM orders;

@@ -1,0 +1,1 @@
+SELECT INTERVAL '5 parsecs';

@@ -1,0 +1,1 @@
+SELECT INTERVAL '1 month 2 days';

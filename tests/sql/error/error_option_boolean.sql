@@ -1,0 +1,1 @@
+CREATE TABLE t (a INT) WITH (connector='file', path='x', header='maybe');

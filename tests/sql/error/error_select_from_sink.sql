@@ -1,0 +1,1 @@
+CREATE TABLE p (a BIGINT) WITH (connector='print'); SELECT a FROM p;

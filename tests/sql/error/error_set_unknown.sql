@@ -1,0 +1,3 @@
+SET batch_row = 1;
+-- way out:
+SET batch_rows = 1;

@@ -1,0 +1,1 @@
+SET batch_rows = 0;

@@ -1,0 +1,1 @@
+SET on_eval_error = ignore;

@@ -1,0 +1,4 @@
+-- options: changes
+CREATE TABLE orders (usr VARCHAR, amount BIGINT, note VARCHAR) WITH (connector='file', format='json', path='orders.ndjson');
+CREATE TABLE totals (usr VARCHAR, total BIGINT) WITH (connector='file', format='csv', path='out');
+INSERT INTO totals SELECT usr, COUNT(*) FROM orders GROUP BY usr;

@@ -1,0 +1,3 @@
+CREATE TABLE t (a BIGNIT) WITH (connector='file', path='x');
+-- way out:
+CREATE TABLE t (a BIGINT) WITH (connector='file', path='x');

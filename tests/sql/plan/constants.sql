@@ -1,0 +1,1 @@
+SELECT 1, 'a', 1 + 2 * 3 AS seven, 1.50 + 2, DATE '2020-01-31', INTERVAL '1' DAY, NULL, TRUE AND FALSE;

@@ -1,0 +1,2 @@
+CREATE TABLE orders (usr VARCHAR, amount BIGINT, note VARCHAR) WITH (connector='file', format='json', path='orders.ndjson');
+SELECT CASE usr WHEN 'a' THEN 1 ELSE 2 END AS c, CASE WHEN amount > 1 THEN 'x' END AS d, amount BETWEEN 1 AND 2 AS e, amount NOT IN (1, 2) AS f, usr NOT LIKE 'a%' AS g, CAST(amount AS VARCHAR) AS h, TRY_CAST(usr AS INT) AS i, usr IS DISTINCT FROM note AS j, NOT amount > 1 AS k, amount IS NULL AS l, -amount AS m, COALESCE(usr, note, '-') AS n, NULLIF(usr, note) AS o, (amount > 1) IS NOT TRUE AS p FROM orders;

@@ -1,0 +1,5 @@
+-- options: checkpoints
+CREATE TABLE orders (usr VARCHAR, amount BIGINT, note VARCHAR) WITH (connector='file', format='json', path='orders.ndjson');
+CREATE TABLE totals (usr VARCHAR, total BIGINT) WITH (connector='file', format='csv', path='out');
+CREATE TABLE p (usr VARCHAR) WITH (connector='print');
+INSERT INTO totals SELECT usr, amount FROM orders; INSERT INTO p SELECT usr FROM orders;

@@ -1,0 +1,3 @@
+-- options: statements
+CREATE TABLE orders (usr VARCHAR, amount BIGINT, note VARCHAR) WITH (connector='file', format='json', path='orders.ndjson');
+SELECT usr FROM orders; SELECT note FROM orders LIMIT 1; DROP TABLE orders;

@@ -1,0 +1,1 @@
+VALUES (1, 'a', NULL), (2.5, 'b', TRUE);
