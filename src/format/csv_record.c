@@ -109,9 +109,9 @@ static ck_status store_nested(ck_decoder *d, ck_target *t, uint32_t row, ck_view
     text->p[v.n] = '\n'; /* the sentinel */
     ck_json_fault f;
     ck_json_value value;
-    const uint8_t *q = ck_json_value_at(d->json.kernel, ck_json_space(p, end), end, &value, &f);
+    const uint8_t *q = d->json.kernel->value(ck_json_space(p, end), end, &value, &f);
     if (q && (q = ck_json_space(q, end)) != end) {
-        f = (ck_json_fault){q, "more text after the value"};
+        f = (ck_json_fault){q, CK_JSON_TRAILING};
         q = NULL;
     }
     if (!q) return ck_json_explain(&d->why, &f, p, end, "of the field");

@@ -187,10 +187,42 @@ CK_TARGET static uint32_t CK_NAME(doubles)(ck_decoder *d, ck_target *t, const CK
     for (uint32_t i = 0; i < rows; i++) {
         const uint8_t *at, *end, *p = CK_NAME(field)(w, i, &end);
         ck_number n;
-        if (CK_LIKELY(ck_number_scan(p, &n, &at) == end && ck_number_f64(&n, &t->f64[row + i])))
+        double *out = &t->f64[row + i];
+        if (CK_LIKELY(ck_number_scan(p, &n, &at) == end &&
+                      (ck_number_f64(&n, out) || ck_number_f64_exact(p, end, out))))
             ck_rows_valid(t, row + i);
         else if (!CK_NAME(general)(d, t, row + i, p, end, buf, status))
             return i;
+    }
+    return rows;
+}
+
+CK_TARGET static uint32_t CK_NAME(decimals)(ck_decoder *d, ck_target *t, const CK_NAME(walk) * w, uint32_t rows,
+                                            ck_buffer *buf, ck_status *status) {
+    uint32_t row = d->rows.row_count;
+    for (uint32_t i = 0; i < rows; i++) {
+        const uint8_t *at, *end, *p = CK_NAME(field)(w, i, &end);
+        ck_number n;
+        if (CK_LIKELY(ck_number_scan(p, &n, &at) == end && ck_value_decimal(t->field->type, &n, &t->i128[row + i])))
+            ck_rows_valid(t, row + i);
+        else if (!CK_NAME(general)(d, t, row + i, p, end, buf, status))
+            return i;
+    }
+    return rows;
+}
+
+CK_TARGET static uint32_t CK_NAME(timestamps)(ck_decoder *d, ck_target *t, const CK_NAME(walk) * w, uint32_t rows,
+                                              ck_buffer *buf, ck_status *status) {
+    uint32_t row = d->rows.row_count;
+    for (uint32_t i = 0; i < rows; i++) {
+        const uint8_t *end, *p = CK_NAME(field)(w, i, &end);
+        int64_t us;
+        if (CK_LIKELY(ck_timestamp_scan(p, &us) == end)) {
+            ck_rows_valid(t, row + i);
+            t->i64[row + i] = ck_value_at_precision(t->field->type, us);
+        } else if (!CK_NAME(general)(d, t, row + i, p, end, buf, status)) {
+            return i;
+        }
     }
     return rows;
 }
@@ -208,11 +240,14 @@ CK_TARGET static uint32_t CK_NAME(column)(ck_decoder *d, ck_target *t, const uin
                                           uint32_t rows, ck_buffer *buf, ck_status *status) {
     const ck_csv *c = d->csv;
     CK_NAME(walk) w = {base, c->chunk->start + position, c->field_count, position + 1 == c->field_count};
-    bool null_is_number = c->null_bytes > 0; /* "0" or "-1" may be the text of NULL */
     *status = CK_OK;
-    if (ck_kind_is_integer(t->kind) && !null_is_number) return CK_NAME(integers)(d, t, &w, rows, buf, status);
     if (t->kind == CK_TYPE_VARCHAR && t->field->type->precision == 0)
         return CK_NAME(strings)(d, t, &w, rows, buf, status);
-    if (t->kind == CK_TYPE_DOUBLE && !null_is_number) return CK_NAME(doubles)(d, t, &w, rows, buf, status);
+    if (c->null_bytes > 0) return CK_NAME(others)(d, t, &w, rows, buf, status); /* "0" may be the text of NULL */
+    if (ck_kind_is_integer(t->kind)) return CK_NAME(integers)(d, t, &w, rows, buf, status);
+    if (t->kind == CK_TYPE_DOUBLE) return CK_NAME(doubles)(d, t, &w, rows, buf, status);
+    if (t->kind == CK_TYPE_DECIMAL) return CK_NAME(decimals)(d, t, &w, rows, buf, status);
+    if (t->kind == CK_TYPE_TIMESTAMP || t->kind == CK_TYPE_TIMESTAMP_LTZ)
+        return CK_NAME(timestamps)(d, t, &w, rows, buf, status);
     return CK_NAME(others)(d, t, &w, rows, buf, status);
 }

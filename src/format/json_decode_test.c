@@ -290,8 +290,8 @@ static void test_structure_faults(void **state) {
     } cases[] = {
         {"{\"v\":1,}", "unexpected '}' at byte 8"},
         {"{\"v\":1 2}", "unexpected '2' at byte 8"},
-        {"{\"v\":1}x", "more text after the object at byte 8"},
-        {"{\"v\":1}{}", "more text after the object at byte 8"},
+        {"{\"v\":1}x", "more text after the value at byte 8"},
+        {"{\"v\":1}{}", "more text after the value at byte 8"},
         {"{\"v\" 1}", "unexpected '1' at byte 6"},
         {"{v:1}", "unexpected 'v' at byte 2"},
         {"{\"v\":01}", "unexpected '1' at byte 7"},

@@ -39,10 +39,19 @@ typedef struct ck_json_value {
     bool escaped; /* a string with backslashes */
 } ck_json_value;
 
-/* Where and why text is not JSON. what NULL: what stands at `at` was not expected. */
+/* Where and why text is not JSON. */
+typedef enum ck_json_what {
+    CK_JSON_UNEXPECTED, /* what stands there */
+    CK_JSON_CONTROL,    /* a control character in a string, or its end */
+    CK_JSON_ESCAPE,
+    CK_JSON_SURROGATE,
+    CK_JSON_UTF8,
+    CK_JSON_DEPTH,
+    CK_JSON_TRAILING,
+} ck_json_what;
 typedef struct ck_json_fault {
     const uint8_t *at;
-    const char *what;
+    ck_json_what what;
 } ck_json_fault;
 
 struct ck_json;
@@ -57,9 +66,11 @@ typedef enum ck_json_stop {
 /* What depends on the instruction set. */
 typedef struct ck_json_kernel {
     ck_json_stop (*run)(struct ck_json *j, struct ck_json_span *s);
-    const uint8_t *(*plain)(const uint8_t *p); /* first quote, backslash, control or non-ASCII byte at or after p */
-    const uint8_t *(*text)(const uint8_t *p);  /* first quote, backslash or control byte */
-    ck_utf8_fn utf8;
+    /* One value of any kind at p, all of it checked. Behind it, or NULL. end as in json_value_int.h. */
+    const uint8_t *(*value)(const uint8_t *p, const uint8_t *end, ck_json_value *out, ck_json_fault *f);
+    /* The string whose opening quote is before p. Behind its closing quote, or NULL. */
+    const uint8_t *(*string)(const uint8_t *p, ck_json_value *out, ck_json_fault *f);
+    const uint8_t *(*text)(const uint8_t *p); /* first quote, backslash or control byte */
 } ck_json_kernel;
 const ck_json_kernel *ck_json_kernel_scalar(void);
 const ck_json_kernel *ck_json_kernel_for(ck_cpu cpu);
@@ -69,12 +80,7 @@ static inline const uint8_t *ck_json_space(const uint8_t *p, const uint8_t *end)
     while (p < end && ck_json_is_space(*p)) p++;
     return p;
 }
-/* The string whose opening quote is before p. Behind its closing quote, or NULL. */
-const uint8_t *ck_json_string(const ck_json_kernel *k, const uint8_t *p, const uint8_t *end, ck_json_value *out,
-                              ck_json_fault *f);
-/* One value of any kind at p, all of it checked. Behind it, or NULL. */
-const uint8_t *ck_json_value_at(const ck_json_kernel *k, const uint8_t *p, const uint8_t *end, ck_json_value *out,
-                                ck_json_fault *f);
+const uint8_t *ck_json_escape(const uint8_t *p, ck_json_fault *f); /* behind the escape at the backslash p, or NULL */
 /* Writes the string without escapes, at most end - p bytes; how many. */
 size_t ck_json_unescape(const uint8_t *p, const uint8_t *end, char *out);
 /* The sentence of a fault in a record that begins at `record` (`where`: "of the record"). CK_DATA. */
@@ -91,9 +97,17 @@ typedef enum ck_json_op {
     CK_JSON_OP_INTEGER,
     CK_JSON_OP_STRING,
     CK_JSON_OP_DOUBLE,
+    CK_JSON_OP_DECIMAL,
     CK_JSON_OP_BOOLEAN,
+    CK_JSON_OP_TIMESTAMP,
     CK_JSON_OP_ANY, /* the general conversion */
 } ck_json_op;
+
+struct ck_json_run;
+/* What followed a run the last time, and what else did before. Never NULL. */
+typedef struct ck_json_follow {
+    struct ck_json_run *last, *before;
+} ck_json_follow;
 
 /* The bytes from a value (or the record's start) to the next value (or behind the newline), seen valid before. */
 typedef struct ck_json_run {
@@ -108,7 +122,7 @@ typedef struct ck_json_run {
     ck_json_op op;
     bool first; /* begins with the brace of the record */
     ck_target *target;
-    struct ck_json_run *next; /* what followed it the last time; never NULL */
+    ck_json_follow follow;
     struct ck_json_run *chain;
     uint64_t hash;
 } ck_json_run;
@@ -121,9 +135,9 @@ typedef struct ck_json_runs {
     size_t pool_used, pool_bytes;
     ck_json_run **slots; /* power of two */
     uint32_t slot_count;
-    ck_json_run none;   /* predicts nothing */
-    ck_json_run *first; /* how the last record began */
-    uint64_t forgot_at; /* records decoded when the table was last emptied, so that it is not emptied all the time */
+    ck_json_run none;     /* predicts nothing */
+    ck_json_follow first; /* how records began */
+    uint64_t forgot_at;   /* records decoded when the table was last emptied, so that it is not emptied all the time */
 } ck_json_runs;
 
 CK_NODISCARD ck_status ck_json_runs_init(ck_json_runs *r, ck_mem mem, uint32_t column_count);

@@ -65,11 +65,11 @@ static bool next_member(ck_json *j, const uint8_t **pp, const uint8_t *end, ck_j
     const uint8_t *p = ck_json_space(*pp, end);
     p = ck_json_space(p + 1, end); /* brace or comma */
     if (p >= end || *p != '"') return false;
-    p = ck_json_string(j->kernel, p + 1, end, key, &none);
+    p = j->kernel->string(p + 1, key, &none);
     CK_ASSERT(p);
     p = ck_json_space(p, end);
     p = ck_json_space(p + 1, end); /* colon */
-    p = ck_json_value_at(j->kernel, p, end, value, &none);
+    p = j->kernel->value(p, end, value, &none);
     CK_ASSERT(p);
     *pp = p;
     return true;
@@ -211,7 +211,7 @@ static ck_status append_array(ck_json *j, const ck_type *t, ck_column_builder *b
     ck_json_value e;
     const uint8_t *p = ck_json_space(v->p + 1, v->end);
     while (*p != ']') {
-        p = ck_json_value_at(j->kernel, p, v->end, &e, &none);
+        p = j->kernel->value(p, v->end, &e, &none);
         CK_ASSERT(p);
         CK_TRY(ck_json_append(j, &t->fields[0], &b->children[0], &e, buf));
         p = ck_json_space(p, v->end);

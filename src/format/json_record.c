@@ -32,25 +32,27 @@ static ck_json_op op_for(const ck_target *t) {
     if (ck_kind_is_integer(t->kind)) return CK_JSON_OP_INTEGER;
     if (t->kind == CK_TYPE_DOUBLE) return CK_JSON_OP_DOUBLE;
     if (t->kind == CK_TYPE_BOOLEAN) return CK_JSON_OP_BOOLEAN;
+    if (t->kind == CK_TYPE_DECIMAL) return CK_JSON_OP_DECIMAL;
+    if (t->kind == CK_TYPE_TIMESTAMP || t->kind == CK_TYPE_TIMESTAMP_LTZ) return CK_JSON_OP_TIMESTAMP;
     return CK_JSON_OP_ANY;
 }
 
 /* The record while it is walked. */
 typedef struct walk {
     ck_json *j;
-    const uint8_t *end; /* its newline */
-    const uint8_t *run; /* where the run before the next value began */
-    ck_json_run **link; /* where that run will be entered as the successor; NULL: not to be learned */
+    const uint8_t *end;    /* its newline */
+    const uint8_t *run;    /* where the run before the next value began */
+    ck_json_follow *after; /* what that run follows; NULL: it is not to be learned */
     bool first;
     ck_json_fault fault;
 } walk;
 
 static void learn(walk *w, const uint8_t *run_end, ck_json_op op, ck_target *t) {
-    if (!w->link) return;
+    if (!w->after) return;
     ck_json *j = w->j;
     ck_json_run *run = ck_json_runs_learn(&j->runs, w->run, (size_t)(run_end - w->run), w->first, op, t, j->serial);
-    if (run) *w->link = run;
-    w->link = run ? &run->next : NULL;
+    if (run && w->after->last != run) *w->after = (ck_json_follow){.last = run, .before = w->after->last};
+    w->after = run ? &run->follow : NULL;
     w->first = false;
 }
 
@@ -72,23 +74,23 @@ static ck_status member(walk *w, const uint8_t **pp) {
     ck_json *j = w->j;
     const uint8_t *p = *pp;
     ck_json_value key, value;
-    if (p >= w->end || *p != '"') {
-        w->fault = (ck_json_fault){p, NULL};
+    if (*p != '"') {
+        w->fault = (ck_json_fault){p, CK_JSON_UNEXPECTED};
         return CK_DATA;
     }
-    p = ck_json_string(j->kernel, p + 1, w->end, &key, &w->fault);
+    p = j->kernel->string(p + 1, &key, &w->fault);
     if (!p) return CK_DATA;
     ck_target *t;
     CK_TRY(target_of(j, &key, &t));
     p = ck_json_space(p, w->end);
-    if (p >= w->end || *p != ':') {
-        w->fault = (ck_json_fault){p, NULL};
+    if (*p != ':') {
+        w->fault = (ck_json_fault){p, CK_JSON_UNEXPECTED};
         return CK_DATA;
     }
     p = ck_json_space(p + 1, w->end);
-    if (key.escaped) w->link = NULL;
+    if (key.escaped) w->after = NULL;
     learn(w, p, op_for(t), t);
-    p = ck_json_value_at(j->kernel, p, w->end, &value, &w->fault);
+    p = j->kernel->value(p, w->end, &value, &w->fault);
     if (!p) return CK_DATA;
     w->run = p;
     if (t) {
@@ -101,20 +103,20 @@ static ck_status member(walk *w, const uint8_t **pp) {
 
 static ck_status object(walk *w, const uint8_t *p) {
     const uint8_t *end = w->end;
-    w->fault = (ck_json_fault){p, NULL};
+    w->fault = (ck_json_fault){p, CK_JSON_UNEXPECTED};
     if (*p != '{') return CK_DATA;
     p = ck_json_space(p + 1, end);
     bool more = p >= end || *p != '}';
     while (more) {
         CK_TRY(member(w, &p));
         p = ck_json_space(p, end);
-        w->fault = (ck_json_fault){p, NULL};
+        w->fault = (ck_json_fault){p, CK_JSON_UNEXPECTED};
         if (p >= end || (*p != ',' && *p != '}')) return CK_DATA;
         more = *p == ',';
         if (more) p = ck_json_space(p + 1, end);
     }
     p = ck_json_space(p + 1, end);
-    w->fault = (ck_json_fault){p, "more text after the object"};
+    w->fault = (ck_json_fault){p, CK_JSON_TRAILING};
     if (p != end) return CK_DATA;
     learn(w, end + 1, CK_JSON_OP_END, NULL);
     return CK_OK;
@@ -141,7 +143,7 @@ ck_status ck_json_record(ck_json *j, ck_json_span *s, const uint8_t *p, const ui
     j->why->field = NULL;
     j->serial++;
     j->member_count = 0; /* an earlier failure may have left some */
-    walk w = {.j = j, .end = end, .run = p, .link = &j->runs.first, .first = true};
+    walk w = {.j = j, .end = end, .run = p, .after = &j->runs.first, .first = true};
     const uint8_t *start = ck_json_space(p, end);
     *blank = start == end;
     if (*blank) return CK_OK;

@@ -10,7 +10,7 @@
 
 const ck_json_kernel *ck_json_kernel_for(ck_cpu cpu) {
 #if defined(__x86_64__)
-    static const ck_json_kernel kernel = {run_avx2, plain_avx2, text_avx2, ck_utf8_valid_avx2};
+    static const ck_json_kernel kernel = {run_avx2, any_value_avx2, string_at_avx2, text_avx2};
     if (cpu.avx2 && cpu.bmi2) return &kernel;
 #endif
     (void)cpu;

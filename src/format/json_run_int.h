@@ -1,57 +1,9 @@
 /* The fast way through records, compiled once per instruction set: the includer defines CK_SIMD (0: plain registers, 1:
  * AVX2), CK_TARGET (the function attribute) and CK_NAME(x). See json_int.h for what it relies on. Whatever it does not
  * expect it gives up, so that every refusal and its wording come from json_record.c. */
-#include "format/json_int.h"
-#include "format/lane_int.h"
+#include "format/json_value_int.h"
 
-/* ---- scanning ---- */
-
-#if CK_SIMD
-/* A bit for each of 32 bytes that is a quote, a backslash, a control character or not ASCII: signed, the last two are
- * one comparison. */
-CK_TARGET static inline uint32_t CK_NAME(special)(const uint8_t *p) {
-    __m256i x = CK_NAME(load)(p);
-    __m256i quote = _mm256_cmpeq_epi8(x, _mm256_set1_epi8('"')), slash = _mm256_cmpeq_epi8(x, _mm256_set1_epi8('\\'));
-    __m256i odd = _mm256_cmpgt_epi8(_mm256_set1_epi8(0x20), x);
-    return (uint32_t)_mm256_movemask_epi8(_mm256_or_si256(_mm256_or_si256(quote, slash), odd));
-}
-/* The same without the bytes over 0x7F. */
-CK_TARGET static inline uint32_t CK_NAME(special_text)(const uint8_t *p) {
-    __m256i x = CK_NAME(load)(p);
-    __m256i quote = _mm256_cmpeq_epi8(x, _mm256_set1_epi8('"')), slash = _mm256_cmpeq_epi8(x, _mm256_set1_epi8('\\'));
-    __m256i control = _mm256_cmpeq_epi8(_mm256_min_epu8(x, _mm256_set1_epi8(0x1F)), x);
-    return (uint32_t)_mm256_movemask_epi8(_mm256_or_si256(_mm256_or_si256(quote, slash), control));
-}
-/* 64 bytes a step: where a string ends varies, and one step more of straight code is cheaper than a wrong guess. */
-CK_TARGET static inline const uint8_t *CK_NAME(find_plain)(const uint8_t *p) {
-    for (;; p += 64) {
-        uint64_t m = CK_NAME(special)(p) | (uint64_t)CK_NAME(special)(p + 32) << 32;
-        if (CK_LIKELY(m)) return p + __builtin_ctzll(m);
-    }
-}
-CK_TARGET static const uint8_t *CK_NAME(text)(const uint8_t *p) {
-    for (;; p += 32) {
-        uint32_t m = CK_NAME(special_text)(p);
-        if (m) return p + __builtin_ctz(m);
-    }
-}
-#else
-static inline const uint8_t *CK_NAME(find_plain)(const uint8_t *p) {
-    for (;; p += 8) {
-        uint64_t x = ck_load64(p);
-        uint64_t m = (ck_swar_eq(x, '"') | ck_swar_eq(x, '\\') | ck_swar_below(x, 0x20) | x) & CK_SWAR_HIGH;
-        if (m) return p + ck_swar_index(m);
-    }
-}
-static const uint8_t *CK_NAME(text)(const uint8_t *p) {
-    for (;; p += 8) {
-        uint64_t x = ck_load64(p);
-        uint64_t m = ck_swar_eq(x, '"') | ck_swar_eq(x, '\\') | ck_swar_below(x, 0x20);
-        if (m) return p + ck_swar_index(m);
-    }
-}
-#endif
-CK_TARGET static const uint8_t *CK_NAME(plain)(const uint8_t *p) { return CK_NAME(find_plain)(p); }
+/* ---- runs ---- */
 
 CK_TARGET static inline bool CK_NAME(matches)(const uint8_t *p, const ck_json_run *r) {
 #if CK_SIMD
@@ -71,30 +23,32 @@ CK_TARGET static inline bool CK_NAME(matches)(const uint8_t *p, const ck_json_ru
     return true;
 }
 
-/* ---- values ---- */
+/* ---- values, each behind itself or NULL: the record is given up, or s->status is not CK_OK ---- */
 
-/* Any value that no column takes: behind it, or NULL. */
-CK_TARGET static inline const uint8_t *CK_NAME(skip)(const ck_json *j, const ck_json_span *s, const uint8_t *p,
-                                                     ck_json_value *v) {
-    if (CK_LIKELY(*p == '"')) {
-        const uint8_t *q = CK_NAME(find_plain)(p + 1);
-        if (CK_LIKELY(*q == '"')) return q + 1;
-    } else {
-        uint64_t ignored;
-        const uint8_t *q = p + (*p == '-');
-        unsigned n = CK_NAME(digits)(q, &ignored);
-        if (CK_LIKELY(n > 0 && n < 16 && (*q != '0' || n == 1))) {
-            q += n;
-            if (CK_LIKELY(*q != '.' && (*q | 0x20) != 'e')) return q;
-        }
-    }
+/* Any value by the grammar, converted by the general rules: nulls, other kinds, what does not fit. */
+CK_TARGET static const uint8_t *CK_NAME(put_any)(ck_json *j, ck_json_span *s, ck_target *t, uint32_t row,
+                                                 const uint8_t *p) {
     ck_json_fault fault;
-    const uint8_t *end = memchr(p, '\n', (size_t)(s->last - p));
-    return ck_json_value_at(j->kernel, p, end, v, &fault);
+    ck_json_value v;
+    p = CK_NAME(any_value)(p, NULL, &v, &fault);
+    if (!p) return NULL;
+    ck_status status = ck_json_store(j, t, row, &v, s->buf);
+    if (status == CK_OK) return p;
+    if (status != CK_DATA) s->status = status;
+    return NULL;
 }
 
-/* An integer of 16 digits or more: behind it, or NULL when it is none or too large. */
-static const uint8_t *CK_NAME(long_integer)(ck_target *t, uint32_t row, const uint8_t *p) {
+/* A value no column takes. */
+CK_TARGET static inline const uint8_t *CK_NAME(skip)(const uint8_t *p) {
+    ck_json_fault fault;
+    ck_json_value v;
+    if (*p == '"') return CK_NAME(string)(p + 1, &v, &fault);
+    if (*p < 'A') return CK_NAME(number)(p, &fault); /* or nothing that begins a value */
+    return CK_NAME(any_value)(p, NULL, &v, &fault);
+}
+
+/* An integer that is long or not plain. */
+static const uint8_t *CK_NAME(odd_integer)(ck_target *t, uint32_t row, const uint8_t *p) {
     ck_number n;
     bool range;
     const uint8_t *at;
@@ -106,20 +60,86 @@ static const uint8_t *CK_NAME(long_integer)(ck_target *t, uint32_t row, const ui
     return p;
 }
 
-/* What is not in line: nulls, escapes, other kinds. Behind the value; NULL: give up, or s->status is not CK_OK. */
-static const uint8_t *CK_NAME(general)(ck_json *j, ck_json_span *s, ck_target *t, uint32_t row, const uint8_t *p) {
-    ck_json_fault fault;
-    ck_json_value v;
-    const uint8_t *end = memchr(p, '\n', (size_t)(s->last - p));
-    p = ck_json_value_at(j->kernel, p, end, &v, &fault);
-    if (!p) return NULL;
-    ck_status status = ck_json_store(j, t, row, &v, s->buf);
-    if (status == CK_OK) return p;
-    if (status != CK_DATA) s->status = status;
-    return NULL;
+CK_TARGET static inline const uint8_t *CK_NAME(put_integer)(ck_json *j, ck_json_span *s, ck_target *t, uint32_t row,
+                                                            const uint8_t *p) {
+    bool minus = *p == '-';
+    const uint8_t *q = p + minus;
+    uint64_t u;
+    unsigned n = CK_NAME(digits)(q, &u);
+    int64_t v = minus ? -(int64_t)u : (int64_t)u;
+    if (CK_LIKELY(n > 0 && n < 16 && (*q != '0' || n == 1) && v >= t->lo && v <= t->hi)) {
+        ck_rows_valid(t, row);
+        t->i64[row] = v;
+        return q + n; /* a fraction matches no run: the record is given up there */
+    }
+    q = n == 16 ? CK_NAME(odd_integer)(t, row, p) : NULL;
+    return q ? q : CK_NAME(put_any)(j, s, t, row, p);
 }
 
-/* Columns the record lacks. false: one of them is NOT NULL, or one came twice. */
+CK_TARGET static inline const uint8_t *CK_NAME(put_string)(ck_json *j, ck_json_span *s, ck_target *t, uint32_t row,
+                                                           const uint8_t *p) {
+    const uint8_t *q = CK_LIKELY(*p == '"') ? CK_NAME(find_plain)(p + 1) : p;
+    if (CK_UNLIKELY(q == p || *q != '"')) return CK_NAME(put_any)(j, s, t, row, p);
+    size_t n = (size_t)(q - p) - 1;
+    ck_rows_valid(t, row);
+    if (n > CK_STRVIEW_INLINE) {
+        if (CK_UNLIKELY(j->rows->read != s->buf)) {
+            uint32_t index;
+            s->status = ck_rows_heap(j->rows, s->buf, &index);
+            if (s->status != CK_OK) return NULL;
+        }
+        t->long_seen = true;
+    }
+    CK_NAME(put_view)(&t->views[row], p + 1, n, j->rows->read_index, (size_t)(p + 1 - s->buf->p));
+    return q + 1;
+}
+
+CK_TARGET static inline const uint8_t *CK_NAME(put_double)(ck_json *j, ck_json_span *s, ck_target *t, uint32_t row,
+                                                           const uint8_t *p) {
+    ck_number n;
+    const uint8_t *at, *q = ck_number_scan(p, &n, &at);
+    double v;
+    if (CK_UNLIKELY(!q || (!ck_number_f64(&n, &v) && !ck_number_f64_exact(p, q, &v))))
+        return CK_NAME(put_any)(j, s, t, row, p);
+    ck_rows_valid(t, row);
+    t->f64[row] = v;
+    return q;
+}
+
+CK_TARGET static inline const uint8_t *CK_NAME(put_decimal)(ck_json *j, ck_json_span *s, ck_target *t, uint32_t row,
+                                                            const uint8_t *p) {
+    ck_number n;
+    const uint8_t *at, *q = ck_number_scan(p, &n, &at);
+    if (CK_UNLIKELY(!q || !ck_value_decimal(t->field->type, &n, &t->i128[row])))
+        return CK_NAME(put_any)(j, s, t, row, p);
+    ck_rows_valid(t, row);
+    return q;
+}
+
+CK_TARGET static inline const uint8_t *CK_NAME(put_boolean)(ck_json *j, ck_json_span *s, ck_target *t, uint32_t row,
+                                                            const uint8_t *p) {
+    uint32_t word = ck_load32(p);
+    bool yes = word == 0x65757274;                                 /* "true" */
+    if (CK_UNLIKELY(!yes && !(word == 0x736C6166 && p[4] == 'e'))) /* "fals" */
+        return CK_NAME(put_any)(j, s, t, row, p);
+    ck_rows_valid(t, row);
+    ck_bit_put(t->bits, row, yes);
+    return p + (yes ? 4 : 5);
+}
+
+CK_TARGET static inline const uint8_t *CK_NAME(put_timestamp)(ck_json *j, ck_json_span *s, ck_target *t, uint32_t row,
+                                                              const uint8_t *p) {
+    int64_t us;
+    const uint8_t *q = CK_LIKELY(*p == '"') ? ck_timestamp_scan(p + 1, &us) : NULL;
+    if (CK_UNLIKELY(!q || *q != '"')) return CK_NAME(put_any)(j, s, t, row, p);
+    ck_rows_valid(t, row);
+    t->i64[row] = ck_value_at_precision(t->field->type, us);
+    return q + 1;
+}
+
+/* ---- records ---- */
+
+/* Columns the record lacks. false: one of them is NOT NULL, or there is no memory. */
 static bool CK_NAME(missing)(ck_json *j, ck_json_span *s, uint32_t row) {
     for (uint32_t i = 0; i < j->rows->target_count; i++) {
         ck_target *t = &j->rows->targets[i];
@@ -131,19 +151,28 @@ static bool CK_NAME(missing)(ck_json *j, ck_json_span *s, uint32_t row) {
     return true;
 }
 
+/* The run at p: what followed the last one the last time, what followed it before that, or any other that is known. */
+CK_TARGET static inline ck_json_run *CK_NAME(next_run)(ck_json *j, ck_json_follow *after, const uint8_t *p) {
+    ck_json_run *r = after->last;
+    if (CK_LIKELY(CK_NAME(matches)(p, r))) return r;
+    ck_json_run *other = after->before;
+    if (!CK_NAME(matches)(p, other)) {
+        other = ck_json_runs_find(&j->runs, j->kernel, p, after == &j->runs.first);
+        if (!other) return NULL;
+    }
+    *after = (ck_json_follow){.last = other, .before = r};
+    return other;
+}
+
 /* One record from p: behind it, or NULL. */
 CK_TARGET static inline const uint8_t *CK_NAME(record)(ck_json *j, ck_json_span *s, const uint8_t *p, uint32_t row) {
-    ck_json_run **link = &j->runs.first;
+    ck_json_follow *after = &j->runs.first;
     uint32_t found = 0;
     uint64_t serial = ++j->serial;
     for (;;) {
-        ck_json_run *r = *link;
-        if (CK_UNLIKELY(!CK_NAME(matches)(p, r))) {
-            r = ck_json_runs_find(&j->runs, j->kernel, p, link == &j->runs.first);
-            if (!r) return NULL;
-            *link = r;
-        }
-        link = &r->next;
+        ck_json_run *r = CK_NAME(next_run)(j, after, p);
+        if (CK_UNLIKELY(!r)) return NULL;
+        after = &r->follow;
         p += r->bytes;
         ck_target *t = r->target;
         if (t) {
@@ -156,74 +185,16 @@ CK_TARGET static inline const uint8_t *CK_NAME(record)(ck_json *j, ck_json_span 
         case CK_JSON_OP_END: return CK_LIKELY(found == j->rows->target_count) || CK_NAME(missing)(j, s, row) ? p : NULL;
         case CK_JSON_OP_PRESENT:
             if (CK_UNLIKELY(*p == 'n' && !t->field->nullable)) return NULL;
-            __attribute__((fallthrough));
-        case CK_JSON_OP_SKIP: {
-            ck_json_value ignored;
-            p = CK_NAME(skip)(j, s, p, &ignored);
+            p = CK_NAME(skip)(p);
             break;
-        }
-        case CK_JSON_OP_INTEGER: {
-            bool minus = *p == '-';
-            const uint8_t *q = p + minus;
-            uint64_t u;
-            unsigned n = CK_NAME(digits)(q, &u);
-            int64_t v = minus ? -(int64_t)u : (int64_t)u;
-            if (CK_LIKELY(n > 0 && n < 16 && (*q != '0' || n == 1) && v >= t->lo && v <= t->hi)) {
-                ck_rows_valid(t, row);
-                t->i64[row] = v;
-                p = q + n;
-            } else {
-                q = n == 16 ? CK_NAME(long_integer)(t, row, p) : NULL;
-                p = q ? q : CK_NAME(general)(j, s, t, row, p);
-            }
-            break;
-        }
-        case CK_JSON_OP_STRING: {
-            const uint8_t *q = CK_LIKELY(*p == '"') ? CK_NAME(find_plain)(p + 1) : p;
-            if (CK_LIKELY(q != p && *q == '"')) {
-                size_t n = (size_t)(q - p) - 1;
-                ck_rows_valid(t, row);
-                if (n > CK_STRVIEW_INLINE) {
-                    if (CK_UNLIKELY(j->rows->read != s->buf)) {
-                        uint32_t index;
-                        s->status = ck_rows_heap(j->rows, s->buf, &index);
-                        if (s->status != CK_OK) return NULL;
-                    }
-                    t->long_seen = true;
-                }
-                CK_NAME(put_view)(&t->views[row], p + 1, n, j->rows->read_index, (size_t)(p + 1 - s->buf->p));
-                p = q + 1;
-            } else {
-                p = CK_NAME(general)(j, s, t, row, p);
-            }
-            break;
-        }
-        case CK_JSON_OP_DOUBLE: {
-            ck_number n;
-            const uint8_t *at, *q = ck_number_scan(p, &n, &at);
-            double v;
-            if (CK_LIKELY(q && ck_number_f64(&n, &v))) {
-                ck_rows_valid(t, row);
-                t->f64[row] = v;
-                p = q;
-            } else {
-                p = CK_NAME(general)(j, s, t, row, p);
-            }
-            break;
-        }
-        case CK_JSON_OP_BOOLEAN: {
-            uint32_t word = ck_load32(p);
-            bool yes = word == 0x65757274; /* "true" */
-            if (CK_LIKELY(yes || (word == 0x736C6166 && p[4] == 'e'))) {
-                ck_rows_valid(t, row);
-                ck_bit_put(t->bits, row, yes);
-                p += yes ? 4 : 5;
-            } else {
-                p = CK_NAME(general)(j, s, t, row, p);
-            }
-            break;
-        }
-        case CK_JSON_OP_ANY: p = CK_NAME(general)(j, s, t, row, p); break;
+        case CK_JSON_OP_SKIP: p = CK_NAME(skip)(p); break;
+        case CK_JSON_OP_INTEGER: p = CK_NAME(put_integer)(j, s, t, row, p); break;
+        case CK_JSON_OP_STRING: p = CK_NAME(put_string)(j, s, t, row, p); break;
+        case CK_JSON_OP_DOUBLE: p = CK_NAME(put_double)(j, s, t, row, p); break;
+        case CK_JSON_OP_DECIMAL: p = CK_NAME(put_decimal)(j, s, t, row, p); break;
+        case CK_JSON_OP_BOOLEAN: p = CK_NAME(put_boolean)(j, s, t, row, p); break;
+        case CK_JSON_OP_TIMESTAMP: p = CK_NAME(put_timestamp)(j, s, t, row, p); break;
+        case CK_JSON_OP_ANY: p = CK_NAME(put_any)(j, s, t, row, p); break;
         }
         if (CK_UNLIKELY(!p)) return NULL;
     }

@@ -5,6 +5,6 @@
 #include "format/json_run_int.h"
 
 const ck_json_kernel *ck_json_kernel_scalar(void) {
-    static const ck_json_kernel kernel = {run_scalar, plain_scalar, text_scalar, ck_utf8_valid_scalar};
+    static const ck_json_kernel kernel = {run_scalar, any_value_scalar, string_at_scalar, text_scalar};
     return &kernel;
 }

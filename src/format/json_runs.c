@@ -26,8 +26,7 @@ ck_status ck_json_runs_init(ck_json_runs *r, ck_mem mem, uint32_t column_count) 
     r->none.mask[0] = 0xFF;
     r->none.head_mask = 1;
     r->none.op = CK_JSON_OP_NONE;
-    r->none.next = &r->none;
-    r->first = &r->none;
+    r->none.follow = r->first = (ck_json_follow){&r->none, &r->none};
     return CK_OK;
 }
 
@@ -84,7 +83,7 @@ static void forget(ck_json_runs *r, uint64_t serial) {
     r->count = 0;
     r->pool_used = 0;
     memset(r->slots, 0, r->slot_count * sizeof *r->slots);
-    r->first = &r->none;
+    r->first = r->none.follow;
     r->forgot_at = serial;
 }
 
@@ -100,7 +99,8 @@ ck_json_run *ck_json_runs_learn(ck_json_runs *r, const uint8_t *p, size_t n, boo
         return NULL; /* also after forgetting: what the caller has linked so far is gone */
     }
     run = &r->runs[r->count++];
-    *run = (ck_json_run){.bytes = (uint32_t)n, .op = op, .first = first, .target = target, .next = &r->none, .hash = h};
+    *run = (ck_json_run){
+        .bytes = (uint32_t)n, .op = op, .first = first, .target = target, .follow = r->none.follow, .hash = h};
     memcpy(run->head, p, head);
     memset(run->mask, 0xFF, head); /* words hold bytes in order: the first `head` of them count */
     run->head_mask = (uint32_t)((1ULL << head) - 1);

@@ -20,6 +20,23 @@ CK_TARGET static inline __m256i CK_NAME(load)(const uint8_t *p) {
 }
 #endif
 
+/* How many digits stand at p, any number. */
+CK_TARGET static inline size_t CK_NAME(count_digits)(const uint8_t *p) {
+    for (size_t n = 0;; n += 16) {
+#if CK_SIMD
+        __m128i x = _mm_sub_epi8(_mm_loadu_si128((const __m128i *)(const void *)(p + n)), _mm_set1_epi8('0'));
+        __m128i digit = _mm_cmpeq_epi8(_mm_min_epu8(x, _mm_set1_epi8(9)), x);
+        unsigned k = (unsigned)__builtin_ctz(~(unsigned)_mm_movemask_epi8(digit));
+        if (CK_LIKELY(k < 16)) return n + k;
+#else
+        uint64_t stop = ck_swar_no_digit(ck_load64(p + n));
+        if (CK_LIKELY(stop)) return n + ck_swar_index(stop);
+        stop = ck_swar_no_digit(ck_load64(p + n + 8));
+        if (CK_LIKELY(stop)) return n + 8 + ck_swar_index(stop);
+#endif
+    }
+}
+
 /* The digits at p: their number (16: that many or more) and, below 16, their value. */
 CK_TARGET static inline unsigned CK_NAME(digits)(const uint8_t *p, uint64_t *value) {
 #if CK_SIMD

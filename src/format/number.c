@@ -1,6 +1,8 @@
 /* See number_int.h. */
 #include "format/number_int.h"
 
+#include <yyjson.h>
+
 static const uint64_t power_of_ten[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
 
 /* Decimal digits of x, 0 for 0. */
@@ -94,5 +96,13 @@ bool ck_number_i64(const ck_number *n, int64_t *out, bool *range) {
     if (m > (uint64_t)INT64_MAX + n->negative) return false;
     *out = n->negative ? (int64_t)(0 - m) : (int64_t)m;
     *range = false;
+    return true;
+}
+
+bool ck_number_f64_exact(const uint8_t *p, const uint8_t *end, double *out) {
+    yyjson_val v;
+    const char *stop = yyjson_read_number((const char *)p, &v, YYJSON_READ_NOFLAG, NULL, NULL);
+    if (stop != (const char *)end) return false;
+    *out = yyjson_get_num(&v);
     return true;
 }

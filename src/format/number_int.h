@@ -31,4 +31,7 @@ static inline bool ck_number_f64(const ck_number *n, double *out) {
     return true;
 }
 
+/* The nearest double of the number in [p, end), which a byte that is in no number follows. false: it is too large. */
+bool ck_number_f64_exact(const uint8_t *p, const uint8_t *end, double *out);
+
 #endif

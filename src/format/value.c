@@ -80,32 +80,39 @@ static ck_status real(const ck_type *t, ck_view v, double d, bool finite, bool q
     return CK_OK;
 }
 
-/* digits * 10^shift within 10^precision; false when it does not fit. */
-static bool scaled(ck_i128 *v, int64_t shift, int precision) {
-    ck_i128 limit = 1, x = *v;
-    for (int i = 0; i < precision; i++) limit *= 10;
-    if (shift >= 0) {
-        if (x == 0) shift = 0;
-        for (; shift > 0 && x < limit; shift--)
-            x *= 10; /* x < 10^38 keeps the product within 128 bits: 10^39 > 2^127 */
-        if (shift > 0) return false;
-    } else {
-        for (; shift < -1 && x > 0; shift++) x /= 10;
-        x = shift < -1 ? 0 : (x / 10 + (x % 10 >= 5));
-    }
-    *v = x;
-    return x < limit;
+static const uint64_t power_of_ten[] = {1ULL,
+                                        10ULL,
+                                        100ULL,
+                                        1000ULL,
+                                        10000ULL,
+                                        100000ULL,
+                                        1000000ULL,
+                                        10000000ULL,
+                                        100000000ULL,
+                                        1000000000ULL,
+                                        10000000000ULL,
+                                        100000000000ULL,
+                                        1000000000000ULL,
+                                        10000000000000ULL,
+                                        100000000000000ULL,
+                                        1000000000000000ULL,
+                                        10000000000000000ULL,
+                                        100000000000000000ULL,
+                                        1000000000000000000ULL};
+
+bool ck_value_decimal(const ck_type *t, const ck_number *n, ck_i128 *out) {
+    int64_t shift = n->exponent + t->scale;
+    if (!n->exact || shift < 0 || shift > 18) return false;
+    uint64_t v;
+    if (__builtin_mul_overflow(n->digits, power_of_ten[shift], &v)) return false;
+    if (v >= power_of_ten[t->precision < 18 ? t->precision : 18]) return false;
+    *out = n->negative ? -(ck_i128)v : (ck_i128)v;
+    return true;
 }
 
 static ck_status decimal(const ck_type *t, ck_view v, const ck_number *n, bool quoted, ck_i128 *out, ck_why *w) {
-    ck_i128 x = (ck_i128)n->digits;
-    int64_t shift = n->exponent + t->scale;
-    if (n->exact && t->precision <= 37) {
-        if (!scaled(&x, shift, t->precision)) return ck_why_range(w, t, v, quoted);
-        *out = n->negative ? -x : x;
-        return CK_OK;
-    }
     bool overflow = false;
+    if (ck_value_decimal(t, n, out)) return CK_OK;
     if (ck_parse_decimal(v, t->precision, t->scale, out, &overflow)) return CK_OK;
     return overflow ? ck_why_range(w, t, v, quoted) : ck_why_not_a(w, t, v, quoted);
 }
@@ -114,7 +121,9 @@ ck_status ck_value_number(const ck_type *t, ck_view v, const ck_number *n, bool 
     if (ck_kind_is_integer(t->kind)) return integer(t, v, n, quoted, &out->i64, w);
     if (ck_kind_is_float(t->kind)) {
         double d;
-        if (!ck_number_f64(n, &d) && !ck_parse_f64(v, &d)) return ck_why_range(w, t, v, quoted); /* it is a number */
+        const uint8_t *p = (const uint8_t *)v.p;
+        if (!ck_number_f64(n, &d) && !ck_number_f64_exact(p, p + v.n, &d) && !ck_parse_f64(v, &d))
+            return ck_why_range(w, t, v, quoted); /* it is a number */
         return real(t, v, d, true, quoted, &out->f64, w);
     }
     if (t->kind == CK_TYPE_DECIMAL) return decimal(t, v, n, quoted, &out->i128, w);
@@ -129,8 +138,8 @@ static ck_view trimmed(ck_view v) {
     return v;
 }
 
-/* Cut to the column's precision, towards the past. */
-static int64_t at_precision(const ck_type *t, int64_t us) {
+int64_t ck_value_at_precision(const ck_type *t, int64_t us) {
+    if (t->precision == 6) return us;
     static const int64_t unit[] = {1000000, 100000, 10000, 1000, 100, 10, 1};
     int64_t u = unit[t->precision >= 0 && t->precision <= 6 ? t->precision : 6];
     int64_t rest = us % u;
@@ -187,12 +196,12 @@ ck_status ck_value_text(const ck_type *t, ck_view v, bool lenient, ck_scalar *ou
     case CK_TYPE_DATE: ok = ck_parse_date(text, &out->i64); break;
     case CK_TYPE_TIME:
         ok = ck_parse_time(text, &out->i64);
-        if (ok) out->i64 = at_precision(t, out->i64);
+        if (ok) out->i64 = ck_value_at_precision(t, out->i64);
         break;
     case CK_TYPE_TIMESTAMP:
     case CK_TYPE_TIMESTAMP_LTZ:
         ok = ck_parse_timestamp(text, &out->i64, &zoned);
-        if (ok) out->i64 = at_precision(t, out->i64);
+        if (ok) out->i64 = ck_value_at_precision(t, out->i64);
         break;
     default: break;
     }
