@@ -170,11 +170,80 @@ static void golden_bytes(void **state) {
     ck_batch_unref(&b);
 }
 
+/* Bytes that no encoder writes are refused, also where they could be read. */
+static void spellings(void **state) {
+    sample *s = *state;
+    const ck_type *big = ck_type_simple(CK_TYPE_BIGINT), *text = ck_type_simple(CK_TYPE_VARCHAR),
+                  *flag = ck_type_simple(CK_TYPE_BOOLEAN);
+    const struct {
+        ck_order_spec spec;
+        ck_view key;
+        bool good;
+    } cases[] = {
+        {{0, big, true, false, true}, {"\0", 1}, true},
+        {{0, big, true, false, true}, {"\2", 1}, false},
+        {{0, big, true, false, false}, {"\2", 1}, true},
+        {{0, big, true, false, false}, {"\0", 1}, false},
+        {{0, big, true, false, false}, {"\1\200\0\0\0\0\0\0\0", 9}, true},
+        {{0, big, true, false, false}, {"\3\200\0\0\0\0\0\0\0", 9}, false},
+        {{0, big, false, false, false}, {"\200\0\0\0\0\0\0\0", 8}, true},
+        {{0, big, false, false, false}, {"\200\0\0\0\0\0\0\0\0", 9}, false},
+        {{0, flag, false, false, false}, {"\200\0\0\0\0\0\0\1", 8}, true},
+        {{0, flag, false, false, false}, {"\200\0\0\0\0\0\0\2", 8}, false},
+        {{0, flag, false, false, false}, {"\0\0\0\0\0\0\0\1", 8}, false},
+        {{0, text, false, false, false}, {"a\0\377\0\0", 5}, true},
+        {{0, text, false, false, false}, {"a\0\1\0\0", 5}, false},
+        {{0, text, false, false, false}, {"a\0\376\0\0", 5}, false},
+        {{0, text, false, false, false}, {"a\0", 2}, false},
+        {{0, text, false, true, false}, {"\236\377\377", 3}, true},
+    };
+    for (size_t i = 0; i < CK_ARRAY_COUNT(cases); i++) {
+        ck_column_builder b, *list = &b;
+        assert_int_equal(ck_column_builder_init(&b, s->mem, cases[i].spec.type, 1), CK_OK);
+        assert_int_equal(ck_order_decode(&cases[i].spec, 1, cases[i].key, &list), cases[i].good ? CK_OK : CK_CORRUPT);
+        ck_column_builder_destroy(&b);
+    }
+}
+
+static ck_status long_text_with_zeros(sample *s) {
+    static char text[1000];
+    const ck_type *t = ck_type_simple(CK_TYPE_BYTES);
+    for (size_t i = 0; i < sizeof text; i++) text[i] = (char)(i % 3 ? 0 : 'a' + i % 7);
+    ck_column_builder b, *list = &b;
+    ck_bytes bytes;
+    ck_bytes_init(&bytes, s->mem, 1 << 20);
+    CK_TRY(ck_column_builder_init(&b, s->mem, t, 2));
+    ck_status st = ck_build_str(&b, text, sizeof text);
+    ck_column *c = st == CK_OK ? ck_column_builder_finish(&b) : NULL;
+    ck_batch *batch = c ? ck_batch_new(s->mem, 1, 1, false, false) : NULL;
+    st = batch ? CK_OK : CK_NOMEM;
+    if (batch) {
+        ck_order_spec spec = {0, t, true, true, true};
+        ck_batch_set_column(batch, 0, &c);
+        st = ck_order_encode(&spec, 1, batch, 0, &bytes);
+        if (st == CK_OK) assert_int_equal(bytes.n, 1 + sizeof text + 666 + 2);
+        if (st == CK_OK) st = ck_order_decode(&spec, 1, ck_bytes_as_view(&bytes), &list);
+        if (st == CK_OK) {
+            ck_column *back = ck_column_builder_finish(&b);
+            st = back ? CK_OK : CK_NOMEM;
+            if (back) assert_true(ck_column_rows_equal(back, 0, batch->columns[0], 0));
+            ck_column_unref(&back);
+        }
+        ck_batch_unref(&batch);
+    }
+    ck_column_unref(&c);
+    ck_column_builder_destroy(&b);
+    ck_bytes_destroy(&bytes);
+    return st;
+}
+
+static void no_memory(void **state) { sample_sweep(*state, long_text_with_zeros); }
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        SAMPLE_TEST(memcmp_is_the_order),
-        SAMPLE_TEST(keys_come_back_and_damage_is_found),
-        SAMPLE_TEST(golden_bytes),
+        SAMPLE_TEST(memcmp_is_the_order), SAMPLE_TEST(keys_come_back_and_damage_is_found),
+        SAMPLE_TEST(golden_bytes),        SAMPLE_TEST(spellings),
+        SAMPLE_TEST(no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -164,6 +164,29 @@ static void null_in_not_null(void **state) {
     ck_column_unref(&c);
 }
 
+/* Bytes that no encoder writes are refused. */
+static void spellings(void **state) {
+    sample *s = *state;
+    const ck_field flag = {"f", ck_type_simple(CK_TYPE_BOOLEAN), true}, sure = {"f", flag.type, false},
+                   nothing = {"f", ck_type_simple(CK_TYPE_NULL), true};
+    const struct {
+        ck_field field;
+        ck_view value;
+        bool good;
+    } cases[] = {
+        {flag, {"\0\1", 2}, true},    {flag, {"\1\0", 2}, true},  {flag, {"\2\1", 2}, false},
+        {flag, {"\200\1", 2}, false}, {flag, {"\0\2", 2}, false}, {sure, {"\1", 1}, true},
+        {sure, {"\377", 1}, false},   {sure, {"\0\1", 2}, false}, {nothing, {"\1", 1}, true},
+        {nothing, {"\0", 1}, false},
+    };
+    for (size_t i = 0; i < CK_ARRAY_COUNT(cases); i++) {
+        ck_column_builder b, *list = &b;
+        assert_int_equal(ck_column_builder_init(&b, s->mem, cases[i].field.type, 1), CK_OK);
+        assert_int_equal(ck_row_decode(&cases[i].field, 1, cases[i].value, &list), cases[i].good ? CK_OK : CK_CORRUPT);
+        ck_column_builder_destroy(&b);
+    }
+}
+
 /* A count of four billion elements in a few bytes must not be believed. */
 static void huge_counts(void **state) {
     sample *s = *state;
@@ -213,8 +236,13 @@ static void no_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        SAMPLE_TEST(random_rows_come_back), SAMPLE_TEST(damaged_rows), SAMPLE_TEST(golden_bytes),
-        SAMPLE_TEST(null_in_not_null),      SAMPLE_TEST(huge_counts),  SAMPLE_TEST(no_memory),
+        SAMPLE_TEST(random_rows_come_back),
+        SAMPLE_TEST(damaged_rows),
+        SAMPLE_TEST(golden_bytes),
+        SAMPLE_TEST(spellings),
+        SAMPLE_TEST(null_in_not_null),
+        SAMPLE_TEST(huge_counts),
+        SAMPLE_TEST(no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -202,6 +202,18 @@ static inline void sample_value(sample *s, ck_column_builder *b, bool nullable) 
     assert_int_equal(status, CK_OK);
 }
 
+/* What stands at a NULL is unspecified: put anything there, so that code which looks at it is found out. */
+static inline void sample_scramble(sample *s, ck_column *c) {
+    for (uint32_t i = 0; c->validity && i < c->length; i++) {
+        if (ck_bit_get(c->validity, i)) continue;
+        uint64_t junk[2] = {sample_u64(s), sample_u64(s)};
+        if (c->phys == CK_PHYS_BOOL) ck_bit_put(c->bits, i, junk[0] & 1);
+        if (c->phys == CK_PHYS_I64 || c->phys == CK_PHYS_F64) memcpy(&c->i64[i], junk, 8);
+        if (c->phys == CK_PHYS_I128 || c->phys == CK_PHYS_VIEW) memcpy(&c->i128[i], junk, 16);
+    }
+    for (uint32_t i = 0; i < c->child_count; i++) sample_scramble(s, c->children[i]);
+}
+
 static inline ck_column *sample_column(sample *s, const ck_type *t, bool nullable, uint32_t n) {
     ck_column_builder b;
     assert_int_equal(ck_column_builder_init(&b, s->mem, t, n), CK_OK);
@@ -209,6 +221,7 @@ static inline ck_column *sample_column(sample *s, const ck_type *t, bool nullabl
     ck_column *c = ck_column_builder_finish(&b);
     assert_non_null(c);
     ck_column_builder_destroy(&b);
+    sample_scramble(s, c);
     return c;
 }
 
