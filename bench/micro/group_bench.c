@@ -11,6 +11,7 @@
 #include "os/random.h"
 #include "state/state.h"
 
+enum { RING = 1 << 16 };
 static uint64_t emitted;
 static ck_status emit(ck_op_ctx *ctx, uint32_t port, ck_batch **b) {
     (void)ctx;
@@ -101,11 +102,20 @@ static void measure(ck_proc *proc, const run *r, uint64_t rows) {
     for (uint64_t done = 0; done < rows; done += 4096) {
         ck_batch_builder b;
         check(ck_batch_builder_init(&b, mem, &in_schema, 4096), &err);
-        for (int i = 0; i < 4096; i++) {
-            x = x * 6364136223846793005ULL + 1442695040888963407ULL;
-            check(ck_build_i64(&b.columns[0], (int64_t)((x >> 33) % r->keys)), &err);
-            check(ck_build_i64(&b.columns[1], (int64_t)((x >> 20) % r->values)), &err);
-            ck_batch_builder_row(&b, r->retract && (i & 1) && done > rows / 2 ? -1 : 1);
+        for (uint64_t i = 0; i < 4096; i++) {
+            static int64_t k[RING], v[RING]; /* what was put, to be taken back later */
+            static uint64_t put, taken;
+            if (done == 0 && i == 0) put = taken = 0;
+            bool back = r->retract && (i & 1) && put - taken >= RING;
+            uint64_t at = (back ? taken++ : put++) % RING;
+            if (!back) {
+                x = x * 6364136223846793005ULL + 1442695040888963407ULL;
+                k[at] = (int64_t)((x >> 33) % r->keys);
+                v[at] = (int64_t)((x >> 20) % r->values);
+            }
+            check(ck_build_i64(&b.columns[0], k[at]), &err);
+            check(ck_build_i64(&b.columns[1], v[at]), &err);
+            ck_batch_builder_row(&b, back ? -1 : 1);
         }
         ck_batch *batch = ck_batch_builder_finish(&b);
         ck_batch_builder_destroy(&b);
