@@ -277,6 +277,53 @@ static void many_touched_groups_force_a_flush(void **state) {
     assert_int_equal(h->line_count, 17 * 4096);
 }
 
+/* A batch, a flush, another batch with retractions, a flush: every allocation in turn fails. */
+static ck_status scenario(harness *h, ck_batch *const *batches) {
+    static const char params[] =
+        "{\"keys\":[0],\"aggregates\":[{\"fn\":\"sum\",\"arg\":1,\"arg_text\":\"v\"},{\"fn\":\"avg\",\"arg\":1,"
+        "\"arg_text\":\"v\"},{\"fn\":\"max\",\"arg\":0,\"arg_text\":\"k\"},{\"fn\":\"count\",\"arg\":1,"
+        "\"arg_text\":\"v\",\"distinct\":true}]}";
+    h->spec.type = "group_agg";
+    h->spec.params = params;
+    h->desc = &ck_op_group_agg;
+    ck_status s = ck_op_group_agg.create(&h->spec, h->mem, &h->self, &h->error);
+    if (s == CK_OK) s = ck_op_group_agg.op->open(h->self, &h->ctx);
+    for (int i = 0; s == CK_OK && i < 4; i++) {
+        ck_event ev = i % 2 ? ck_event_flush((uint64_t)i) : ck_event_batch(batches[i / 2]);
+        while ((s = ck_op_group_agg.op->on_event(h->self, 0, &ev, &h->ctx)) == CK_MORE) harness_end_call(h);
+        harness_end_call(h);
+    }
+    return s;
+}
+
+static void no_memory_is_said_and_leaks_nothing(void **state) {
+    fixture *f = *state;
+    for (uint64_t n = 1;; n++) {
+        harness *h = &f->h;
+        harness_destroy(h);
+        harness_init(h, &f->proc.proc);
+        harness_input(h, "k VARCHAR; v BIGINT", CK_MODE_RETRACT);
+        h->spec.schema = harness_schema(h, "k VARCHAR; s BIGINT; a DOUBLE; m VARCHAR; d BIGINT");
+        h->keep_batches = true;
+        harness_context(h);
+        ck_batch *batches[2] = {
+            harness_batch(h, 0,
+                          (const char *const[]){"a key longer than twelve|9223372036854775807", "b|1", "NULL|NULL"}, 3),
+            harness_batch(h, 0,
+                          (const char *const[]){"a key longer than twelve|5", "-b|1", "c|2",
+                                                "-a key longer than twelve|9223372036854775807"},
+                          4)};
+        ck_tracked_heap_fail_nth(f->proc.heap, n);
+        ck_status s = scenario(h, batches);
+        bool fired = ck_tracked_heap_fired(f->proc.heap);
+        ck_tracked_heap_fail_nth(f->proc.heap, 0);
+        ck_batch_unref(&batches[0]);
+        ck_batch_unref(&batches[1]);
+        if (s != (fired ? CK_NOMEM : CK_OK)) fail_msg("allocation %llu: %s", (unsigned long long)n, ck_status_name(s));
+        if (!fired) return;
+    }
+}
+
 static void bad_parameters_are_named(void **state) {
     harness *h = &((fixture *)*state)->h;
     harness_input(h, "k BIGINT; v VARCHAR", CK_MODE_APPEND);
@@ -316,6 +363,7 @@ int main(void) {
         T(double_sums_can_be_taken_back),
         T(one_row_batches_flush_each),
         T(many_touched_groups_force_a_flush),
+        T(no_memory_is_said_and_leaks_nothing),
         T(bad_parameters_are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
