@@ -165,14 +165,14 @@ static void forget_waiter(ck_collector *c, waiter *w) {
 }
 
 /* CK_OK: the node is the queue's. CK_AGAIN: full, w is woken when there is room. CK_CLOSED: nobody reads. */
-static ck_status collector_push(ck_collector *c, collected_node *n, waiter *w) {
+static ck_status collector_push(ck_collector *c, collected_node *n, waiter *w, ck_op_ctx *ctx) {
     ck_status s = CK_OK;
     pthread_mutex_lock(&c->lock);
     forget_waiter(c, w);
     if (c->closed) {
         s = CK_CLOSED;
     } else if (c->head && c->bytes + n->bytes > c->bytes_max) { /* one batch always fits */
-        w->next = c->waiters;
+        *w = (waiter){ctx, c->waiters};
         c->waiters = w;
         s = CK_AGAIN;
     } else {
@@ -246,8 +246,7 @@ static ck_status collect_batch(collect_op *op, ck_batch *b, ck_op_ctx *ctx) {
         return CK_OK;
     }
     if (!op->held) CK_TRY(make_node(op, b, ctx));
-    op->waiter.ctx = ctx;
-    ck_status s = collector_push(op->collector, op->held, &op->waiter);
+    ck_status s = collector_push(op->collector, op->held, &op->waiter, ctx);
     if (s == CK_AGAIN) return CK_AGAIN;
     if (s == CK_OK) {
         op->held = NULL;
