@@ -4,7 +4,11 @@
 #include "fuzz.h"
 
 #include "sql/compile.h"
+#include "operator/operators.h"
 #include "sql/fake_registry_int.h"
+
+static const ck_op_desc *const operators[] = {&ck_op_filter, &ck_op_project, &ck_op_group_agg, &ck_op_limit,
+                                              &ck_op_union};
 
 enum { ONE_JOB = 1, CHANGES = 2, CHECKPOINTS = 4 };
 
@@ -60,7 +64,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
                         .checkpoints = data[0] & CHECKPOINTS,
                         .result_sink = "sink.collect",
                         .result_params = "{}"};
-    CK_ASSERT(fake_registry_fill(&registry, &registry_arena, &err) == CK_OK);
+    CK_ASSERT(fake_registry_fill(&registry, &registry_arena, operators, CK_ARRAY_COUNT(operators), &err) == CK_OK);
     CK_ASSERT(ck_catalog_new(&proc, &registry, &catalog, &err) == CK_OK);
     CK_ASSERT(ck_sql_compile(catalog, ck_view_of(setup), &o, &arena, &plan, &err) == CK_OK);
     CK_ASSERT(names_of(catalog, &o, &arena, &before) == CK_OK);

@@ -7,7 +7,11 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
+#include "operator/operators.h"
 #include "sql/fake_registry_int.h"
+
+static const ck_op_desc *const operators[] = {&ck_op_filter, &ck_op_project, &ck_op_group_agg, &ck_op_limit,
+                                              &ck_op_union};
 
 #define ORDERS                                                                                                         \
     "CREATE TABLE orders (usr VARCHAR, amount BIGINT NOT NULL, note VARCHAR) WITH (connector='file', "                 \
@@ -38,7 +42,7 @@ static ck_status open_session(session *s, ck_heap *heap) {
     ck_mem mem = ck_proc_mem(&s->proc, CK_MEM_PLAN);
     ck_arena_init(&s->registry_arena, mem, 1 << 20);
     ck_arena_init(&s->arena, mem, (size_t)1 << 30);
-    CK_TRY(fake_registry_fill(&s->registry, &s->registry_arena, &s->err));
+    CK_TRY(fake_registry_fill(&s->registry, &s->registry_arena, operators, CK_ARRAY_COUNT(operators), &s->err));
     return ck_catalog_new(&s->proc, &s->registry, &s->catalog, &s->err);
 }
 static void close_session(session *s) {

@@ -3,7 +3,6 @@
 #ifndef CK_SQL_FAKE_REGISTRY_INT_H
 #define CK_SQL_FAKE_REGISTRY_INT_H
 
-#include "operator/operators.h"
 #include "plugin/registry.h"
 
 static inline const char *fake_option(const ck_table_decl *t, const char *name, const char *deflt) {
@@ -96,15 +95,14 @@ static const ck_op_desc fake_ops[] = {
     {.type = "sink.collect", .op = &fake_operator, .create = fake_create},
 };
 
-static const ck_op_desc *const real_ops[] = {&ck_op_filter, &ck_op_project, &ck_op_group_agg, &ck_op_limit,
-                                             &ck_op_union};
-
-static inline ck_status fake_registry_fill(ck_registry *r, ck_arena *arena, ck_error *err) {
+/* ops: the real operators, by the caller, who may know them. */
+static inline ck_status fake_registry_fill(ck_registry *r, ck_arena *arena, const ck_op_desc *const *ops,
+                                           size_t op_count, ck_error *err) {
     ck_registry_init(r, arena);
     for (size_t i = 0; i < CK_ARRAY_COUNT(fake_connectors); i++)
         CK_TRY(ck_registry_add_connector(r, &fake_connectors[i], err));
     for (size_t i = 0; i < CK_ARRAY_COUNT(fake_ops); i++) CK_TRY(ck_registry_add_op(r, &fake_ops[i], err));
-    for (size_t i = 0; i < CK_ARRAY_COUNT(real_ops); i++) CK_TRY(ck_registry_add_op(r, real_ops[i], err));
+    for (size_t i = 0; i < op_count; i++) CK_TRY(ck_registry_add_op(r, ops[i], err));
     return CK_OK;
 }
 

@@ -11,7 +11,11 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
+#include "operator/operators.h"
 #include "sql/fake_registry_int.h"
+
+static const ck_op_desc *const operators[] = {&ck_op_filter, &ck_op_project, &ck_op_group_agg, &ck_op_limit,
+                                              &ck_op_union};
 
 enum { TEXT_MAX = 1 << 20 };
 
@@ -31,7 +35,8 @@ static void open_session(session *s) {
     ck_mem mem = ck_proc_mem(&s->proc, CK_MEM_PLAN);
     ck_arena_init(&s->registry_arena, mem, 1 << 20);
     ck_arena_init(&s->arena, mem, 256 << 20);
-    assert_int_equal(fake_registry_fill(&s->registry, &s->registry_arena, &s->err), CK_OK);
+    assert_int_equal(
+        fake_registry_fill(&s->registry, &s->registry_arena, operators, CK_ARRAY_COUNT(operators), &s->err), CK_OK);
     assert_int_equal(ck_catalog_new(&s->proc, &s->registry, &s->catalog, &s->err), CK_OK);
 }
 static void close_session(session *s) {
