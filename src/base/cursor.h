@@ -10,7 +10,8 @@ typedef struct ck_cursor {
     size_t left;
 } ck_cursor;
 
-static inline ck_cursor ck_cursor_of(const void *p, size_t n) { return (ck_cursor){(const uint8_t *)p, n}; }
+/* An empty view may have no address; a cursor always has one, so that moving it by nothing is defined. */
+static inline ck_cursor ck_cursor_of(const void *p, size_t n) { return (ck_cursor){(const uint8_t *)(p ? p : ""), n}; }
 static inline bool ck_cursor_take(ck_cursor *c, size_t n, ck_view *out) { /* borrows from the cursor's bytes */
     if (c->left < n) return false;
     *out = (ck_view){(const char *)c->p, n};
