@@ -341,6 +341,25 @@ static ck_status where_value(ck_compiler *c, const ck_expr *e, uint32_t scope, u
                .op = CK_STEP_WHERE, .where = CK_WHERE_TRUE, .node = node, .from = scope, .to = *out, .marks = marks});
 }
 
+/* Taking the rows where the left side is TRUE to the right side leaves out those where it is NULL. For these the answer
+ * is not TRUE either way, but the right side might fail, and AND evaluates it unless the left side is FALSE. */
+static bool shrinks_exactly(const ck_expr *e) {
+    bool null_before = e->args[0]->nullable;
+    for (uint32_t i = 1; i < e->arg_count; i++) {
+        if (null_before && ck_expr_is_fallible(e->args[i])) return false;
+        null_before |= e->args[i]->nullable;
+    }
+    return true;
+}
+
+static ck_status where_all(ck_compiler *c, const ck_expr *e, uint32_t scope, uint32_t marks, uint32_t *out) {
+    for (uint32_t i = 0; i < e->arg_count; i++) {
+        CK_TRY(ck_compile_where(c, e->args[i], scope, marks, out));
+        scope = *out;
+    }
+    return CK_OK;
+}
+
 static ck_status where_any(ck_compiler *c, const ck_expr *e, uint32_t scope, uint32_t marks, uint32_t *out) {
     uint32_t all, left = scope, hit;
     CK_TRY(ck_compile_where(c, e->args[0], scope, marks, &all));
@@ -391,11 +410,7 @@ ck_status ck_compile_where(ck_compiler *c, const ck_expr *e, uint32_t scope, uin
     if (e->impl->kernel) return where_value(c, e, scope, marks, out);
     switch ((ck_lazy_form)e->impl->op) {
     case CK_LAZY_AND:
-        for (uint32_t i = 0; i < e->arg_count; i++) {
-            CK_TRY(ck_compile_where(c, e->args[i], scope, marks, out));
-            scope = *out;
-        }
-        return CK_OK;
+        return shrinks_exactly(e) ? where_all(c, e, scope, marks, out) : where_value(c, e, scope, marks, out);
     case CK_LAZY_OR: return is_cheap(e) ? where_value(c, e, scope, marks, out) : where_any(c, e, scope, marks, out);
     case CK_LAZY_BETWEEN:
     case CK_LAZY_IN: {
@@ -464,6 +479,17 @@ static ck_status compile_roots(ck_compiler *c) {
     return CK_OK;
 }
 
+/* A conjunct is itself taken apart at AND: a filter drops a row at the first one that is not TRUE. */
+static ck_status compile_conjunct(ck_compiler *c, const ck_expr *e, uint32_t scope, uint32_t marks, uint32_t *out) {
+    if (e->kind != CK_EXPR_CALL || e->impl->kernel || e->impl->op != CK_LAZY_AND)
+        return ck_compile_where(c, e, scope, marks, out);
+    for (uint32_t i = 0; i < e->arg_count; i++) {
+        CK_TRY(compile_conjunct(c, e->args[i], scope, marks, out));
+        scope = *out;
+    }
+    return CK_OK;
+}
+
 static ck_status compile_segments(ck_compiler *c) {
     const ck_program *p = c->program;
     c->code->segments = ck_arena_array(c->arena, p->expr_count ? p->expr_count : 1, sizeof(ck_segment));
@@ -475,7 +501,7 @@ static ck_status compile_segments(ck_compiler *c) {
         if (kind != CK_TYPE_BOOLEAN && kind != CK_TYPE_NULL) continue; /* this program is for values */
         s->begin = c->code->step_count;
         s->marks = c->code->mark_list_count++;
-        CK_TRY(ck_compile_where(c, p->exprs[i], scope, s->marks, &s->scope));
+        CK_TRY(compile_conjunct(c, p->exprs[i], scope, s->marks, &s->scope));
         s->end = c->code->step_count;
         scope = s->scope;
     }

@@ -78,37 +78,54 @@ static int compare_at(const ck_column *a, uint32_t i, const ck_column *b, uint32
     return (x > y) - (x < y);
 }
 
+/* The argument that has the greatest (or least) value in a row; the first when all are NULL. */
+static uint32_t extreme_of(const ck_vec *args, uint32_t count, uint32_t row, bool greatest) {
+    uint32_t best = 0;
+    bool found = false;
+    for (uint32_t a = 0; a < count; a++) {
+        if (ck_column_is_null(args[a].col, CK_AT(args[a], row))) continue;
+        int c = found ? compare_at(args[a].col, CK_AT(args[a], row), args[best].col, CK_AT(args[best], row)) : 0;
+        if (!found || (greatest ? c > 0 : c < 0)) best = a;
+        found = true;
+    }
+    return best;
+}
+
+/* All rows were taken from one constant argument: written out, because the result is not constant. */
+static ck_status spread(ck_eval *ev, const ck_expr *call, const ck_rows *rows, ck_vec *out, ck_error *err) {
+    const ck_scope_rows of = {rows->sel, rows->n, NULL};
+    ck_vec one = *out;
+    out->col = NULL;
+    ck_status s = ck_eval_copy(ev, call->type, &one, &of, rows->row_count, &out->col, err);
+    ck_column_unref(&one.col);
+    return s;
+}
+
 /* Which argument has it, row by row; then the arguments are laid over each other. */
-static ck_status kernel_extreme(ck_eval *ev, const ck_expr *call, const ck_vec *args, const ck_rows *rows, ck_vec *out,
-                                ck_error *err) {
+static ck_status kernel_extreme(CK_KERNEL_ARGS) {
     uint32_t n = call->arg_count;
-    uint16_t *sels = ck_alloc_array(ev->mem, (size_t)n * rows->row_count, sizeof *sels);
+    size_t sel_bytes = (size_t)n * rows->row_count * sizeof(uint16_t);
+    uint16_t *sels = ck_alloc(ev->mem, sel_bytes);
     ck_scope_rows *of = ck_alloc_array(ev->mem, n, sizeof *of);
     ck_merge_input *in = ck_alloc_array(ev->mem, n, sizeof *in);
-    bool made = sels && of && in;
-    for (uint32_t a = 0; made && a < n; a++) {
+    ck_status s = sels && of && in ? CK_OK : ck_nomem(err, ev->mem, sel_bytes);
+    for (uint32_t a = 0; s == CK_OK && a < n; a++) {
         of[a] = (ck_scope_rows){.sel = sels + (size_t)a * rows->row_count};
         in[a] = (ck_merge_input){&of[a], args[a]};
     }
-    for (CK_EACH_ROW(k, i, rows)) {
-        if (!made) break;
-        uint32_t best = 0;
-        bool found = false;
-        for (uint32_t a = 0; a < n; a++) {
-            if (ck_column_is_null(args[a].col, CK_AT(args[a], i))) continue;
-            int c = found ? compare_at(args[a].col, CK_AT(args[a], i), args[best].col, CK_AT(args[best], i)) : 0;
-            if (!found || (call->impl->op ? c > 0 : c < 0)) best = a;
-            found = true;
+    if (s == CK_OK) {
+        for (CK_EACH_ROW(k, i, rows)) {
+            uint32_t best = extreme_of(args, n, i, call->impl->op);
+            sels[(size_t)best * rows->row_count + of[best].n++] = (uint16_t)i;
         }
-        sels[(size_t)best * rows->row_count + of[best].n++] = (uint16_t)i;
+        const ck_scope_rows all = {rows->sel, rows->n, NULL};
+        uint32_t was = ev->row_count;
+        ev->row_count = rows->row_count; /* one, when every argument is constant */
+        s = ck_eval_merge(ev, call->type, in, n, &all, NULL, out, err);
+        ev->row_count = was;
+        if (s == CK_OK && out->constant && rows->row_count > 1) s = spread(ev, call, rows, out, err);
     }
-    const ck_scope_rows all = {rows->sel, rows->n, NULL};
-    uint32_t was = ev->row_count;
-    ev->row_count = rows->row_count; /* one, when every argument is constant */
-    ck_status s = made ? ck_eval_merge(ev, call->type, in, n, &all, NULL, out, err)
-                       : ck_nomem(err, ev->mem, (size_t)n * rows->row_count * sizeof *sels);
-    ev->row_count = was;
-    ck_free(ev->mem, sels, (size_t)n * rows->row_count * sizeof *sels);
+    ck_free(ev->mem, sels, sel_bytes);
     ck_free(ev->mem, of, n * sizeof *of);
     ck_free(ev->mem, in, n * sizeof *in);
     return s;

@@ -41,7 +41,9 @@ static ck_status prepare_like(ck_eval *ev, const ck_expr *call, void **state, ck
     ck_view pattern, escape;
     if (!literal_pattern(call->args, call->arg_count, &pattern, &escape)) return CK_OK;
     CK_TRY(lowered(s, &ev->arena, pattern, &pattern, err));
-    return ck_like_compile(&ev->arena, pattern, escape, &s->fixed, err);
+    /* One that is not valid (a constant put in for a column) fails the rows that reach it. */
+    ck_status st = ck_like_compile(&ev->arena, pattern, escape, &s->fixed, err);
+    return st == CK_INVALID ? CK_OK : st;
 }
 
 /* Patterns that come with the rows: compiled again when they change. */

@@ -56,9 +56,11 @@ static ck_status prepare_regex(ck_eval *ev, const ck_expr *call, void **state, c
     ck_arena_init(&s->arena, ev->mem, 64 << 20);
     uint32_t f = flags_argument(call);
     if (!is_text_literal(call->args[1]) || (f && !is_text_literal(call->args[f]))) return CK_OK;
-    s->fixed = true;
-    return compile(&ev->arena, call->impl->op, call->args[1]->value.str, f ? call->args[f]->value.str : (ck_view){0},
-                   &s->regex, err);
+    ck_view flags = f ? call->args[f]->value.str : (ck_view){0};
+    ck_status st = compile(&ev->arena, call->impl->op, call->args[1]->value.str, flags, &s->regex, err);
+    /* One that is not valid (a constant put in for a column) fails the rows that reach it. */
+    s->fixed = st == CK_OK;
+    return st == CK_INVALID ? CK_OK : st;
 }
 
 /* The regex for a row, NULL: its pattern is not valid. */

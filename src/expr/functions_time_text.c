@@ -35,7 +35,10 @@ static ck_status prepare_format(ck_eval *ev, const ck_expr *call, void **state, 
     ck_arena_init(&s->arena, ev->mem, 1 << 20);
     *state = s;
     s->fixed = is_text_literal(call->args[1]);
-    return s->fixed ? ck_datefmt_compile(&ev->arena, call->args[1]->value.str, &s->format, err) : CK_OK;
+    if (!s->fixed) return CK_OK;
+    /* One that is not valid (a constant put in for a column) fails the rows that reach it. */
+    ck_status st = ck_datefmt_compile(&ev->arena, call->args[1]->value.str, &s->format, err);
+    return st == CK_INVALID ? CK_OK : st;
 }
 
 static ck_status format_of(format_state *s, const ck_vec *args, uint32_t row, const ck_datefmt **out, ck_error *err) {

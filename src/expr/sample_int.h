@@ -49,9 +49,10 @@ static inline int sample_teardown(void **state) {
 #define SAMPLE_TEST(f) cmocka_unit_test_setup_teardown(f, sample_setup, sample_teardown)
 
 static inline const ck_type *sample_type(sample *s, const char *text) {
-    const ck_type *t;
-    if (ck_type_parse(&s->arena, ck_view_of(text), &t, &s->err) != CK_OK) fail_msg("type %s: %s", text, s->err.msg);
-    return t;
+    const ck_type *t = NULL;
+    ck_status st = text ? ck_type_parse(&s->arena, ck_view_of(text), &t, &s->err) : CK_NOMEM;
+    if (st != CK_OK && st != CK_NOMEM) fail_msg("type %s: %s", text, s->err.msg);
+    return st == CK_OK ? t : NULL; /* NULL: no memory */
 }
 
 static inline void sample_column(sample *s, const char *name, const char *type) {
@@ -88,6 +89,7 @@ static inline ck_view sample_word(sample_reader *r) {
 static inline ck_status sample_convert(sample *s, const ck_type *t, ck_view text, ck_expr **out) {
     ck_datum d = {.str = text};
     ck_expr *e = ck_expr_literal(&s->arena, ck_type_simple(CK_TYPE_VARCHAR), d);
+    if (!e || !t) return CK_NOMEM;
     return ck_expr_cast(&s->arena, e, t, false, out, &s->err);
 }
 
@@ -99,33 +101,34 @@ static inline ck_status sample_atom(sample_reader *r, ck_expr **out) {
     if (w.p[0] == '\'') {
         char *text = ck_arena_alloc(&s->arena, w.n);
         size_t n = 0;
+        if (!text) return CK_NOMEM;
         for (size_t i = 1; i + 1 < w.n; i++) {
             text[n++] = w.p[i];
             if (w.p[i] == '\'') i++;
         }
         d.str = (ck_view){text, n};
         *out = ck_expr_literal(&s->arena, ck_type_simple(CK_TYPE_VARCHAR), d);
-        return CK_OK;
+        return *out ? CK_OK : CK_NOMEM;
     }
     for (uint32_t i = 0; i < s->field_count; i++)
         if (ck_view_is(w, s->names[i])) {
             *out = ck_expr_column(&s->arena, i, s->fields[i].type, s->fields[i].nullable);
-            return CK_OK;
+            return *out ? CK_OK : CK_NOMEM;
         }
     if (ck_view_is(w, "null")) {
         *out = ck_expr_null(&s->arena, ck_type_simple(CK_TYPE_NULL));
-        return CK_OK;
+        return *out ? CK_OK : CK_NOMEM;
     }
     if (ck_view_is(w, "true") || ck_view_is(w, "false")) {
         d.b = w.p[0] == 't';
         *out = ck_expr_literal(&s->arena, ck_type_simple(CK_TYPE_BOOLEAN), d);
-        return CK_OK;
+        return *out ? CK_OK : CK_NOMEM;
     }
     if (ck_parse_i64(w, &v)) {
         d.i64 = v;
         ck_kind kind = v == (int32_t)v ? CK_TYPE_INTEGER : CK_TYPE_BIGINT;
         *out = ck_expr_literal(&s->arena, ck_type_simple(kind), d);
-        return CK_OK;
+        return *out ? CK_OK : CK_NOMEM;
     }
     if (memchr(w.p, 'e', w.n)) return sample_convert(s, ck_type_simple(CK_TYPE_DOUBLE), w, out);
     const char *point = memchr(w.p, '.', w.n);
@@ -141,12 +144,14 @@ static inline ck_status sample_list(sample_reader *r, ck_expr **out) {
     r->p++;
     ck_view name = sample_word(r);
     char *z = ck_arena_strndup(&s->arena, name.p, name.n);
+    if (!z) return CK_NOMEM;
     bool cast = strcmp(z, "cast") == 0 || strcmp(z, "try_cast") == 0, lit = strcmp(z, "lit") == 0;
     const ck_type *type = NULL;
     if (cast || lit || strcmp(z, "null") == 0) {
         ck_view t = sample_word(r);
         if (t.p[0] == '(') t.p++, t.n -= 2; /* (INTERVAL DAY TO SECOND) */
         type = sample_type(s, ck_arena_strndup(&s->arena, t.p, t.n));
+        if (!type) return CK_NOMEM;
     }
     for (;; n++) {
         while (*r->p == ' ') r->p++;
@@ -159,7 +164,7 @@ static inline ck_status sample_list(sample_reader *r, ck_expr **out) {
     if (lit) return sample_convert(s, type, args[0]->value.str, out);
     if (type) {
         *out = ck_expr_null(&s->arena, type);
-        return CK_OK;
+        return *out ? CK_OK : CK_NOMEM;
     }
     return ck_expr_call(&s->arena, z, args, n, out, &s->err);
 }
@@ -195,7 +200,9 @@ static inline ck_batch *sample_batch(sample *s, uint32_t rows, const char *const
                 assert_int_equal(ck_build_null(&cb), CK_OK);
                 continue;
             }
-            if (sample_convert(s, s->fields[c].type, ck_view_of(cell), &e) != CK_OK || e->kind != CK_EXPR_LITERAL)
+            const ck_type *t = s->fields[c].type; /* TIMESTAMP_LTZ cells are in UTC */
+            if (t->kind == CK_TYPE_TIMESTAMP_LTZ) t = ck_type_simple(CK_TYPE_TIMESTAMP);
+            if (sample_convert(s, t, ck_view_of(cell), &e) != CK_OK || e->kind != CK_EXPR_LITERAL)
                 fail_msg("cell %s", cell);
             ck_status st = CK_OK;
             switch (ck_type_phys(e->type)) {

@@ -47,9 +47,9 @@ static size_t block_bytes(const header *h, size_t width) {
 }
 
 /* The transitions of a data block of 4- or 8-byte times. */
-static bool read_block(ck_arena *a, ck_cursor *c, const header *h, size_t width, ck_timezone *z) {
+static ck_status read_block(ck_arena *a, ck_cursor *c, const header *h, size_t width, ck_timezone *z, ck_error *err) {
     ck_view block;
-    if (!ck_cursor_take(c, block_bytes(h, width), &block)) return false;
+    if (!ck_cursor_take(c, block_bytes(h, width), &block)) return CK_CORRUPT;
     ck_cursor times = ck_cursor_of(block.p, h->times * width);
     const uint8_t *which = (const uint8_t *)block.p + h->times * width;
     const uint8_t *types = which + h->times;
@@ -57,21 +57,22 @@ static bool read_block(ck_arena *a, ck_cursor *c, const header *h, size_t width,
     for (size_t i = 0; i < h->types; i++) {
         ck_cursor t = ck_cursor_of(types + i * 6, 6);
         uint64_t v;
-        if (!ck_cursor_be(&t, 4, &v)) return false;
+        if (!ck_cursor_be(&t, 4, &v)) return CK_CORRUPT;
         offsets[i] = (int32_t)(uint32_t)v;
-        if (offsets[i] < -26 * 3600 || offsets[i] > 26 * 3600) return false;
+        if (offsets[i] < -26 * 3600 || offsets[i] > 26 * 3600) return CK_CORRUPT;
     }
     z->first_offset = offsets[0];
-    z->changes = ck_arena_array(a, h->times + CK_RULE_CHANGES_MAX, sizeof *z->changes);
-    if (!z->changes) return false;
+    size_t most = h->times + CK_RULE_CHANGES_MAX;
+    z->changes = ck_arena_array(a, most, sizeof *z->changes);
+    if (!z->changes) return ck_nomem(err, a->mem, most * sizeof *z->changes);
     for (size_t i = 0; i < h->times; i++) {
         uint64_t v;
-        if (!ck_cursor_be(&times, width, &v) || which[i] >= h->types) return false;
+        if (!ck_cursor_be(&times, width, &v) || which[i] >= h->types) return CK_CORRUPT;
         int64_t at = width == 8 ? (int64_t)v : (int32_t)(uint32_t)v;
-        if (z->count && at <= z->changes[z->count - 1].at) return false;
+        if (z->count && at <= z->changes[z->count - 1].at) return CK_CORRUPT;
         z->changes[z->count++] = (change){at, offsets[which[i]]};
     }
-    return true;
+    return CK_OK;
 }
 
 /* Adds 400 years of the rule behind the last transition. */
@@ -112,15 +113,15 @@ ck_status ck_timezone_parse(ck_arena *a, ck_view bytes, const char *name, const 
     ck_view old;
     ck_timezone *z = CK_ARENA_NEW(a, ck_timezone);
     if (!z) return ck_nomem(err, a->mem, sizeof *z);
-    bool good = read_header(&c, &h);
-    if (good && h.version >= 2) {
-        good = ck_cursor_take(&c, block_bytes(&h, 4), &old) && read_header(&c, &h) && read_block(a, &c, &h, 8, z) &&
-               read_rule(&c, z);
-    } else if (good) {
-        good = read_block(a, &c, &h, 4, z);
-        z->repeat = z->count;
-    }
-    if (!good) return ck_fail(err, CK_CORRUPT, "the time zone file of %s is damaged", name);
+    ck_status st = read_header(&c, &h) ? CK_OK : CK_CORRUPT;
+    size_t width = st == CK_OK && h.version >= 2 ? 8 : 4;
+    /* From version 2 the times in 32 bits come first, and then everything again. */
+    if (width == 8 && !(ck_cursor_take(&c, block_bytes(&h, 4), &old) && read_header(&c, &h))) st = CK_CORRUPT;
+    if (st == CK_OK) st = read_block(a, &c, &h, width, z, err);
+    z->repeat = z->count;
+    if (st == CK_OK && width == 8 && !read_rule(&c, z)) st = CK_CORRUPT;
+    if (st == CK_CORRUPT) return ck_fail(err, CK_CORRUPT, "the time zone file of %s is damaged", name);
+    CK_TRY(st);
     *out = z;
     return CK_OK;
 }
