@@ -35,7 +35,7 @@ static void fill(data *d, uint64_t seed, uint32_t n) {
     for (uint32_t i = 0; i < n; i++) {
         d->a[i] = any_i64(&seed), d->b[i] = next(&seed) % 3 ? any_i64(&seed) : d->a[i];
         d->x[i] = any_f64(&seed), d->y[i] = next(&seed) % 3 ? any_f64(&seed) : d->x[i];
-        d->p[i] = (ck_i128)d->a[i] << 20, d->q[i] = next(&seed) % 3 ? (ck_i128)d->b[i] << 20 : d->p[i];
+        d->p[i] = (ck_i128)d->a[i] * 1048576, d->q[i] = next(&seed) % 3 ? (ck_i128)d->b[i] * 1048576 : d->p[i];
         if (next(&seed) % 3) d->sel[d->sel_n++] = (uint16_t)i;
     }
 }
