@@ -20,7 +20,7 @@ static bool compute(char op, const ck_decimal_op *d, ck_i128 a, ck_i128 b, ck_i1
 }
 
 static void check(char op, const char *a, const char *b, const ck_decimal_op *d, const char *result) {
-    ck_i128 x, y, want = 0, got = 0;
+    ck_i128 x = 0, y = 0, want = 0, got = 0;
     assert_true(parse(a, &x) && parse(b, &y));
     bool fits = strcmp(result, "-") != 0;
     if (fits) assert_true(parse(result, &want));
