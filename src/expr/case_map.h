@@ -13,4 +13,13 @@ CK_NODISCARD ck_status ck_case_map_view(ck_case_map *m, ck_arena *a, ck_view v, 
 /* ASCII letters only; out may be in. */
 void ck_ascii_case(ck_case mode, const char *in, size_t n, char *out);
 
+/* Eight bytes in a word, in lower or upper case; bytes above ASCII stay. */
+static inline uint64_t ck_ascii_case_word(ck_case mode, uint64_t w) {
+    const uint64_t ones = 0x0101010101010101ULL, tops = ones << 7;
+    uint64_t first = mode == CK_CASE_LOWER ? 'A' : 'a', seven = w & ~tops;
+    /* The top bit of each byte: at or behind the first letter, behind the last one. */
+    uint64_t letters = (seven + (0x80 - first) * ones) & ~(seven + (0x80 - first - 26) * ones) & ~w & tops;
+    return w ^ letters >> 2;
+}
+
 #endif

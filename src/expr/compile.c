@@ -61,7 +61,7 @@ static bool same_value(const ck_expr *a, const ck_expr *b) {
     return ck_expr_equal(a, b) && !ck_expr_any_flag(a, CK_FN_VOLATILE);
 }
 
-static uint32_t find_node(const ck_compiler *c, const ck_expr *e, uint32_t scope) {
+uint32_t ck_compile_find(const ck_compiler *c, const ck_expr *e, uint32_t scope) {
     for (uint32_t i = c->heads[e->hash % CK_COMPILE_HEADS]; i != CK_NONE; i = c->chain[i]) {
         const ck_node *n = &c->code->nodes[i];
         if (n->expr && n->hash == e->hash && lies_in(c, scope, n->scope) && same_value(n->expr, e)) return i;
@@ -69,7 +69,7 @@ static uint32_t find_node(const ck_compiler *c, const ck_expr *e, uint32_t scope
     return CK_NONE;
 }
 
-static ck_status prepared_state(ck_compiler *c, const ck_expr *e, uint32_t *out) {
+ck_status ck_compile_state(ck_compiler *c, const ck_expr *e, uint32_t *out) {
     *out = CK_NONE;
     if (!e->impl->prepare) return CK_OK;
     ck_program *p = c->program;
@@ -100,9 +100,9 @@ static bool all_cheap(const ck_expr *e) {
 }
 
 /* Computing it for every row costs less than finding out which rows need it. */
-static bool is_cheap(const ck_expr *e) { return node_count_of(e, 10) < 10 && all_cheap(e); }
+bool ck_compile_is_cheap(const ck_expr *e) { return node_count_of(e, 10) < 10 && all_cheap(e); }
 
-static ck_status args_of(ck_compiler *c, const ck_expr *e, uint32_t scope, uint32_t **out) {
+ck_status ck_compile_args(ck_compiler *c, const ck_expr *e, uint32_t scope, uint32_t **out) {
     uint32_t count = ck_expr_computed_args(e);
     uint32_t *nodes = ck_arena_array(c->arena, count ? count : 1, sizeof *nodes);
     if (!nodes) return ck_nomem(c->err, c->arena->mem, count * sizeof *nodes);
@@ -115,8 +115,8 @@ static ck_status compile_strict(ck_compiler *c, const ck_expr *e, uint32_t scope
     bool fixed = ck_expr_is_constant(e);
     if (fixed) scope = 0;
     uint32_t *args = NULL, state;
-    CK_TRY(args_of(c, e, scope, &args));
-    CK_TRY(prepared_state(c, e, &state));
+    CK_TRY(ck_compile_args(c, e, scope, &args));
+    CK_TRY(ck_compile_state(c, e, &state));
     ck_node node = {.kind = CK_NODE_CALL,
                     .expr = e,
                     .hash = e->hash,
@@ -136,7 +136,7 @@ static ck_status compile_both(ck_compiler *c, const ck_expr *e, bool is_and, uin
     CK_TRY(ck_compile_value(c, e->args[0], scope, &left));
     for (uint32_t i = 1; i < e->arg_count; i++) {
         uint32_t where = scope, right;
-        if (!is_cheap(e->args[i])) {
+        if (!ck_compile_is_cheap(e->args[i])) {
             CK_TRY(ck_compile_scope(c, scope, &where));
             ck_step narrow = {.op = CK_STEP_WHERE,
                               .where = is_and ? CK_WHERE_NOT_FALSE : CK_WHERE_NOT_TRUE,
@@ -193,7 +193,7 @@ static ck_status compile_merge(ck_compiler *c, const ck_expr *e, uint32_t scope,
                                          .layer_count = l->count});
 }
 
-static ck_status minus(ck_compiler *c, uint32_t from, uint32_t other, uint32_t marks, uint32_t *out) {
+ck_status ck_compile_minus(ck_compiler *c, uint32_t from, uint32_t other, uint32_t marks, uint32_t *out) {
     CK_TRY(ck_compile_scope(c, from, out));
     return ck_compile_step(c,
                            &(ck_step){.op = CK_STEP_MINUS, .from = from, .other = other, .to = *out, .marks = marks});
@@ -226,7 +226,7 @@ static ck_status compile_case(ck_compiler *c, const ck_expr *e, uint32_t scope, 
         CK_TRY(ck_compile_where(c, e->args[i], left, marks, &hit));
         CK_TRY(ck_compile_value(c, e->args[i + 1], hit, &node));
         l.items[l.count++] = (ck_layer){hit, node};
-        if (i + 3 < count || !below) CK_TRY(minus(c, left, hit, marks, &left));
+        if (i + 3 < count || !below) CK_TRY(ck_compile_minus(c, left, hit, marks, &left));
     }
     if (!below) {
         CK_TRY(ck_compile_value(c, otherwise, left, &node));
@@ -279,7 +279,7 @@ static ck_status compile_nullif(ck_compiler *c, const ck_expr *e, uint32_t scope
 }
 
 /* The plainer form of between and of IN with a list that is not constant. */
-static ck_status take_apart(ck_compiler *c, const ck_expr *e, ck_expr **out) {
+ck_status ck_compile_take_apart(ck_compiler *c, const ck_expr *e, ck_expr **out) {
     const ck_expr *x = e->args[0];
     ck_expr **parts = ck_arena_array(c->arena, e->arg_count, sizeof *parts);
     if (!parts) return ck_nomem(c->err, c->arena->mem, e->arg_count * sizeof *parts);
@@ -308,7 +308,7 @@ static ck_status compile_lazy(ck_compiler *c, const ck_expr *e, uint32_t scope, 
     case CK_LAZY_BETWEEN:
     case CK_LAZY_IN: {
         ck_expr *plain;
-        CK_TRY(take_apart(c, e, &plain));
+        CK_TRY(ck_compile_take_apart(c, e, &plain));
         return ck_compile_value(c, plain, scope, out);
     }
     }
@@ -317,7 +317,7 @@ static ck_status compile_lazy(ck_compiler *c, const ck_expr *e, uint32_t scope, 
 }
 
 ck_status ck_compile_value(ck_compiler *c, const ck_expr *e, uint32_t scope, uint32_t *out) {
-    *out = find_node(c, e, scope);
+    *out = ck_compile_find(c, e, scope);
     if (*out != CK_NONE) return CK_OK;
     if (e->kind == CK_EXPR_CALL)
         return e->impl->kernel ? compile_strict(c, e, scope, out) : compile_lazy(c, e, scope, out);
@@ -328,98 +328,6 @@ ck_status ck_compile_value(ck_compiler *c, const ck_expr *e, uint32_t scope, uin
                     .fixed = e->kind == CK_EXPR_LITERAL,
                     .lasting = true};
     return add_node(c, &leaf, out);
-}
-
-/* ---- predicates straight to scopes ---- */
-
-static ck_status where_value(ck_compiler *c, const ck_expr *e, uint32_t scope, uint32_t marks, uint32_t *out) {
-    uint32_t node;
-    CK_TRY(ck_compile_value(c, e, scope, &node));
-    CK_TRY(ck_compile_scope(c, scope, out));
-    return ck_compile_step(
-        c, &(ck_step){
-               .op = CK_STEP_WHERE, .where = CK_WHERE_TRUE, .node = node, .from = scope, .to = *out, .marks = marks});
-}
-
-/* Taking the rows where the left side is TRUE to the right side leaves out those where it is NULL. For these the answer
- * is not TRUE either way, but the right side might fail, and AND evaluates it unless the left side is FALSE. */
-static bool shrinks_exactly(const ck_expr *e) {
-    bool null_before = e->args[0]->nullable;
-    for (uint32_t i = 1; i < e->arg_count; i++) {
-        if (null_before && ck_expr_is_fallible(e->args[i])) return false;
-        null_before |= e->args[i]->nullable;
-    }
-    return true;
-}
-
-static ck_status where_all(ck_compiler *c, const ck_expr *e, uint32_t scope, uint32_t marks, uint32_t *out) {
-    for (uint32_t i = 0; i < e->arg_count; i++) {
-        CK_TRY(ck_compile_where(c, e->args[i], scope, marks, out));
-        scope = *out;
-    }
-    return CK_OK;
-}
-
-static ck_status where_any(ck_compiler *c, const ck_expr *e, uint32_t scope, uint32_t marks, uint32_t *out) {
-    uint32_t all, left = scope, hit;
-    CK_TRY(ck_compile_where(c, e->args[0], scope, marks, &all));
-    for (uint32_t i = 1; i < e->arg_count; i++) {
-        CK_TRY(minus(c, left, all, marks, &left));
-        CK_TRY(ck_compile_where(c, e->args[i], left, marks, &hit));
-        uint32_t both;
-        CK_TRY(ck_compile_scope(c, scope, &both));
-        CK_TRY(ck_compile_step(c, &(ck_step){.op = CK_STEP_UNION, .from = all, .other = hit, .to = both}));
-        all = both;
-    }
-    *out = all;
-    return CK_OK;
-}
-
-static ck_status where_call(ck_compiler *c, const ck_expr *e, uint32_t scope, uint32_t marks, uint32_t *out) {
-    ck_step step = {
-        .op = CK_STEP_SELECT, .from = scope, .expr = e, .arg_count = ck_expr_computed_args(e), .marks = marks};
-    uint32_t *args = NULL;
-    CK_TRY(args_of(c, e, scope, &args));
-    CK_TRY(prepared_state(c, e, &step.state));
-    CK_TRY(ck_compile_scope(c, scope, out));
-    step.args = args, step.to = *out;
-    return ck_compile_step(c, &step);
-}
-
-/* NOT of a comparison is the opposite comparison: both are not TRUE where a side is NULL. */
-static ck_status opposite(ck_compiler *c, const ck_expr *e, ck_expr **out) {
-    static const char *const pairs[][2] = {{"=", "<>"}, {"<", ">="}, {"<=", ">"}, {"is_null", "is_not_null"}};
-    *out = NULL;
-    if (e->kind != CK_EXPR_CALL) return CK_OK;
-    for (size_t i = 0; i < CK_ARRAY_COUNT(pairs); i++)
-        for (size_t k = 0; k < 2; k++)
-            if (strcmp(e->fn->name, pairs[i][k]) == 0)
-                return ck_expr_call(c->arena, pairs[i][1 - k], e->args, e->arg_count, out, c->err);
-    return CK_OK;
-}
-
-ck_status ck_compile_where(ck_compiler *c, const ck_expr *e, uint32_t scope, uint32_t marks, uint32_t *out) {
-    if (e->kind != CK_EXPR_CALL || find_node(c, e, scope) != CK_NONE || ck_expr_is_constant(e))
-        return where_value(c, e, scope, marks, out);
-    if (e->impl->select) return where_call(c, e, scope, marks, out);
-    if (strcmp(e->fn->name, "not") == 0) {
-        ck_expr *flipped;
-        CK_TRY(opposite(c, e->args[0], &flipped));
-        if (flipped) return ck_compile_where(c, flipped, scope, marks, out);
-    }
-    if (e->impl->kernel) return where_value(c, e, scope, marks, out);
-    switch ((ck_lazy_form)e->impl->op) {
-    case CK_LAZY_AND:
-        return shrinks_exactly(e) ? where_all(c, e, scope, marks, out) : where_value(c, e, scope, marks, out);
-    case CK_LAZY_OR: return is_cheap(e) ? where_value(c, e, scope, marks, out) : where_any(c, e, scope, marks, out);
-    case CK_LAZY_BETWEEN:
-    case CK_LAZY_IN: {
-        ck_expr *plain;
-        CK_TRY(take_apart(c, e, &plain));
-        return ck_compile_where(c, plain, scope, marks, out);
-    }
-    default: return where_value(c, e, scope, marks, out);
-    }
 }
 
 /* ---- what is needed until when ---- */

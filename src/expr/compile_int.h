@@ -21,6 +21,16 @@ CK_NODISCARD ck_status ck_compile_step(ck_compiler *c, const ck_step *step);
 CK_NODISCARD ck_status ck_compile_scope(ck_compiler *c, uint32_t parent, uint32_t *out);
 /* The node of e for the rows of scope. */
 CK_NODISCARD ck_status ck_compile_value(ck_compiler *c, const ck_expr *e, uint32_t scope, uint32_t *out);
+/* The node that holds e for the rows of scope already; CK_NONE: there is none. */
+uint32_t ck_compile_find(const ck_compiler *c, const ck_expr *e, uint32_t scope);
+CK_NODISCARD ck_status ck_compile_args(ck_compiler *c, const ck_expr *e, uint32_t scope, uint32_t **out);
+/* The number of what the call prepares, CK_NONE: nothing. */
+CK_NODISCARD ck_status ck_compile_state(ck_compiler *c, const ck_expr *e, uint32_t *out);
+CK_NODISCARD ck_status ck_compile_minus(ck_compiler *c, uint32_t from, uint32_t other, uint32_t marks, uint32_t *out);
+/* Computing it for every row costs less than finding out which rows need it. */
+bool ck_compile_is_cheap(const ck_expr *e);
+/* The plainer form of BETWEEN, and of IN with a list that is not constant. */
+CK_NODISCARD ck_status ck_compile_take_apart(ck_compiler *c, const ck_expr *e, ck_expr **out);
 /* The scope of those rows of `scope` where e is TRUE; rows where it fails go to the mark list. */
 CK_NODISCARD ck_status ck_compile_where(ck_compiler *c, const ck_expr *e, uint32_t scope, uint32_t marks,
                                         uint32_t *out);

@@ -113,7 +113,7 @@ typedef struct ck_code_state {
     bool ready;
 } ck_code_state;
 
-enum { CK_POOL_DEPTH = 24, CK_POOL_KINDS = 8, CK_SPARE_BUFFERS = 4 };
+enum { CK_POOL_DEPTH = 24, CK_POOL_KINDS = 8, CK_SPARE_BUFFERS = 4, CK_SPARE_BYTES_MAX = 1 << 20 };
 
 typedef struct ck_column_pool {
     ck_column

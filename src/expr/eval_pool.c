@@ -35,7 +35,7 @@ static void spare_buffers(ck_eval *ev, ck_column *c) {
     if (!h || !sole(&h->refs)) return;
     for (uint32_t i = 0; i < h->count && p->spare_count < CK_SPARE_BUFFERS; i++) {
         ck_buffer *b = h->buffers[i];
-        if (b->release || !sole(&b->refs) || b->mem.budget != ev->mem.budget) continue;
+        if (b->release || b->bytes > CK_SPARE_BYTES_MAX || !sole(&b->refs) || b->mem.budget != ev->mem.budget) continue;
         p->spare[p->spare_count++] = ck_buffer_ref(b);
     }
 }

@@ -6,11 +6,11 @@
 #include "expr/tree_int.h"
 
 static const ck_function_table *const tables[] = {
-    &ck_functions_logic,     &ck_functions_compare, &ck_functions_arith,  &ck_functions_conditional,
-    &ck_functions_cast,      &ck_functions_like,    &ck_functions_string, &ck_functions_text,
-    &ck_functions_regex,     &ck_functions_number,  &ck_functions_round,  &ck_functions_time,
-    &ck_functions_time_text, &ck_functions_hash,    &ck_functions_nested, &ck_functions_json,
-    &ck_functions_volatile,
+    &ck_functions_logic,     &ck_functions_compare,  &ck_functions_arith,  &ck_functions_conditional,
+    &ck_functions_cast,      &ck_functions_like,     &ck_functions_string, &ck_functions_text,
+    &ck_functions_regex,     &ck_functions_number,   &ck_functions_round,  &ck_functions_time,
+    &ck_functions_time_text, &ck_functions_hash,     &ck_functions_nested, &ck_functions_array,
+    &ck_functions_json,      &ck_functions_volatile,
 };
 
 size_t ck_function_count(void) {

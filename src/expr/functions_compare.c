@@ -157,6 +157,19 @@ int ck_compare_views(const ck_column *a, uint32_t i, const ck_column *b, uint32_
     return ck_view_cmp(ck_column_str(a, i), ck_column_str(b, j));
 }
 
+int ck_compare_values(const ck_column *a, uint32_t i, const ck_column *b, uint32_t j) {
+    switch (a->phys) {
+    case CK_PHYS_BOOL: return (int)ck_bit_get(a->bits, i) - (int)ck_bit_get(b->bits, j);
+    case CK_PHYS_I64: return (a->i64[i] > b->i64[j]) - (a->i64[i] < b->i64[j]);
+    case CK_PHYS_I128: return (a->i128[i] > b->i128[j]) - (a->i128[i] < b->i128[j]);
+    case CK_PHYS_VIEW: return ck_compare_views(a, i, b, j);
+    default: break;
+    }
+    double x = a->f64[i], y = b->f64[j];
+    if (x != x || y != y) return (x != x) - (y != y);
+    return (x > y) - (x < y);
+}
+
 static ck_status kernel_string(ck_eval *ev, const ck_expr *call, const ck_vec *args, const ck_rows *rows, ck_vec *out,
                                ck_error *err) {
     ck_cmp op = (ck_cmp)call->impl->op;

@@ -65,26 +65,13 @@ static ck_status bind_nullif(ck_bind_call *call, ck_error *err) {
 
 /* ---- GREATEST, LEAST: NULL arguments do not count ---- */
 
-static int compare_at(const ck_column *a, uint32_t i, const ck_column *b, uint32_t j) {
-    switch (a->phys) {
-    case CK_PHYS_BOOL: return (int)ck_bit_get(a->bits, i) - (int)ck_bit_get(b->bits, j);
-    case CK_PHYS_I64: return (a->i64[i] > b->i64[j]) - (a->i64[i] < b->i64[j]);
-    case CK_PHYS_I128: return (a->i128[i] > b->i128[j]) - (a->i128[i] < b->i128[j]);
-    case CK_PHYS_VIEW: return ck_compare_views(a, i, b, j);
-    default: break;
-    }
-    double x = a->f64[i], y = b->f64[j];
-    if (x != x || y != y) return (x != x) - (y != y);
-    return (x > y) - (x < y);
-}
-
 /* The argument that has the greatest (or least) value in a row; the first when all are NULL. */
 static uint32_t extreme_of(const ck_vec *args, uint32_t count, uint32_t row, bool greatest) {
     uint32_t best = 0;
     bool found = false;
     for (uint32_t a = 0; a < count; a++) {
         if (ck_column_is_null(args[a].col, CK_AT(args[a], row))) continue;
-        int c = found ? compare_at(args[a].col, CK_AT(args[a], row), args[best].col, CK_AT(args[best], row)) : 0;
+        int c = found ? ck_compare_values(args[a].col, CK_AT(args[a], row), args[best].col, CK_AT(args[best], row)) : 0;
         if (!found || (greatest ? c > 0 : c < 0)) best = a;
         found = true;
     }

@@ -77,17 +77,20 @@ static ck_status kernel_exact_product(ck_eval *ev, const ck_expr *call, const ck
 
 /* ---- checked ---- */
 
-/* Quotient and remainder of numbers that fit words, without 256 bits. False: take the long way. */
-static bool divide_words(const ck_decimal_op *op, ck_i128 a, ck_i128 b, ck_i128 *out) {
+/* A quotient whose dividend fits 128 bits, or 64. False: take the long way. */
+static bool divide_short(const ck_decimal_op *op, ck_i128 a, ck_i128 b, ck_i128 *out) {
     int up = op->scale - op->scale_a + op->scale_b;
     ck_i128 n;
     if (up < 0 || up > CK_DECIMAL_DIGITS || __builtin_mul_overflow(a, ck_pow10(up), &n)) return false;
-    if (n != (int64_t)n || b != (int64_t)b || b == -1) return false;
-    int64_t x = (int64_t)n, y = (int64_t)b, q = x / y, rest = x % y;
-    uint64_t r = rest < 0 ? 0 - (uint64_t)rest : (uint64_t)rest, d = y < 0 ? 0 - (uint64_t)y : (uint64_t)y;
-    if (r >= d - r) q += (x < 0) == (y < 0) ? 1 : -1;
-    *out = q;
-    return ck_decimal_fits(q, op->precision);
+    ck_u128 x = ck_i128_abs(n), d = ck_i128_abs(b), q, r;
+    if (x >> 64 || d >> 64)
+        q = x / d, r = x % d;
+    else
+        q = (uint64_t)x / (uint64_t)d, r = (uint64_t)x % (uint64_t)d;
+    if (r >= d - r) q++;
+    if (q >= (ck_u128)ck_pow10(op->precision)) return false;
+    *out = (n < 0) != (b < 0) ? -(ck_i128)q : (ck_i128)q;
+    return true;
 }
 
 static bool compute(ck_arith op, const ck_decimal_op *d, ck_i128 a, ck_i128 b, ck_i128 *out) {
@@ -95,7 +98,7 @@ static bool compute(ck_arith op, const ck_decimal_op *d, ck_i128 a, ck_i128 b, c
     case CK_ADD: return ck_decimal_add(d, a, b, out);
     case CK_SUB: return ck_decimal_sub(d, a, b, out);
     case CK_MUL: return ck_decimal_mul(d, a, b, out);
-    case CK_DIV: return divide_words(d, a, b, out) || ck_decimal_div(d, a, b, out);
+    case CK_DIV: return divide_short(d, a, b, out) || ck_decimal_div(d, a, b, out);
     default: return ck_decimal_mod(d, a, b, out);
     }
 }

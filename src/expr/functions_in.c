@@ -103,6 +103,20 @@ static ck_status prepare_set(ck_eval *ev, const ck_expr *call, void **state, ck_
     return CK_OK;
 }
 
+/* A short list of integers: one comparison of the whole column each. */
+static bool compare_all(const ck_eval *ev, const in_set *s, const ck_vec *v, const ck_rows *rows, uint64_t *bits) {
+    if (s->slots || rows->sel || v->constant || v->col->phys != CK_PHYS_I64) return false;
+    uint64_t one[CK_BATCH_ROWS_MAX / 64];
+    size_t words = ck_bitmap_words(rows->n);
+    memset(bits, 0, words * sizeof *bits);
+    for (uint32_t i = 0; i < s->count; i++) {
+        int64_t value = (int64_t)s->keys[i].a;
+        ev->kernels->cmp_i64[CK_CMP_EQ][1](one, v->col->i64, &value, rows->n);
+        for (size_t w = 0; w < words; w++) bits[w] |= one[w];
+    }
+    return true;
+}
+
 static ck_status kernel_in(ck_eval *ev, const ck_expr *call, const ck_vec *args, const ck_rows *rows, ck_vec *out,
                            ck_error *err) {
     (void)call;
@@ -110,7 +124,8 @@ static ck_status kernel_in(ck_eval *ev, const ck_expr *call, const ck_vec *args,
     const ck_column *c = args[0].col;
     bool constant = args[0].constant;
     CK_TRY(ck_eval_result(ev, CK_PHYS_BOOL, rows, out, err));
-    CK_FILL_BITS(out->col->bits, rows, i, contains(s, key_of(c, constant ? 0 : i)));
+    if (!compare_all(ev, s, &args[0], rows, out->col->bits))
+        CK_FILL_BITS(out->col->bits, rows, i, contains(s, key_of(c, constant ? 0 : i)));
     if (!s->has_null) return CK_OK;
     uint64_t *valid = ck_column_writable_validity(out->col); /* not found among what may be anything: NULL */
     memcpy(valid, out->col->bits, ck_bitmap_words(rows->row_count) * sizeof *valid);
@@ -122,8 +137,10 @@ static ck_status select_in(ck_eval *ev, const ck_expr *call, const ck_vec *args,
     (void)call, (void)valid, (void)err;
     const in_set *s = ck_eval_state(ev);
     const ck_column *c = args[0].col;
-    bool constant = args[0].constant;
-    CK_FILL_ROWS(sel, sel_count, rows, i, contains(s, key_of(c, constant ? 0 : i)));
+    if (compare_all(ev, s, &args[0], rows, ev->words[1]))
+        *sel_count = ev->kernels->bits_to_sel(sel, ev->words[1], rows->n);
+    else
+        CK_FILL_ROWS(sel, sel_count, rows, i, contains(s, key_of(c, i)));
     return CK_OK;
 }
 

@@ -2,6 +2,7 @@
 #include "data/builder.h"
 #include "data/text.h"
 #include "expr/coerce.h"
+#include "expr/find.h"
 #include "expr/functions_int.h"
 #include "expr/strout.h"
 
@@ -347,7 +348,7 @@ static ck_status bind_join(ck_bind_call *call, ck_error *err) {
 static ck_status split_row(ck_column_builder *b, ck_view text, ck_view sep) {
     const char *p = text.p, *end = text.p + text.n;
     while (sep.n) {
-        const char *hit = memmem(p, (size_t)(end - p), sep.p, sep.n);
+        const char *hit = ck_find((ck_view){p, (size_t)(end - p)}, sep);
         if (!hit) break;
         CK_TRY(ck_build_str(&b->children[0], p, (size_t)(hit - p)));
         p = hit + sep.n;

@@ -3,6 +3,7 @@
 #include "expr/bits_int.h"
 #include "expr/case_map.h"
 #include "expr/coerce.h"
+#include "expr/find.h"
 #include "expr/functions_int.h"
 #include "expr/strout.h"
 #include "expr/utf8.h"
@@ -44,14 +45,28 @@ static ck_status other_case(ck_strout *w, ck_case_map *m, uint32_t row, ck_view 
     return s;
 }
 
+/* A view of up to 12 bytes as its two words: the length and four bytes, eight bytes; zeros behind the end. */
+static inline bool short_case(ck_case mode, const ck_strview *v, ck_strview *out) {
+    uint64_t words[2];
+    memcpy(words, v, sizeof words);
+    if ((words[0] & 0x8080808000000000ULL) | (words[1] & 0x8080808080808080ULL)) return false;
+    words[0] = (words[0] & 0xFFFFFFFFULL) | (ck_ascii_case_word(mode, words[0]) & ~0xFFFFFFFFULL);
+    words[1] = ck_ascii_case_word(mode, words[1]);
+    memcpy(out, words, sizeof words);
+    return true;
+}
+
 static ck_status kernel_case(CK_KERNEL_ARGS) {
     ck_case mode = (ck_case)call->impl->op;
     ck_strout w;
     CK_TRY(ck_strout_begin(&w, ev, rows, err));
     ck_status s = CK_OK;
     for (CK_EACH_ROW(k, i, rows)) {
-        ck_view v = ck_column_str(args[0].col, i);
+        const ck_strview *view = &args[0].col->views[i];
         if (s != CK_OK) break;
+        if (mode != CK_CASE_TITLE && view->length <= CK_STRVIEW_INLINE && short_case(mode, view, &w.col->views[i]))
+            continue;
+        ck_view v = ck_column_str(args[0].col, i);
         if (!ck_utf8_is_ascii(v)) {
             s = other_case(&w, ck_eval_state(ev), i, v);
         } else if (v.n <= CK_STRVIEW_INLINE) {
@@ -204,17 +219,12 @@ static const ck_impl impl_trim = {.kernel = kernel_trim, .op = TRIM_LEFT | TRIM_
 
 /* ---- searching ---- */
 
-static const char *search(ck_view text, ck_view part_of) {
-    if (part_of.n == 1) return text.n ? memchr(text.p, *part_of.p, text.n) : NULL;
-    return memmem(text.p, text.n, part_of.p, part_of.n);
-}
-
 static ck_status kernel_position(CK_KERNEL_ARGS) {
     (void)call;
     CK_TRY(ck_eval_result(ev, CK_PHYS_I64, rows, out, err));
     for (CK_EACH_ROW(k, i, rows)) {
         ck_view what = CK_ARG_STR(0, i), text = CK_ARG_STR(1, i);
-        const char *p = what.n ? search(text, what) : text.p;
+        const char *p = what.n ? ck_find(text, what) : text.p;
         out->col->i64[i] = what.n == 0 ? 1
                            : !p        ? 0
                                        : (int64_t)ck_utf8_count((ck_view){text.p, (size_t)(p - text.p)}) + 1;
@@ -228,7 +238,7 @@ typedef enum affix { STARTS, ENDS, CONTAINS } affix;
 static bool has_affix(affix kind, ck_view v, ck_view part_of) {
     if (part_of.n > v.n) return false;
     if (part_of.n == 0) return true;
-    if (kind == CONTAINS) return search(v, part_of) != NULL;
+    if (kind == CONTAINS) return ck_find(v, part_of) != NULL;
     return memcmp(kind == STARTS ? v.p : v.p + v.n - part_of.n, part_of.p, part_of.n) == 0;
 }
 
@@ -329,26 +339,31 @@ static ck_status bind_concat(ck_bind_call *call, ck_error *err) {
 
 /* ---- replacing ---- */
 
-static ck_status replace_one(ck_strout *w, uint32_t row, ck_view v, ck_view from, ck_view to) {
+/* Bytes of the result; CK_STRING_BYTES_MAX + 1: too many. Where it cannot grow, the text's own length will do. */
+static size_t replaced_bytes(ck_view v, ck_view from, ck_view to) {
+    if (to.n <= from.n) return v.n;
     const char *end = v.p + v.n;
-    size_t hits = 0;
-    for (const char *p = v.p; (p = search((ck_view){p, (size_t)(end - p)}, from)); p += from.n) hits++;
-    size_t total;
-    if (to.n > from.n && (__builtin_mul_overflow(hits, to.n - from.n, &total) || total > CK_STRING_BYTES_MAX - v.n))
-        return ck_strout_mark(w, row, CK_MARK_TOO_LONG);
-    total = v.n - hits * from.n + hits * to.n;
-    char short_text[CK_STRVIEW_INLINE], *text = total <= CK_STRVIEW_INLINE ? short_text : ck_strout_room(w, total);
+    size_t hits = 0, more;
+    for (const char *p = v.p; (p = ck_find((ck_view){p, (size_t)(end - p)}, from)); p += from.n) hits++;
+    if (__builtin_mul_overflow(hits, to.n - from.n, &more) || more > CK_STRING_BYTES_MAX - v.n)
+        return CK_STRING_BYTES_MAX + 1;
+    return v.n + more;
+}
+
+/* `hit` is the first occurrence. */
+static ck_status replace_one(ck_strout *w, uint32_t row, ck_view v, const char *hit, ck_view from, ck_view to) {
+    size_t most = replaced_bytes(v, from, to);
+    if (most > CK_STRING_BYTES_MAX) return ck_strout_mark(w, row, CK_MARK_TOO_LONG);
+    char *text = ck_strout_room(w, most), *at = text;
     if (!text) return CK_NOMEM;
-    char *at = text;
-    const char *p = v.p;
-    for (; hits; hits--) {
-        const char *hit = search((ck_view){p, (size_t)(end - p)}, from);
+    const char *p = v.p, *end = v.p + v.n;
+    for (; hit; hit = ck_find((ck_view){p, (size_t)(end - p)}, from)) {
         memcpy(at, p, (size_t)(hit - p)), at += hit - p;
         if (to.n) memcpy(at, to.p, to.n), at += to.n;
         p = hit + from.n;
     }
-    memcpy(at, p, (size_t)(end - p));
-    ck_strout_take(w, row, text, total);
+    memcpy(at, p, (size_t)(end - p)), at += end - p;
+    ck_strout_take(w, row, text, (size_t)(at - text));
     return CK_OK;
 }
 
@@ -361,10 +376,11 @@ static ck_status kernel_replace(CK_KERNEL_ARGS) {
     for (CK_EACH_ROW(k, i, rows)) {
         if (s != CK_OK) break;
         ck_view v = CK_ARG_STR(0, i), from = CK_ARG_STR(1, i);
-        if (from.n == 0 || !search(v, from))
+        const char *hit = from.n ? ck_find(v, from) : NULL;
+        if (!hit)
             ck_strout_part(&w, i, args[0].col, 0, CK_AT(args[0], i), 0, v.n);
         else
-            s = replace_one(&w, i, v, from, CK_ARG_STR(2, i));
+            s = replace_one(&w, i, v, hit, from, CK_ARG_STR(2, i));
     }
     return ck_strout_finish(&w, s, out);
 }

@@ -1,4 +1,5 @@
 /* More on strings: padding, repeating, splitting, codes, base64 and hex. */
+#include "expr/find.h"
 #include "expr/functions_int.h"
 #include "expr/strout.h"
 #include "expr/utf8.h"
@@ -100,13 +101,17 @@ typedef struct token {
 } token;
 
 static const char *next_separator(const char *p, const char *end, ck_view sep) {
-    return sep.n == 1 ? memchr(p, *sep.p, (size_t)(end - p)) : memmem(p, (size_t)(end - p), sep.p, sep.n);
+    return ck_find((ck_view){p, (size_t)(end - p)}, sep);
 }
 
 /* The index-th part (from 0) between separators; an empty separator does not split. */
 static token split(ck_view v, ck_view sep, int64_t index) {
     const char *p = v.p, *end = v.p + v.n;
     if (index < 0) return (token){0};
+    if (sep.n == 1) {
+        ck_view piece;
+        return ck_find_piece(v, *sep.p, (size_t)index, &piece) ? (token){piece.p, piece.n} : (token){0};
+    }
     for (;; index--) {
         const char *hit = sep.n && p < end ? next_separator(p, end, sep) : NULL;
         if (index == 0) return (token){p, (size_t)((hit ? hit : end) - p)};
@@ -152,6 +157,28 @@ static ck_status kernel_split(CK_KERNEL_ARGS) {
 }
 static const ck_impl impl_split_index = {.kernel = kernel_split, .op = 1},
                      impl_split_part = {.kernel = kernel_split, .flags = CK_FN_FALLIBLE, .op = 0};
+
+/* ---- searching ---- */
+
+/* LOCATE(part, text [, start]) and INSTR(text, part): a position in characters, 0 when the part is not there. */
+static int64_t locate(ck_view text, ck_view part_of, int64_t start) {
+    if (start < 1) return 0;
+    size_t from = ck_utf8_prefix(text, (size_t)(start - 1));
+    if (from == text.n && (part_of.n || ck_utf8_count(text) + 1 < (size_t)start)) return 0;
+    if (!part_of.n) return start;
+    const char *hit = ck_find((ck_view){text.p + from, text.n - from}, part_of);
+    return hit ? (int64_t)ck_utf8_count((ck_view){text.p, (size_t)(hit - text.p)}) + 1 : 0;
+}
+
+static ck_status kernel_locate(CK_KERNEL_ARGS) {
+    uint32_t part_at = call->impl->op;
+    CK_TRY(ck_eval_result(ev, CK_PHYS_I64, rows, out, err));
+    for (CK_EACH_ROW(k, i, rows))
+        out->col->i64[i] =
+            locate(CK_ARG_STR(1 - part_at, i), CK_ARG_STR(part_at, i), call->arg_count == 3 ? CK_ARG_I64(2, i) : 1);
+    return CK_OK;
+}
+static const ck_impl impl_locate = {.kernel = kernel_locate, .op = 0}, impl_instr = {.kernel = kernel_locate, .op = 1};
 
 /* ---- codes ---- */
 
@@ -299,19 +326,63 @@ static bool from_hex(ck_view v, char *p, size_t *n) {
     return true;
 }
 
-typedef enum coding { TO_BASE64, TO_HEX, FROM_BASE64, FROM_HEX } coding;
+/* ---- percent encoding (RFC 3986; a space is %20, and + is read as one) ---- */
+
+static size_t to_url(ck_view v, char *p) {
+    char *begin = p;
+    for (size_t i = 0; i < v.n; i++) {
+        unsigned char c = (unsigned char)v.p[i];
+        bool plain = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
+                     (c && strchr("-._~", (char)c));
+        if (plain)
+            *p++ = (char)c;
+        else
+            *p++ = '%', p += to_hex((ck_view){v.p + i, 1}, p);
+    }
+    return (size_t)(p - begin);
+}
+
+static bool from_url(ck_view v, char *p, size_t *n) {
+    char *begin = p;
+    for (size_t i = 0; i < v.n; i++) {
+        size_t one;
+        if (v.p[i] != '%')
+            *p++ = v.p[i] == '+' ? ' ' : v.p[i];
+        else if (v.n - i < 3 || !from_hex((ck_view){v.p + i + 1, 2}, p, &one))
+            return false;
+        else
+            p++, i += 2;
+    }
+    *n = (size_t)(p - begin);
+    return true;
+}
+
+typedef enum coding { TO_BASE64, TO_HEX, TO_URL, FROM_BASE64, FROM_URL, FROM_HEX } coding;
+
+static size_t coded_bytes_max(coding kind, size_t n) {
+    switch (kind) {
+    case TO_BASE64: return (n + 2) / 3 * 4;
+    case TO_HEX: return 2 * n;
+    case TO_URL: return 3 * n;
+    default: return n + 1;
+    }
+}
+
+static bool decode(coding kind, ck_view v, char *p, size_t *n) {
+    if (kind == FROM_HEX) return from_hex(v, p, n);
+    if (!(kind == FROM_URL ? from_url : from_base64)(v, p, n)) return false;
+    return ck_utf8_valid((ck_view){p, *n}); /* these give text */
+}
 
 static ck_status code_one(ck_strout *w, uint32_t row, coding kind, ck_view v) {
-    bool decodes = kind >= FROM_BASE64;
-    if (v.n > CK_STRING_BYTES_MAX / 2) return ck_strout_mark(w, row, CK_MARK_TOO_LONG);
+    if (v.n > CK_STRING_BYTES_MAX / 3) return ck_strout_mark(w, row, CK_MARK_TOO_LONG);
     size_t n = 0;
-    char *p = ck_strout_room(w, decodes ? v.n + 1 : kind == TO_HEX ? 2 * v.n : (v.n + 2) / 3 * 4);
+    char *p = ck_strout_room(w, coded_bytes_max(kind, v.n));
     if (!p) return CK_NOMEM;
-    if (!decodes)
-        n = kind == TO_HEX ? to_hex(v, p) : to_base64(v, p);
-    else if (!(kind == FROM_HEX ? from_hex : from_base64)(v, p, &n))
+    if (kind < FROM_BASE64)
+        n = (kind == TO_HEX ? to_hex : kind == TO_URL ? to_url : to_base64)(v, p);
+    else if (!decode(kind, v, p, &n))
         return ck_strout_mark(w, row, CK_MARK_ARGUMENT);
-    if (kind == FROM_BASE64 && !ck_utf8_valid((ck_view){p, n})) return ck_strout_mark(w, row, CK_MARK_ARGUMENT);
     ck_strout_take(w, row, p, n);
     return CK_OK;
 }
@@ -328,6 +399,8 @@ static ck_status kernel_code(CK_KERNEL_ARGS) {
 }
 static const ck_impl impl_to_base64 = {.kernel = kernel_code, .flags = CK_FN_FALLIBLE, .op = TO_BASE64},
                      impl_to_hex = {.kernel = kernel_code, .flags = CK_FN_FALLIBLE, .op = TO_HEX},
+                     impl_to_url = {.kernel = kernel_code, .flags = CK_FN_FALLIBLE, .op = TO_URL},
+                     impl_from_url = {.kernel = kernel_code, .flags = CK_FN_FALLIBLE, .op = FROM_URL},
                      impl_from_base64 = {.kernel = kernel_code, .flags = CK_FN_FALLIBLE, .op = FROM_BASE64},
                      impl_from_hex = {.kernel = kernel_code, .flags = CK_FN_FALLIBLE, .op = FROM_HEX};
 
@@ -357,6 +430,10 @@ OVERLOADS(o_repeat, {"sl>s", &impl_repeat, false});
 OVERLOADS(o_reverse, {"s>s", &impl_reverse, false});
 OVERLOADS(o_split_index, {"ssl>s", &impl_split_index, true});
 OVERLOADS(o_split_part, {"ssl>s", &impl_split_part, false});
+OVERLOADS(o_locate, {"ssl?>i", &impl_locate, false});
+OVERLOADS(o_instr, {"ss>i", &impl_instr, false});
+OVERLOADS(o_url_encode, {"s>s", &impl_to_url, false});
+OVERLOADS(o_url_decode, {"s>s", &impl_from_url, false});
 OVERLOADS(o_ascii, {"s>i", &impl_ascii, false});
 OVERLOADS(o_chr, {"l>s", &impl_chr, false});
 OVERLOADS(o_translate, {"sss>s", &impl_translate, false});
@@ -385,6 +462,16 @@ static const ck_function functions[] = {
         "when "
         "there is none.",
         "SPLIT_PART('a,b,c', ',', -1)", "c")},
+    {FN("locate", o_locate, "LOCATE(part, text [, start])",
+        "Where the part is first at or behind a position, counting characters from 1; 0 when it is not there.",
+        "LOCATE('a', 'banana', 3)", "4")},
+    {FN("instr", o_instr, "INSTR(text, part)",
+        "Where the part is first, counting characters from 1; 0 when it is not there.", "INSTR('banana', 'nan')", "3"),
+     .aliases = "strpos"},
+    {FN("url_encode", o_url_encode, "URL_ENCODE(text)", "The text for use in a URL, other characters as %XX.",
+        "URL_ENCODE('a b&c')", "a%20b%26c")},
+    {FN("url_decode", o_url_decode, "URL_DECODE(text)", "The text that a part of a URL stands for.",
+        "URL_DECODE('a%20b+c')", "a b c")},
     {FN("ascii", o_ascii, "ASCII(text)", "The code point of the first character, 0 of an empty text.", "ASCII('A')",
         "65")},
     {FN("chr", o_chr, "CHR(code)", "The character with a code point.", "CHR(233)", "é")},

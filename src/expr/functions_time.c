@@ -73,7 +73,15 @@ static ck_status kernel_part(CK_KERNEL_ARGS) {
     } else if (u >= CK_UNIT_DAY && u != CK_UNIT_EPOCH) {
         parts_by_day(u, v, of == DATE ? CK_DAY_US : 1, &zone, r, rows);
     } else if (u == CK_UNIT_HOUR && of != DATE) {
-        for (CK_EACH_ROW(k, i, rows)) r[i] = ck_floor_mod(ck_zone_local(&zone, v[i]), CK_DAY_US) / CK_HOUR_US;
+        int64_t begin = INT64_MAX, hour = 0; /* of the hour that rows next to each other often share */
+        for (CK_EACH_ROW(k, i, rows)) {
+            int64_t local = ck_zone_local(&zone, v[i]);
+            if ((uint64_t)local - (uint64_t)begin >= (uint64_t)CK_HOUR_US) {
+                begin = local - ck_floor_mod(local, CK_HOUR_US);
+                hour = ck_floor_mod(local, CK_DAY_US) / CK_HOUR_US;
+            }
+            r[i] = hour;
+        }
     } else {
         /* An instant's EPOCH is the same in every zone. */
         if (u == CK_UNIT_EPOCH) zone = ck_zone_cache_of(NULL);

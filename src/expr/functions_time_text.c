@@ -86,16 +86,18 @@ static ck_status kernel_format(CK_KERNEL_ARGS) {
             continue;
         }
         v = ck_zone_local(&zone, v);
-        int64_t at = ck_floor_div(v, ck_datefmt_grain_us(f));
-        if (s->fixed && same != CK_NONE && at == stretch) {
+        uint64_t grain = (uint64_t)ck_datefmt_grain_us(f);
+        if (s->fixed && same != CK_NONE && (uint64_t)v - (uint64_t)stretch < grain) {
             w.col->views[i] = w.col->views[same];
             continue;
         }
         char *p = ck_strout_room(&w, ck_datefmt_bytes_max(f));
-        if (!p)
+        if (!p) {
             st = CK_NOMEM;
-        else
-            ck_strout_take(&w, i, p, ck_datefmt_print(f, v, p)), same = i, stretch = at;
+            break;
+        }
+        ck_strout_take(&w, i, p, ck_datefmt_print(f, v, p));
+        same = i, stretch = v - ck_floor_mod(v, (int64_t)grain);
     }
     return ck_strout_finish(&w, st, out);
 }

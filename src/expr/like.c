@@ -1,6 +1,7 @@
 /* See like.h. */
 #include "expr/like.h"
 
+#include "expr/find.h"
 #include "expr/utf8.h"
 
 /* Bytes between two %: literal, or with _ among them, for which `any` has a flag a byte of the piece (the byte itself
@@ -8,7 +9,7 @@
 typedef struct piece {
     ck_view text;
     const bool *any; /* NULL: no _ */
-    size_t bytes_min;
+    ck_view plain;   /* what stands before the first _ */
 } piece;
 
 struct ck_like {
@@ -29,7 +30,11 @@ typedef struct compiler {
 
 static void end_piece(compiler *c) {
     ck_view text = {c->text + c->begin, c->used - c->begin};
-    c->like->pieces[c->like->count++] = (piece){text, c->has_any ? c->any + c->begin : NULL, text.n};
+    const bool *any = c->has_any ? c->any + c->begin : NULL;
+    ck_view plain = text;
+    for (size_t i = 0; any && i < plain.n; i++)
+        if (any[i]) plain.n = i;
+    c->like->pieces[c->like->count++] = (piece){text, any, plain};
     c->like->bytes_min += text.n;
     c->begin = c->used;
     c->has_any = false;
@@ -88,12 +93,14 @@ static bool stands_at(const piece *q, const char *p, const char *end, size_t *us
 
 /* The first place of the piece at or behind p, with the bytes it takes; NULL: none. */
 static const char *find(const piece *q, const char *p, const char *end, size_t *used) {
-    if (!q->any) {
+    if (q->plain.n == q->text.n) {
         *used = q->text.n;
-        return q->text.n ? memmem(p, (size_t)(end - p), q->text.p, q->text.n) : p;
+        return q->text.n ? ck_find((ck_view){p, (size_t)(end - p)}, q->text) : p;
     }
-    for (; p <= end; p++)
+    for (; p <= end; p++) {
+        if (q->plain.n && !(p = ck_find((ck_view){p, (size_t)(end - p)}, q->plain))) return NULL;
         if ((p == end || ck_utf8_starts(*p)) && stands_at(q, p, end, used)) return p;
+    }
     return NULL;
 }
 

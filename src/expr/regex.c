@@ -1,6 +1,7 @@
 /* See regex.h. */
 #include "expr/regex.h"
 
+#include "expr/find.h"
 #include "expr/pcre.h"
 #include "expr/regex_int.h"
 
@@ -81,7 +82,7 @@ _Static_assert(sizeof(ck_span) == 2 * sizeof(PCRE2_SIZE) && sizeof(size_t) == si
 ck_regex_result ck_regex_match(ck_regex *r, ck_view text, size_t start, const ck_span **spans) {
     static const char empty[1];
     PCRE2_SPTR p = (PCRE2_SPTR)(text.p ? text.p : empty);
-    if (r->required.n && !memmem(text.p + start, text.n - start, r->required.p, r->required.n)) return CK_REGEX_NONE;
+    if (r->required.n && !ck_find((ck_view){text.p + start, text.n - start}, r->required)) return CK_REGEX_NONE;
     int rc = r->jit ? pcre2_jit_match(r->code, p, text.n, start, PCRE2_NO_UTF_CHECK, r->data, r->context)
                     : pcre2_match(r->code, p, text.n, start, PCRE2_NO_UTF_CHECK, r->data, r->context);
     if (rc == PCRE2_ERROR_NOMATCH) return CK_REGEX_NONE;

@@ -59,11 +59,25 @@ ck_status ck_strout_put(ck_strout *w, uint32_t row, ck_view v) {
     return CK_OK;
 }
 
+/* The first n of 16 readable bytes inline, without a loop or a call. */
+static inline void inline_of_16(ck_strview *out, const char *p, size_t n) {
+    uint64_t a, b, words[2];
+    memcpy(&a, p, 8), memcpy(&b, p + 8, 8);
+    a = n < 8 ? a & ~(~0ULL << 8 * n) : a;
+    b = n > 8 ? b & ~(~0ULL << 8 * (n - 8)) : 0;
+    words[0] = n | a << 32, words[1] = a >> 32 | b << 32;
+    memcpy(out, words, sizeof words);
+}
+
 void ck_strout_part(ck_strout *w, uint32_t row, const ck_column *c, uint32_t share, uint32_t at, size_t from,
                     size_t n) {
-    const char *p = ck_column_str(c, at).p + from;
+    ck_view whole = ck_column_str(c, at);
+    const char *p = whole.p + from;
     if (n <= CK_STRVIEW_INLINE) {
-        w->col->views[row] = ck_strview_inline(p, n);
+        if (whole.n - from >= 16)
+            inline_of_16(&w->col->views[row], p, n);
+        else
+            w->col->views[row] = ck_strview_inline(p, n);
         return;
     }
     ck_strview v = c->views[at];

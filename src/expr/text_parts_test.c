@@ -2,6 +2,7 @@
 #include "base/hash.h"
 #include "expr/case_map.h"
 #include "expr/datefmt.h"
+#include "expr/find.h"
 #include "expr/interval_text.h"
 #include "expr/json_path.h"
 #include "expr/regex.h"
@@ -35,6 +36,30 @@ static void characters(void **state) {
     char p[4];
     assert_int_equal(ck_utf8_encode(0xD800, p), 0);
     assert_int_equal(ck_utf8_encode(0x110000, p), 0);
+}
+
+/* Against the plain search, over every length, with bytes of two kinds only. */
+static void searches(void **state) {
+    (void)state;
+    uint64_t seed = 9;
+    for (size_t n = 0; n < 90; n++)
+        for (int k = 0; k < 200; k++) {
+            char *text = malloc(n + 1), part[24]; /* of exactly its size, for the sanitizer */
+            size_t m = 1 + ck_mix64(seed++) % 20;
+            for (size_t i = 0; i < n; i++) text[i] = "ab"[ck_mix64(seed++) % 5 == 0];
+            for (size_t i = 0; i < m; i++) part[i] = "ab"[ck_mix64(seed++) % 5 == 0];
+            if (n > m && k % 2) memcpy(part, text + ck_mix64(seed++) % (n - m), m);
+            assert_ptr_equal(ck_find((ck_view){text, n}, (ck_view){part, m}), n ? memmem(text, n, part, m) : NULL);
+            size_t index = ck_mix64(seed++) % 8, from = 0, left = index;
+            ck_view piece;
+            while (left && from < n) left -= text[from++] == 'b';
+            bool found = ck_find_piece((ck_view){text, n}, 'b', index, &piece);
+            assert_int_equal(found, left == 0);
+            size_t to = from;
+            while (to < n && text[to] != 'b') to++;
+            if (found) assert_true(piece.p == text + from && piece.n == to - from);
+            free(text);
+        }
 }
 
 static void intervals(void **state) {
@@ -143,13 +168,20 @@ static void letters(void **state) {
     for (int i = 0; i < 256; i++) all[i] = (char)i;
     ck_ascii_case(CK_CASE_UPPER, all, 256, got);
     for (int i = 0; i < 256; i++) assert_int_equal((unsigned char)got[i], i >= 'a' && i <= 'z' ? i - 32 : i);
+    for (uint64_t i = 0; i < 256; i++)
+        for (int mode = CK_CASE_LOWER; mode <= CK_CASE_UPPER; mode++) {
+            char want;
+            ck_ascii_case((ck_case)mode, &all[i], 1, &want);
+            uint64_t w = ck_ascii_case_word((ck_case)mode, i * 0x0101010101010101ULL);
+            assert_true(w == (uint64_t)(unsigned char)want * 0x0101010101010101ULL);
+        }
     ck_ascii_case(CK_CASE_LOWER, all, 256, got);
     for (int i = 0; i < 256; i++) assert_int_equal((unsigned char)got[i], i >= 'A' && i <= 'Z' ? i + 32 : i);
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {SAMPLE_TEST(characters),    SAMPLE_TEST(intervals),
-                                       SAMPLE_TEST(date_patterns), SAMPLE_TEST(required_literals),
-                                       SAMPLE_TEST(json_paths),    SAMPLE_TEST(letters)};
+    const struct CMUnitTest tests[] = {
+        SAMPLE_TEST(characters), SAMPLE_TEST(intervals), SAMPLE_TEST(date_patterns), SAMPLE_TEST(required_literals),
+        SAMPLE_TEST(json_paths), SAMPLE_TEST(letters),   SAMPLE_TEST(searches)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,12 @@
 /* See utf8.h. Whole words first: most text is ASCII. */
 #include "expr/utf8.h"
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
 #define HIGH_BITS 0x8080808080808080ULL
+#define LOW_BITS  0x0101010101010101ULL
 
 static inline uint64_t word_at(const char *p) {
     uint64_t w;
@@ -9,6 +14,37 @@ static inline uint64_t word_at(const char *p) {
     return w;
 }
 
+/* Bytes that do not start a character: the top bit set and the next one clear; summed up by a multiplication. */
+static inline size_t continuations(uint64_t w) { return (size_t)(((w >> 7 & ~(w >> 6)) & LOW_BITS) * LOW_BITS >> 56); }
+
+#if defined(__SSE2__)
+static inline __m128i block_at(const char *p) { return _mm_loadu_si128((const __m128i *)(const void *)p); }
+
+bool ck_utf8_is_ascii(ck_view v) {
+    __m128i high = _mm_setzero_si128();
+    uint64_t rest = 0;
+    size_t i = 0;
+    for (; i + 16 <= v.n; i += 16) high = _mm_or_si128(high, block_at(v.p + i));
+    if (i + 8 <= v.n) rest |= word_at(v.p + i), i += 8;
+    for (; i < v.n; i++) rest |= (uint64_t)(unsigned char)v.p[i];
+    return !_mm_movemask_epi8(high) && !(rest & HIGH_BITS);
+}
+
+/* Continuation bytes are -128 to -65 as signed numbers. */
+size_t ck_utf8_count(ck_view v) {
+    const __m128i least = _mm_set1_epi8(-64), zero = _mm_setzero_si128();
+    __m128i sums = zero;
+    size_t i = 0, rest = 0;
+    for (; i + 16 <= v.n; i += 16) {
+        __m128i ones = _mm_sub_epi8(zero, _mm_cmplt_epi8(block_at(v.p + i), least));
+        sums = _mm_add_epi64(sums, _mm_sad_epu8(ones, zero));
+    }
+    if (i + 8 <= v.n) rest += continuations(word_at(v.p + i)), i += 8;
+    for (; i < v.n; i++) rest += !ck_utf8_starts(v.p[i]);
+    rest += (size_t)_mm_cvtsi128_si64(_mm_add_epi64(sums, _mm_unpackhi_epi64(sums, sums)));
+    return v.n - rest;
+}
+#else
 bool ck_utf8_is_ascii(ck_view v) {
     uint64_t high = 0;
     size_t i = 0;
@@ -17,15 +53,13 @@ bool ck_utf8_is_ascii(ck_view v) {
     return (high & HIGH_BITS) == 0;
 }
 
-/* Bytes that do not start a character: the top bit set and the next one clear. */
-static inline size_t continuations(uint64_t w) { return (size_t)__builtin_popcountll(w & HIGH_BITS & ~(w << 1)); }
-
 size_t ck_utf8_count(ck_view v) {
     size_t i = 0, rest = 0;
     for (; i + 8 <= v.n; i += 8) rest += continuations(word_at(v.p + i));
     for (; i < v.n; i++) rest += !ck_utf8_starts(v.p[i]);
     return v.n - rest;
 }
+#endif
 
 size_t ck_utf8_prefix(ck_view v, size_t chars) {
     size_t i = 0;
