@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <yyjson.h>
 
+#include "format/encoder.h"
 #include "format/harness_int.h"
 
 enum { COLUMNS = 16, CONTROL = 6, ROWS_MAX = 64 };
@@ -292,7 +293,7 @@ static int judge(const ck_field *f, yyjson_val *v, const ck_column *c, uint32_t 
 typedef struct check {
     const table *t;
     const bool *wanted;
-    bool strict;
+    bool strict, round_trips;
     ck_batch *batch; /* of the record at hand, the next row is `row` */
     ck_decoder *d;
     uint32_t row;
@@ -338,8 +339,46 @@ static int judge_record(const check *c, const char *p, size_t n, bool has_row) {
     return result;
 }
 
+static void encode(const char *format, const table *t, const ck_batch *b, ck_bytes *out) {
+    ck_encoder *e;
+    ck_encoder_spec spec = {.format = format, .schema = &t->schema};
+    ck_bytes_clear(out);
+    CK_ASSERT(ck_encoder_new(&spec, out->mem, &e, NULL) == CK_OK);
+    CK_ASSERT(ck_encoder_rows(e, b, NULL, out, NULL) == CK_OK);
+    ck_encoder_free(e);
+}
+
+/* What is written reads back as the same: through the format and once more to JSON. */
+static void check_round_trip(const table *t, ck_proc *proc, ck_mem mem, const char *format, const ck_batch *b) {
+    ck_bytes json, text, again;
+    ck_bytes_init(&json, mem, 1 << 20);
+    ck_bytes_init(&text, mem, 1 << 20);
+    ck_bytes_init(&again, mem, 1 << 20);
+    encode("json", t, b, &json);
+    encode(format, t, b, &text);
+    ck_decoder *d;
+    ck_decoder_spec spec = {.format = format, .schema = &t->schema, .batch_rows = 2};
+    ck_buffer *buf = ck_buffer_new(mem, text.n);
+    size_t consumed;
+    ck_error err = CK_ERROR_INIT;
+    memcpy(buf->p, text.p, text.n);
+    CK_ASSERT(ck_decoder_new(proc, &spec, mem, NULL, NULL, &d, NULL) == CK_OK);
+    CK_ASSERT(ck_decoder_begin(d, "again", true, NULL) == CK_OK);
+    CK_ASSERT(ck_decoder_feed(d, buf, 0, text.n, 0, true, &consumed, &err) == CK_OK);
+    ck_batch *back = ck_decoder_take(d);
+    CK_ASSERT(back && back->row_count == 1);
+    encode("json", t, back, &again);
+    CK_ASSERT(json.n == again.n && memcmp(json.p, again.p, json.n) == 0);
+    ck_batch_unref(&back);
+    ck_buffer_unref(&buf);
+    ck_decoder_free(d);
+    ck_bytes_destroy(&json);
+    ck_bytes_destroy(&text);
+    ck_bytes_destroy(&again);
+}
+
 /* One record at a time through one decoder, so that each meets what the ones before it taught. */
-static void check_record(check *c, ck_mem mem, const char *p, size_t n, uint64_t offset) {
+static void check_record(check *c, ck_proc *proc, ck_mem mem, const char *p, size_t n, uint64_t offset) {
     bool blank = true;
     for (size_t i = 0; i < n; i++) blank = blank && (p[i] == ' ' || p[i] == '\t' || p[i] == '\r');
     ck_buffer *buf = ck_buffer_new(mem, n + 1);
@@ -360,21 +399,25 @@ static void check_record(check *c, ck_mem mem, const char *p, size_t n, uint64_t
         int expected = judge_record(c, p, n, rows == 1);
         CK_ASSERT(expected == -2 || (expected == 1) == (rows == 1));
     }
+    bool all = rows == 1 && c->round_trips;
+    for (int i = 0; i < COLUMNS; i++) all = all && c->wanted[i];
+    if (all) check_round_trip(c->t, proc, mem, "json", c->batch);
+    if (all && !memmem(p, n, "\\u0000", 6)) check_round_trip(c->t, proc, mem, "csv", c->batch); /* which has no NUL */
     ck_batch_unref(&c->batch);
     ck_buffer_unref(&buf);
 }
 
-static void check_records(const table *t, const ck_decoder_spec *spec, bool strict, bool simd, const char *text,
-                          size_t n) {
+static void check_records(const table *t, const ck_decoder_spec *spec, bool strict, bool simd, bool round_trips,
+                          const char *text, size_t n) {
     ck_harness h;
     ck_harness_init(&h, ck_heap_system(), simd);
-    check c = {.t = t, .wanted = spec->wanted, .strict = strict};
+    check c = {.t = t, .wanted = spec->wanted, .strict = strict, .round_trips = round_trips};
     CK_ASSERT(ck_decoder_new(&h.proc, spec, h.mem, on_bad, &c, &c.d, NULL) == CK_OK);
     CK_ASSERT(ck_decoder_begin(c.d, "file", false, NULL) == CK_OK);
     for (size_t at = 0; at < n;) {
         const char *newline = memchr(text + at, '\n', n - at);
         size_t len = newline ? (size_t)(newline - text) - at : n - at;
-        check_record(&c, h.mem, text + at, len, at);
+        check_record(&c, &h.proc, h.mem, text + at, len, at);
         at += len + 1;
     }
     ck_decoder_free(c.d);
@@ -408,7 +451,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
                             .strict = strict,
                             .origins = data[0] & 8,
                             .batch_rows = 1u + data[3] % ROWS_MAX};
-    check_records(&t, &spec, strict, simd, text, n);
+    check_records(&t, &spec, strict, simd, data[0] & 16, text, n);
     size_t cuts[2] = {data[4], data[4] + (size_t)data[5]};
     for (int i = 0; i < 2; i++)
         if (cuts[i] > n) cuts[i] = n;

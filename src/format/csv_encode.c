@@ -1,5 +1,6 @@
 /* Records as CSV, quotes only where reading back needs them: around text that holds a quote, the delimiter or a line
  * end, and around text that would read as NULL. */
+#include "format/copy_int.h"
 #include "format/encode_int.h"
 
 void ck_csv_encode_init(ck_encoder *e) {
@@ -9,15 +10,6 @@ void ck_csv_encode_init(ck_encoder *e) {
         ck_kind kind = e->columns[i].field->type->kind;
         e->columns[i].checked = kind == CK_TYPE_VARCHAR || kind == CK_TYPE_BYTES || !harmless || e->null_bytes > 0;
     }
-}
-
-static bool needs_quotes(const ck_encoder *e, ck_view v) {
-    if (v.n == e->null_bytes && (v.n == 0 || memcmp(v.p, e->null_text, v.n) == 0)) return true;
-    for (size_t i = 0; i < v.n; i++) {
-        char c = v.p[i];
-        if (c == e->delimiter || c == '"' || c == '\n' || c == '\r') return true;
-    }
-    return false;
 }
 
 static ck_status put_quoted(ck_view v, ck_bytes *out) {
@@ -32,8 +24,21 @@ static ck_status put_quoted(ck_view v, ck_bytes *out) {
     return ck_bytes_char(out, '"');
 }
 
+/* Copied as it is; where that meets a byte that needs quotes, written again with them. */
 static ck_status put_text(const ck_encoder *e, ck_view v, ck_bytes *out) {
-    return needs_quotes(e, v) ? put_quoted(v, out) : ck_bytes_append(out, v.p, v.n);
+    if (v.n == e->null_bytes && (v.n == 0 || memcmp(v.p, e->null_text, v.n) == 0)) return put_quoted(v, out);
+    CK_TRY(ck_bytes_reserve(out, v.n + CK_COPY_SLACK));
+    char *to = out->p + out->n;
+    ck_stops stops = {e->delimiter, '"', e->delimiter, '\r' + 1}; /* line ends are among the lowest */
+    for (size_t at = 0;; at++) {
+        at += ck_copy_until(to + at, v.p + at, v.n - at, stops);
+        if (at == v.n) break;
+        char c = v.p[at];
+        if (c == e->delimiter || c == '"' || c == '\n' || c == '\r') return put_quoted(v, out);
+        to[at] = c;
+    }
+    out->n += v.n;
+    return CK_OK;
 }
 
 static ck_status put_value(ck_encoder *e, const ck_encoded_column *col, const ck_column *c, uint32_t row,

@@ -115,7 +115,7 @@ static ck_status store_nested(ck_decoder *d, ck_target *t, uint32_t row, ck_view
         q = NULL;
     }
     if (!q) return ck_json_explain(&d->why, &f, p, end, "of the field");
-    d->json.member_count = 0;
+    ck_json_trim_scratch(&d->json);
     return ck_json_store(&d->json, t, row, &value, NULL);
 }
 

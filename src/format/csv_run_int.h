@@ -8,37 +8,44 @@
 
 /* A bit for each of 64 bytes. */
 typedef struct CK_NAME(block) {
-    uint64_t delimiter, newline, quote, odd;
+    uint64_t delimiter, newline, quote;
 } CK_NAME(block);
 
+/* Gathers whether any byte was not ASCII or NUL. */
 #if CK_SIMD
+typedef __m256i CK_NAME(odd);
+CK_TARGET static inline bool CK_NAME(any)(CK_NAME(odd) x) { return _mm256_movemask_epi8(x) != 0; }
+
 CK_TARGET static inline uint64_t CK_NAME(equal)(__m256i a, __m256i b, char c) {
     __m256i x = _mm256_set1_epi8(c);
     return (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(a, x)) |
            (uint64_t)(uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(b, x)) << 32;
 }
-CK_TARGET static inline CK_NAME(block) CK_NAME(look)(const uint8_t *p, uint8_t delimiter) {
+CK_TARGET static inline CK_NAME(block) CK_NAME(look)(const uint8_t *p, uint8_t delimiter, CK_NAME(odd) * odd) {
     __m256i a = CK_NAME(load)(p), b = CK_NAME(load)(p + 32), one = _mm256_set1_epi8(1);
-    uint64_t odd_a = (uint32_t)_mm256_movemask_epi8(_mm256_cmpgt_epi8(one, a)); /* signed: over 0x7F is negative */
-    uint64_t odd_b = (uint32_t)_mm256_movemask_epi8(_mm256_cmpgt_epi8(one, b));
+    /* signed: over 0x7F is negative */
+    *odd = _mm256_or_si256(*odd, _mm256_or_si256(_mm256_cmpgt_epi8(one, a), _mm256_cmpgt_epi8(one, b)));
     return (CK_NAME(block)){CK_NAME(equal)(a, b, (char)delimiter), CK_NAME(equal)(a, b, '\n'),
-                            CK_NAME(equal)(a, b, '"'), odd_a | odd_b << 32};
+                            CK_NAME(equal)(a, b, '"')};
 }
 #else
+typedef uint64_t CK_NAME(odd);
+static inline bool CK_NAME(any)(CK_NAME(odd) x) { return (x & CK_SWAR_HIGH) != 0; }
+
 /* Exactly the zero bytes of x, a bit a byte. */
 static inline uint64_t CK_NAME(zeros)(uint64_t x) {
     uint64_t low = 0x7F7F7F7F7F7F7F7FULL;
     uint64_t zero = ~(((x & low) + low) | x | low);
     return ((zero >> 7) * 0x0102040810204080ULL) >> 56;
 }
-static inline CK_NAME(block) CK_NAME(look)(const uint8_t *p, uint8_t delimiter) {
+static inline CK_NAME(block) CK_NAME(look)(const uint8_t *p, uint8_t delimiter, CK_NAME(odd) * odd) {
     CK_NAME(block) b = {0};
     for (unsigned i = 0; i < 64; i += 8) {
         uint64_t x = ck_load64(p + i);
         b.delimiter |= CK_NAME(zeros)(x ^ CK_SWAR_ONES * delimiter) << i;
         b.newline |= CK_NAME(zeros)(x ^ CK_SWAR_ONES * '\n') << i;
         b.quote |= CK_NAME(zeros)(x ^ CK_SWAR_ONES * '"') << i;
-        b.odd |= ((x | (x - CK_SWAR_ONES)) & CK_SWAR_HIGH) != 0; /* which byte does not matter */
+        *odd |= x | (x - CK_SWAR_ONES);
     }
     return b;
 }
@@ -52,6 +59,15 @@ static inline uint64_t CK_NAME(parity)(uint64_t x) {
     x ^= x << 8;
     x ^= x << 16;
     return x ^ x << 32;
+}
+
+/* The lowest set bit; whatever where there is none. */
+CK_TARGET static inline unsigned CK_NAME(lowest)(uint64_t m) {
+#if CK_SIMD
+    return (unsigned)_tzcnt_u64(m);
+#else
+    return m ? (unsigned)__builtin_ctzll(m) : 0;
+#endif
 }
 
 /* What of one block matters for the next. */
@@ -87,29 +103,33 @@ CK_TARGET static inline uint64_t CK_NAME(outside)(const uint8_t *p, CK_NAME(bloc
 
 CK_TARGET static void CK_NAME(mark)(const ck_csv *c, const uint8_t *p, size_t n, ck_csv_chunk *out) {
     CK_NAME(carry) carry = {.separator = 1};
-    uint64_t odd = 0;
+    CK_NAME(odd) odd = {0};
     uint32_t count = 0, records = 0;
     bool stray = false;
     out->start[0] = 0;
     for (size_t i = 0; i < n; i += 64) {
-        CK_NAME(block) b = CK_NAME(look)(p + i, c->delimiter);
-        uint64_t live = n - i >= 64 ? ~0ULL : ~(~0ULL << (n - i));
-        b = (CK_NAME(block)){b.delimiter & live, b.newline & live, b.quote & live, b.odd & live};
-        odd |= b.odd;
+        CK_NAME(block) b = CK_NAME(look)(p + i, c->delimiter, &odd);
+        if (CK_UNLIKELY(n - i < 64)) {
+            uint64_t live = ~(~0ULL << (n - i));
+            b = (CK_NAME(block)){b.delimiter & live, b.newline & live, b.quote & live};
+        }
         uint64_t m = CK_NAME(outside)(p + i, b, &carry, &stray);
         records += (uint32_t)__builtin_popcountll(m & b.newline);
         /* Four are written whatever there is: how many there are is not to be guessed from block to block. */
         uint32_t total = count + (uint32_t)__builtin_popcountll(m);
-        for (uint16_t *at = out->start + count + 1; count < total; count += 4, at += 4)
+        uint16_t *at = out->start + count + 1;
+        do {
             for (unsigned k = 0; k < 4; k++) {
-                at[k] = (uint16_t)(i + (m ? (unsigned)__builtin_ctzll(m) : 63) + 1);
+                at[k] = (uint16_t)(i + CK_NAME(lowest)(m) + 1);
                 m &= m - 1;
             }
+            count += 4, at += 4;
+        } while (CK_UNLIKELY(count < total));
         count = total;
     }
     out->separator_count = count;
     out->record_count = records;
-    out->odd = odd != 0;
+    out->odd = CK_NAME(any)(odd); /* bytes behind the end may say so in vain */
     out->stray = stray;
 }
 

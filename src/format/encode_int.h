@@ -38,6 +38,7 @@ CK_NODISCARD ck_status ck_encode_json_string(ck_view v, ck_bytes *out); /* with 
 CK_NODISCARD ck_status ck_encode_json_value(const ck_type *t, const ck_column *c, uint32_t row, ck_bytes *out);
 
 CK_NODISCARD ck_status ck_json_encode_init(ck_encoder *e);
+void ck_json_encode_free(ck_encoder *e); /* also half made */
 CK_NODISCARD ck_status ck_json_encode_row(ck_encoder *e, const ck_batch *b, uint32_t row, ck_change change,
                                           ck_bytes *out);
 void ck_csv_encode_init(ck_encoder *e);

@@ -43,8 +43,7 @@ ck_status ck_encoder_new(const ck_encoder_spec *spec, ck_mem mem, ck_encoder **o
 
 void ck_encoder_free(ck_encoder *e) {
     if (!e) return;
-    for (uint32_t i = 0; e->columns && i < e->schema->field_count; i++)
-        ck_free(e->mem, e->columns[i].prefix, e->columns[i].prefix_bytes);
+    if (e->columns) ck_json_encode_free(e);
     if (e->columns) ck_free(e->mem, e->columns, e->schema->field_count * sizeof *e->columns);
     ck_free(e->mem, e->null_text, e->null_bytes);
     ck_bytes_destroy(&e->text);

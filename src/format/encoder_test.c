@@ -128,20 +128,22 @@ static void test_csv_quotes_and_nulls(void **state) {
     ck_schema schema = {f, 2};
     static const char rows[] =
         "{\"a\":\"x,y\",\"the \\\"b\\\"\":1.5}\n{\"a\":\"NA\",\"the \\\"b\\\"\":\"NaN\"}\n{\"a\":\"\"}\n{}\n"
-        "{\"a\":\"cr\\r\"}\n{\"a\":\" plain; \"}\n";
+        "{\"a\":\"cr\\r\"}\n{\"a\":\" plain; \"}\n{\"a\":\"tab\\tonly\"}\n";
     ck_batch *b = batch_of(&h, &schema, "json", NULL, rows);
     ck_encoder_spec spec = {.format = "csv", .schema = &schema, .header = true};
-    expect_text(&h, &spec, b, NULL, "a,\"the \"\"b\"\"\"\n\"x,y\",1.5\nNA,NaN\n\"\",\n,\n\"cr\r\",\n plain; ,\n");
+    expect_text(&h, &spec, b, NULL,
+                "a,\"the \"\"b\"\"\"\n\"x,y\",1.5\nNA,NaN\n\"\",\n,\n\"cr\r\",\n plain; ,\ntab\tonly,\n");
     spec.null_string = "NA";
     expect_text(&h, &spec, b, NULL,
-                "a,\"the \"\"b\"\"\"\n\"x,y\",1.5\n\"NA\",NaN\n,NA\nNA,NA\n\"cr\r\",NA\n plain; ,NA\n");
+                "a,\"the \"\"b\"\"\"\n\"x,y\",1.5\n\"NA\",NaN\n,NA\nNA,NA\n\"cr\r\",NA\n plain; ,NA\ntab\tonly,NA\n");
     spec.null_string = "NaN";
     spec.delimiter = ';';
     spec.header = false;
-    expect_text(&h, &spec, b, NULL, "x,y;1.5\nNA;\"NaN\"\n;NaN\nNaN;NaN\n\"cr\r\";NaN\n\" plain; \";NaN\n");
+    expect_text(&h, &spec, b, NULL,
+                "x,y;1.5\nNA;\"NaN\"\n;NaN\nNaN;NaN\n\"cr\r\";NaN\n\" plain; \";NaN\ntab\tonly;NaN\n");
     spec.null_string = NULL;
     spec.delimiter = ' ';
-    expect_text(&h, &spec, b, NULL, "x,y 1.5\nNA NaN\n\"\" \n \n\"cr\r\" \n\" plain; \" \n");
+    expect_text(&h, &spec, b, NULL, "x,y 1.5\nNA NaN\n\"\" \n \n\"cr\r\" \n\" plain; \" \ntab\tonly \n");
     ck_encoder *e;
     spec.delimiter = '.';
     assert_int_equal(ck_encoder_new(&spec, h.mem, &e, NULL), CK_INVALID);

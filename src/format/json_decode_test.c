@@ -489,6 +489,56 @@ static void test_strings_are_views(void **state) {
     ck_harness_destroy(&h);
 }
 
+/* A batch ends when its strings keep 4 MiB of buffers alive, few as its rows may be. */
+static void test_pinned_bytes_end_a_batch(void **state) {
+    (void)state;
+    ck_field f = {"v", simple(CK_TYPE_VARCHAR), true};
+    ck_schema schema = {&f, 1};
+    ck_decoder_spec spec = {.format = "json", .schema = &schema};
+    static const char text[] = "{\"v\":\"more than twelve bytes\"}\n";
+    ck_harness h;
+    ck_decoder *d;
+    size_t n;
+    ck_harness_init(&h, ck_heap_system(), true);
+    assert_int_equal(ck_decoder_new(&h.proc, &spec, h.mem, NULL, NULL, &d, NULL), CK_OK);
+    assert_int_equal(ck_decoder_begin(d, "file", true, NULL), CK_OK);
+    for (int i = 0; i < 16; i++) {
+        ck_buffer *buf = ck_buffer_new(h.mem, CK_READ_BUFFER_BYTES);
+        memcpy(buf->p, text, sizeof text - 1);
+        ck_status s = ck_decoder_feed(d, buf, 0, sizeof text - 1, 0, false, &n, NULL);
+        assert_int_equal(s, i < 15 ? CK_OK : CK_FULL);
+        assert_int_equal(n, sizeof text - 1);
+        ck_buffer_unref(&buf);
+    }
+    assert_int_equal(ck_decoder_rows(d), 16);
+    assert_int_equal(ck_harness_take(&h, d, &schema), CK_OK);
+    ck_decoder_free(d);
+    ck_harness_destroy(&h);
+}
+
+/* A map of very many keys, equal ones among them, and what it needed is given back. */
+static void test_huge_map(void **state) {
+    (void)state;
+    enum { KEYS = 60000 };
+    ck_field f = {"v", &map_bigint, true};
+    ck_schema schema = {&f, 1};
+    ck_decoder_spec spec = {.format = "json", .schema = &schema};
+    ck_harness h;
+    ck_bytes text;
+    ck_harness_init(&h, ck_heap_system(), true);
+    ck_bytes_init(&text, h.mem, 64 << 20);
+    assert_int_equal(ck_bytes_str(&text, "{\"v\":{"), CK_OK);
+    for (int i = 0; i < KEYS; i++)
+        assert_int_equal(ck_bytes_printf(&text, "%s\"k%d\":%d", i ? "," : "", i % (KEYS / 2), i), CK_OK);
+    assert_int_equal(ck_bytes_str(&text, "}}\n{\"v\":{\"k\":1}}\n"), CK_OK);
+    assert_int_equal(ck_harness_decode(&h, &spec, text.p, text.n, NULL, 0), CK_OK);
+    assert_int_equal(ck_bytes_terminate(&h.rows), CK_OK);
+    assert_memory_equal(h.rows.p, "{\"k0\":30000,\"k1\":30001,", 23);
+    assert_string_equal(h.rows.p + h.rows.n - 26, "\"k29999\":59999}|\n{\"k\":1}|\n");
+    ck_bytes_destroy(&text);
+    ck_harness_destroy(&h);
+}
+
 /* More distinct keys than the table of runs holds. */
 static void test_many_keys(void **state) {
     (void)state;
@@ -595,6 +645,8 @@ int main(void) {
         cmocka_unit_test(test_origins_far_apart),
         cmocka_unit_test(test_fail_is_an_error_with_its_place),
         cmocka_unit_test(test_strings_are_views),
+        cmocka_unit_test(test_pinned_bytes_end_a_batch),
+        cmocka_unit_test(test_huge_map),
         cmocka_unit_test(test_many_keys),
         cmocka_unit_test(test_without_memory),
         cmocka_unit_test(test_refused_specs),

@@ -1,7 +1,7 @@
 /* Values and records as JSON. Text is copied in runs between the few bytes that need an escape. */
 #include "data/text.h"
+#include "format/copy_int.h"
 #include "format/encode_int.h"
-#include "format/swar_int.h"
 
 /* ---- scalars, for both formats ---- */
 
@@ -69,18 +69,6 @@ ck_status ck_encode_base64(ck_view v, ck_bytes *out) {
 
 /* ---- strings ---- */
 
-/* Bytes before the first that needs an escape. */
-static size_t plain_bytes(const char *p, size_t n) {
-    size_t i = 0;
-    for (; n - i >= 8; i += 8) {
-        uint64_t x = ck_load64(p + i);
-        uint64_t m = ck_swar_eq(x, '"') | ck_swar_eq(x, '\\') | ck_swar_below(x, 0x20);
-        if (m) return i + ck_swar_index(m);
-    }
-    while (i < n && (uint8_t)p[i] >= 0x20 && p[i] != '"' && p[i] != '\\') i++;
-    return i;
-}
-
 static char *put_escape(char *p, uint8_t c) {
     static const char hex[] = "0123456789abcdef";
     char letter = c == '"'    ? '"'
@@ -103,14 +91,14 @@ static char *put_escape(char *p, uint8_t c) {
 }
 
 ck_status ck_encode_json_string(ck_view v, ck_bytes *out) {
-    CK_TRY(ck_bytes_reserve(out, v.n + 2));
+    static const ck_stops stops = {'"', '\\', '"', 0x20};
+    CK_TRY(ck_bytes_reserve(out, v.n + 2 + CK_COPY_SLACK));
     out->p[out->n++] = '"';
     for (;;) {
-        size_t n = plain_bytes(v.p, v.n);
-        memcpy(out->p + out->n, v.p, n);
+        size_t n = ck_copy_until(out->p + out->n, v.p, v.n, stops);
         out->n += n;
-        if (n == v.n) break;
-        CK_TRY(ck_bytes_reserve(out, v.n - n + 7)); /* one escape and the rest as it is */
+        if (CK_LIKELY(n == v.n)) break;
+        CK_TRY(ck_bytes_reserve(out, v.n - n + 7 + CK_COPY_SLACK)); /* one escape and the rest as it is */
         out->n = (size_t)(put_escape(out->p + out->n, (uint8_t)v.p[n]) - out->p);
         v.p += n + 1, v.n -= n + 1;
     }
@@ -177,6 +165,10 @@ ck_status ck_encode_json_value(const ck_type *t, const ck_column *c, uint32_t ro
     }
     CK_TRY(ck_bytes_reserve(out, CK_SCALAR_BYTES_MAX + 2));
     char *p = out->p + out->n;
+    if (ck_kind_is_integer(t->kind)) {
+        out->n += ck_print_i64(p, c->i64[row]);
+        return CK_OK;
+    }
     bool text;
     size_t n = ck_encode_scalar(t, c, row, p + 1, &text);
     if (text) {
@@ -191,23 +183,44 @@ ck_status ck_encode_json_value(const ck_type *t, const ck_column *c, uint32_t ro
 
 /* ---- records ---- */
 
+/* Prefixes stand in memory of whole PREFIX_STEPs, so that a short one is copied in one. */
+enum { PREFIX_STEP = 32 };
+static size_t prefix_room(size_t bytes) { return (bytes + PREFIX_STEP - 1) / PREFIX_STEP * PREFIX_STEP; }
+
+static ck_status make_prefix(const ck_encoder *e, ck_encoded_column *c, char first) {
+    ck_bytes prefix;
+    ck_bytes_init(&prefix, e->mem, CK_RECORD_BYTES_MAX);
+    ck_status s = ck_bytes_char(&prefix, first);
+    if (s == CK_OK) s = ck_encode_json_string(ck_view_of(c->field->name), &prefix);
+    if (s == CK_OK) s = ck_bytes_char(&prefix, ':');
+    if (s == CK_OK && !(c->prefix = ck_alloc_zero(e->mem, prefix_room(prefix.n)))) s = CK_NOMEM;
+    if (s == CK_OK) {
+        memcpy(c->prefix, prefix.p, prefix.n);
+        c->prefix_bytes = prefix.n;
+    }
+    ck_bytes_destroy(&prefix);
+    return s == CK_OK ? CK_OK : CK_NOMEM;
+}
+
 ck_status ck_json_encode_init(ck_encoder *e) {
     bool op = e->changes == CK_CHANGES_FIELD;
-    for (uint32_t i = 0; i < e->schema->field_count; i++) {
-        ck_encoded_column *c = &e->columns[i];
-        ck_bytes prefix;
-        ck_bytes_init(&prefix, e->mem, CK_RECORD_BYTES_MAX);
-        ck_status s = ck_bytes_char(&prefix, i == 0 && !op ? '{' : ',');
-        if (s == CK_OK) s = ck_encode_json_string(ck_view_of(c->field->name), &prefix);
-        if (s == CK_OK) s = ck_bytes_char(&prefix, ':');
-        if (s == CK_OK && !(c->prefix = ck_alloc(e->mem, prefix.n))) s = CK_NOMEM;
-        if (s == CK_OK) {
-            memcpy(c->prefix, prefix.p, prefix.n);
-            c->prefix_bytes = prefix.n;
-        }
-        ck_bytes_destroy(&prefix);
-        if (s != CK_OK) return CK_NOMEM;
-    }
+    for (uint32_t i = 0; i < e->schema->field_count; i++)
+        CK_TRY(make_prefix(e, &e->columns[i], i == 0 && !op ? '{' : ','));
+    return CK_OK;
+}
+
+void ck_json_encode_free(ck_encoder *e) {
+    for (uint32_t i = 0; i < e->schema->field_count; i++)
+        ck_free(e->mem, e->columns[i].prefix, prefix_room(e->columns[i].prefix_bytes));
+}
+
+static ck_status put_prefix(const ck_encoded_column *c, ck_bytes *out) {
+    CK_TRY(ck_bytes_reserve(out, prefix_room(c->prefix_bytes)));
+    if (CK_LIKELY(c->prefix_bytes <= PREFIX_STEP))
+        memcpy(out->p + out->n, c->prefix, PREFIX_STEP);
+    else
+        memcpy(out->p + out->n, c->prefix, c->prefix_bytes);
+    out->n += c->prefix_bytes;
     return CK_OK;
 }
 
@@ -222,7 +235,7 @@ ck_status ck_json_encode_row(ck_encoder *e, const ck_batch *b, uint32_t row, ck_
     }
     for (uint32_t i = 0; i < e->schema->field_count; i++) {
         const ck_encoded_column *c = &e->columns[i];
-        CK_TRY(ck_bytes_append(out, c->prefix, c->prefix_bytes));
+        CK_TRY(put_prefix(c, out));
         CK_TRY(ck_encode_json_value(c->field->type, b->columns[i], row, out));
     }
     return ck_bytes_append(out, "}\n", 2);

@@ -206,6 +206,9 @@ typedef struct ck_json_span {
  * none. */
 CK_NODISCARD ck_status ck_json_record(ck_json *j, ck_json_span *s, const uint8_t *p, const uint8_t *end, bool *blank);
 
+/* Before a nested value is converted: the scratch is empty, and not larger than small records need. */
+void ck_json_trim_scratch(ck_json *j);
+
 /* ---- storing (json_store.c) ---- */
 
 /* Any value into its column at row. buf: strings may be views into it; NULL: they are copied. */

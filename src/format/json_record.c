@@ -25,6 +25,26 @@ void ck_json_destroy(ck_json *j) {
     *j = (ck_json){0};
 }
 
+enum { SCRATCH_MEMBERS_MAX = 4096, SCRATCH_SLOTS_MAX = 16384, SCRATCH_TEXT_BYTES_MAX = 1 << 20 };
+
+void ck_json_trim_scratch(ck_json *j) {
+    j->member_count = 0; /* an earlier failure may have left some */
+    if (CK_UNLIKELY(j->member_capacity > SCRATCH_MEMBERS_MAX)) {
+        ck_free(j->mem, j->members, j->member_capacity * sizeof *j->members);
+        j->members = NULL;
+        j->member_capacity = 0;
+    }
+    if (CK_UNLIKELY(j->slot_capacity > SCRATCH_SLOTS_MAX)) {
+        ck_free(j->mem, j->slots, j->slot_capacity * sizeof *j->slots);
+        j->slots = NULL;
+        j->slot_capacity = 0;
+    }
+    if (CK_UNLIKELY(j->text.capacity > SCRATCH_TEXT_BYTES_MAX)) {
+        ck_bytes_destroy(&j->text);
+        ck_bytes_init(&j->text, j->mem, CK_RECORD_BYTES_MAX);
+    }
+}
+
 static ck_json_op op_for(const ck_target *t) {
     if (!t) return CK_JSON_OP_SKIP;
     if (t->kind == CK_TYPE_VARCHAR && t->field->type->precision == 0)
@@ -142,7 +162,7 @@ static ck_status convert(ck_json *j, ck_json_span *s, const uint8_t *record) {
 ck_status ck_json_record(ck_json *j, ck_json_span *s, const uint8_t *p, const uint8_t *end, bool *blank) {
     j->why->field = NULL;
     j->serial++;
-    j->member_count = 0; /* an earlier failure may have left some */
+    ck_json_trim_scratch(j);
     walk w = {.j = j, .end = end, .run = p, .after = &j->runs.first, .first = true};
     const uint8_t *start = ck_json_space(p, end);
     *blank = start == end;

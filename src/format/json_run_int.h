@@ -32,6 +32,7 @@ CK_TARGET static const uint8_t *CK_NAME(put_any)(ck_json *j, ck_json_span *s, ck
     ck_json_value v;
     p = CK_NAME(any_value)(p, NULL, &v, &fault);
     if (!p) return NULL;
+    if (t->nested) ck_json_trim_scratch(j);
     ck_status status = ck_json_store(j, t, row, &v, s->buf);
     if (status == CK_OK) return p;
     if (status != CK_DATA) s->status = status;
