@@ -82,6 +82,7 @@ static ck_status decode(ck_decoder *d, ck_buffer *buf, size_t begin, size_t end,
 static ck_status decode_tail(ck_decoder *d, const ck_buffer *buf, size_t begin, size_t end, uint64_t offset,
                              size_t *consumed, ck_error *err) {
     size_t n = end - begin;
+    *consumed = 0;
     ck_buffer *tail = ck_buffer_new(d->mem, n + 1);
     if (!tail) return ck_nomem(err, d->mem, n + 1);
     memcpy(tail->p, buf->p + begin, n);

@@ -12,6 +12,7 @@ typedef struct ck_harness {
     ck_bytes rows; /* a line a row: offset if origins, then the values between bars */
     ck_bytes bad;  /* a line a bad record: offset, column, field, reason, raw text */
     uint64_t batches;
+    bool retries;     /* what fails for want of memory is tried once more: nothing may be lost by it */
     ck_status status; /* of the first feed that failed */
     ck_error err;
 } ck_harness;
@@ -55,6 +56,7 @@ static inline ck_status ck_harness_print(ck_harness *h, const ck_schema *schema,
 
 static inline ck_status ck_harness_take(ck_harness *h, ck_decoder *d, const ck_schema *schema) {
     ck_batch *b = ck_decoder_take(d);
+    if (!b && h->retries) b = ck_decoder_take(d);
     if (!b) return CK_NOMEM;
     h->batches++;
     ck_status s = ck_harness_print(h, schema, b);
@@ -74,6 +76,10 @@ static inline ck_status ck_harness_piece(ck_harness *h, ck_decoder *d, const ck_
         size_t n = 0;
         s = ck_decoder_feed(d, buf, *consumed - from, to - from, *consumed, last, &n, &h->err);
         *consumed += n;
+        if (s == CK_NOMEM && h->retries) {
+            s = ck_decoder_feed(d, buf, *consumed - from, to - from, *consumed, last, &n, &h->err);
+            *consumed += n;
+        }
         if (s == CK_FULL && ck_decoder_rows(d) == 0)
             s = CK_CORRUPT; /* full of nothing: it would never end */
         else if (s == CK_FULL)
