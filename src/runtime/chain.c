@@ -68,6 +68,7 @@ ck_status ck_chain_init_op(ck_chain *c, uint32_t index) {
     op->out_watermark = CK_WATERMARK_MIN;
     op->inputs = ck_alloc_zero(c->mem, op->ctx.input_count);
     if (!op->inputs) return CK_NOMEM;
+    if (op->desc->op && CK_HAS(op->desc->op, next_wake_us)) c->has_wakes = true;
     ck_op_context_init(op);
     return CK_OK;
 }
@@ -233,20 +234,24 @@ static ck_status call_wake(ck_op_runtime *op, const ck_inbox_item *item) {
     return op->desc->op->on_wake(op->self, item->event.watermark.value, &op->ctx);
 }
 
-/* The front event of an operator's inbox. */
+/* The front event of an operator's inbox. It stays in place while the operator has it: only the operator before, which
+ * does not run meanwhile, adds to this inbox. */
 static ck_status deliver(ck_op_runtime *op) {
-    ck_inbox_item item = op->inbox.items[op->inbox.first];
-    if (!op->in_front && !item.is_wake) {
-        if (item.event.kind == CK_EVENT_BATCH) count_batch(op, item.event.batch->sel_count);
-        if (item.event.kind == CK_EVENT_WATERMARK) op->ctx.watermark = item.event.watermark.value;
+    const ck_inbox_item *item = &op->inbox.items[op->inbox.first];
+    if (!op->in_front && !item->is_wake) {
+        if (item->event.kind == CK_EVENT_BATCH)
+            count_batch(op, item->event.batch->sel_count);
+        else if (item->event.kind == CK_EVENT_WATERMARK)
+            op->ctx.watermark = item->event.watermark.value;
     }
     op->in_front = true;
     ck_chain_before_call(op);
     ck_status s =
-        item.is_wake ? call_wake(op, &item) : op->desc->op->on_event(op->self, item.input, &item.event, &op->ctx);
+        item->is_wake ? call_wake(op, item) : op->desc->op->on_event(op->self, item->input, &item->event, &op->ctx);
     if (s == CK_OK) {
-        if (CK_HAS(op->desc->op, next_wake_us)) op->wake_us = op->desc->op->next_wake_us(op->self, &op->ctx);
-        if (!item.is_wake) s = forward(op, &item);
+        if (op->chain->has_wakes && CK_HAS(op->desc->op, next_wake_us))
+            op->wake_us = op->desc->op->next_wake_us(op->self, &op->ctx);
+        if (!item->is_wake && item->event.kind != CK_EVENT_BATCH) s = forward(op, item);
         ck_inbox_pop(op);
     }
     return ck_chain_after_call(op, s);

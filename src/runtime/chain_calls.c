@@ -125,7 +125,7 @@ bool ck_chain_source_emitted(ck_chain *c) {
 
 int64_t ck_chain_next_wake(const ck_chain *c) {
     int64_t least = INT64_MAX;
-    for (uint32_t i = 0; i < c->op_count; i++)
+    for (uint32_t i = 0; c->has_wakes && i < c->op_count; i++)
         if (c->ops[i].wake_us < least) least = c->ops[i].wake_us;
     return least;
 }

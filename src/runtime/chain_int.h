@@ -34,6 +34,7 @@ struct ck_chain {
     bool broken;   /* no memory where nothing could be returned: fail after this call */
     bool full;     /* an exchange has a full target */
     bool source_emitted;
+    bool has_wakes; /* some operator may ask for wake-ups */
     int64_t now_us; /* wall clock of this call; INT64_MIN: not read yet */
     ck_sweep_kind sweep;
     uint64_t sweep_checkpoint;

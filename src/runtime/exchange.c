@@ -210,10 +210,12 @@ static uint32_t split(ck_exchange *x, const ck_batch *b, uint32_t *only) {
     uint32_t n = b->sel_count, hit = 0;
     ck_key_fnv(&spec, b, g->hashes);
     memset(x->counts, 0, (x->channel_count + 1) * sizeof *x->counts);
-    for (uint32_t k = 0; k < n; k++) {
-        g->targets[k] = x->target_of_group[ck_key_group_of_hash(g->hashes[k], x->cfg.key_groups)];
-        x->counts[g->targets[k] + 1]++;
-    }
+    uint32_t groups = x->cfg.key_groups;
+    if ((groups & (groups - 1)) == 0) /* the usual number: no division a row */
+        for (uint32_t k = 0; k < n; k++) g->targets[k] = x->target_of_group[g->hashes[k] & (groups - 1)];
+    else
+        for (uint32_t k = 0; k < n; k++) g->targets[k] = x->target_of_group[ck_key_group_of_hash(g->hashes[k], groups)];
+    for (uint32_t k = 0; k < n; k++) x->counts[g->targets[k] + 1]++;
     for (uint32_t t = 0; t < x->channel_count; t++) {
         if (x->counts[t + 1]) hit++, *only = t;
         x->counts[t + 1] += x->counts[t];

@@ -21,12 +21,30 @@ static ck_status grow(ck_op_runtime *op) {
     return CK_OK;
 }
 
+/* Room for one more at the end; NULL without memory. */
+static inline ck_inbox_item *next_item(ck_op_runtime *op) {
+    struct ck_inbox *in = &op->inbox;
+    if (CK_UNLIKELY(in->count == in->capacity) && grow(op) != CK_OK) return NULL;
+    op->chain->pending[op->index / 64] |= 1ULL << (op->index % 64);
+    return &in->items[(in->first + in->count++) & (in->capacity - 1)];
+}
+
 /* On failure the batch is still the caller's. */
 ck_status ck_inbox_push(ck_op_runtime *op, uint32_t input, const ck_event *ev, bool is_wake) {
-    struct ck_inbox *in = &op->inbox;
-    if (in->count == in->capacity) CK_TRY(grow(op));
-    in->items[(in->first + in->count++) & (in->capacity - 1)] = (ck_inbox_item){*ev, input, is_wake};
-    op->chain->pending[op->index / 64] |= 1ULL << (op->index % 64);
+    ck_inbox_item *item = next_item(op);
+    if (!item) return op->chain->error.status;
+    *item = (ck_inbox_item){*ev, input, is_wake};
+    return CK_OK;
+}
+
+/* Member by member: a batch is the usual event, and copying a struct that was just written member by member stalls. */
+static inline ck_status push_batch(ck_op_runtime *op, ck_batch *b) {
+    ck_inbox_item *item = next_item(op);
+    if (!item) return op->chain->error.status;
+    item->event.kind = CK_EVENT_BATCH;
+    item->event.batch = b;
+    item->input = 0;
+    item->is_wake = false;
     return CK_OK;
 }
 
@@ -52,8 +70,7 @@ static void add(_Atomic uint64_t *counter, uint64_t n) { /* one writer */
 /* Takes the reference in *b. */
 static ck_status send_batch(ck_output *out, ck_chain *c, ck_batch **b) {
     if (out->op) {
-        ck_event ev = ck_event_batch(*b);
-        ck_status s = ck_inbox_push(out->op, 0, &ev, false);
+        ck_status s = push_batch(out->op, *b);
         if (s != CK_OK) ck_batch_unref(b);
         *b = NULL;
         return s;
