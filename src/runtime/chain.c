@@ -172,9 +172,9 @@ static void look_at_closed_channels(ck_chain *c) {
 
 /* ---- calls ---- */
 
-void ck_chain_before_call(ck_op_runtime *op) {
+void ck_chain_before_call(ck_op_runtime *op, bool may_wait) {
     op->chain->now_us = INT64_MIN;
-    atomic_store_explicit(&op->woken, false, memory_order_relaxed); /* a wake from here on means: again */
+    if (may_wait) atomic_store_explicit(&op->woken, false, memory_order_relaxed);
 }
 
 ck_status ck_chain_after_call(ck_op_runtime *op, ck_status s) {
@@ -245,7 +245,7 @@ static ck_status deliver(ck_op_runtime *op) {
             op->ctx.watermark = item->event.watermark.value;
     }
     op->in_front = true;
-    ck_chain_before_call(op);
+    ck_chain_before_call(op, true);
     ck_status s =
         item->is_wake ? call_wake(op, item) : op->desc->op->on_event(op->self, item->input, &item->event, &op->ctx);
     if (s == CK_OK) {

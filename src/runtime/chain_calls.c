@@ -36,7 +36,7 @@ ck_status ck_chain_sweep_one(ck_chain *c) {
     }
     ck_op_runtime *op = &c->ops[c->sweep == CK_SWEEP_OPEN ? c->op_count - 1 - c->sweep_at : c->sweep_at];
     if (op->waiting && !atomic_load(&op->woken)) return CK_AGAIN;
-    ck_chain_before_call(op);
+    ck_chain_before_call(op, !op->desc->source || c->sweep == CK_SWEEP_OPEN);
     ck_status s = ck_chain_after_call(op, call_entry(op, c->sweep, c->sweep_checkpoint));
     if (s == CK_OK) c->sweep_at++;
     return s;
@@ -69,20 +69,20 @@ ck_status ck_chain_poll(ck_chain *c, ck_poll_result *result, int64_t *until_us) 
     ck_op_runtime *op = &c->ops[0];
     *result = CK_POLL_IDLE;
     *until_us = INT64_MAX;
-    ck_chain_before_call(op);
+    ck_chain_before_call(op, true);
     return ck_chain_after_call(op, op->desc->source->poll(op->self, &op->ctx, result, until_us));
 }
 
 ck_status ck_chain_add_split(ck_chain *c, const ck_split *split) {
     ck_op_runtime *op = &c->ops[0];
-    ck_chain_before_call(op);
+    ck_chain_before_call(op, false);
     return ck_chain_after_call(
         op, CK_HAS(op->desc->source, add_split) ? op->desc->source->add_split(op->self, split, &op->ctx) : CK_OK);
 }
 
 ck_status ck_chain_snapshot_source(ck_chain *c, ck_split_list *out) {
     ck_op_runtime *op = &c->ops[0];
-    ck_chain_before_call(op);
+    ck_chain_before_call(op, false);
     return ck_chain_after_call(
         op, CK_HAS(op->desc->source, snapshot) ? op->desc->source->snapshot(op->self, out, &op->ctx) : CK_OK);
 }

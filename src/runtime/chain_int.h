@@ -56,8 +56,9 @@ void ck_inbox_clear(ck_op_runtime *op);
 /* To every output, whatever its port. */
 CK_NODISCARD ck_status ck_op_send_control(ck_op_runtime *op, const ck_event *ev);
 
-/* Around every call of an operator. */
-void ck_chain_before_call(ck_op_runtime *op);
+/* Around every call of an operator. may_wait: it may answer that it waits (CK_AGAIN, CK_POLL_IDLE): wakes count from
+ * here on. Other calls leave a wake that has come to the call it is for. */
+void ck_chain_before_call(ck_op_runtime *op, bool may_wait);
 /* CK_OK, CK_MORE and CK_AGAIN as they are; anything else with its place filled in. Settles closings. */
 ck_status ck_chain_after_call(ck_op_runtime *op, ck_status s);
 void ck_chain_mark_ended(ck_op_runtime *op);

@@ -40,6 +40,7 @@ static void drop_all(ck_channel *ch) {
 void ck_channel_destroy(ck_channel *ch) {
     if (!ch->mem.budget) return;
     ch->producer = NULL; /* may be gone */
+    ch->popped = NULL;
     drop_all(ch);
     ck_channel_segment *first = ch->head ? ch->head : atomic_load(&ch->first);
     free_segment(ch, first);
@@ -141,6 +142,7 @@ bool ck_channel_pop(ck_channel *ch, ck_event *out) {
         atomic_store(&ch->blocked, false);
         if (ch->producer) ck_task_notify(ch->producer);
     }
+    if (ch->popped && out->kind == CK_EVENT_BATCH) ch->popped(ch->popped_arg);
     return true;
 }
 

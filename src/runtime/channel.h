@@ -21,6 +21,8 @@ typedef struct ck_channel {
     ck_task *producer, *consumer;
     _Atomic uint64_t *ready; /* the consumer's word of ready bits; NULL: none */
     uint64_t ready_bit;
+    void (*popped)(void *arg); /* NULL, or called by the consumer for every batch it takes: credits of a wire */
+    void *popped_arg;
     _Atomic bool *closed_hint; /* set with `closed`, so that a producer looks at one flag instead of all channels */
 
     char pad_producer[64]; /* both sides' own fields and the shared ones stand on cache lines of their own */

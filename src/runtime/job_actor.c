@@ -1,8 +1,11 @@
 /* The running job: a task that takes what subtasks, disk and callers report, asks the checkpoint machine what follows,
  * and carries it out. The first failure decides how the job ends; then every subtask is told to stop, and when the last
  * has retired and the disk is quiet the outside is closed and the job has ended. */
-#include "os/clock.h"
 #include "runtime/job_int.h"
+
+#include <stdio.h>
+
+#include "os/clock.h"
 
 static void begin_end(ck_job *j, ck_job_state outcome) {
     if (j->ending) return;
@@ -126,6 +129,20 @@ static void disk(ck_job *j, ck_disk_kind kind, uint64_t checkpoint, ck_job_acks 
     if (ck_job_do_disk(j, kind, checkpoint, acks) != CK_OK) out_of_memory(j);
 }
 
+/* Who holds it up: a name, never silence. */
+static void log_abort(ck_job *j, const ck_checkpoints_action *a, const ck_job_acks *acks) {
+    char who[600] = "";
+    uint32_t missing = 0;
+    for (uint32_t i = 0; acks && i < j->subtask_count; i++) {
+        if (acks->reports[i] || missing++) continue;
+        const char *uid = ck_chain_op(ck_subtask_chain(j->subtasks[i]), 0)->ctx.uid;
+        snprintf(who, sizeof who, "; subtask %u of %.500s", ck_subtask_index(j->subtasks[i]), uid);
+    }
+    ck_log_line(j->proc->log, CK_LOG_WARN, "job %s: checkpoint %llu was given up: %s%s%s%s (%u not acknowledged)",
+                j->cfg.name, (unsigned long long)a->checkpoint, a->reason, j->disk_error.msg[0] ? ": " : "",
+                j->disk_error.msg, who, missing);
+}
+
 static void carry_out(ck_job *j, const ck_checkpoints_action *a) {
     ck_job_acks *acks = find_acks(j, a->checkpoint);
     switch (a->kind) {
@@ -142,8 +159,7 @@ static void carry_out(ck_job *j, const ck_checkpoints_action *a) {
         drop_acks(j, 0, a->checkpoint);
         break;
     case CK_CKPT_DO_ABORT:
-        ck_log_line(j->proc->log, CK_LOG_WARN, "job %s: checkpoint %llu was given up: %s%s%s", j->cfg.name,
-                    (unsigned long long)a->checkpoint, a->reason, j->disk_error.msg[0] ? ": " : "", j->disk_error.msg);
+        log_abort(j, a, acks);
         tell_all(j, CK_TELL_ABORT, a->checkpoint);
         drop_acks(j, a->checkpoint, a->checkpoint);
         break;

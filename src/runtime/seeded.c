@@ -7,7 +7,10 @@
 #include "os/clock.h"
 #include "runtime/scheduler_int.h"
 
-enum { IO_WINDOW = 4 }; /* jobs that run "at the same time": any of them may be the next to finish */
+enum {
+    IO_WINDOW = 4,        /* jobs that run "at the same time": any of them may be the next to finish */
+    IO_SLOWEST_US = 20000 /* with I/O under way time does not jump further than this */
+};
 
 typedef struct seeded {
     ck_scheduler base;
@@ -86,16 +89,22 @@ static void fire_timers(seeded *s) {
         if (ck_task_timer_fired(t)) ck_run_queue_push(&s->queue, t);
 }
 
+/* Whether a timer comes before the I/O that is under way. */
+static bool timer_first(seeded *s, int64_t left_us) {
+    return !s->queue.count && left_us < IO_SLOWEST_US && chance(s, s->timer_eagerness);
+}
+
 /* One choice. false: nothing is ready, nothing is under way, no timer runs. */
 static bool choose(seeded *s) {
+    int64_t next_us = ck_timers_next(&s->timers);
+    int64_t left_us = next_us == INT64_MAX ? INT64_MAX : next_us - ck_mono_us(s->base.proc);
     if (s->queue.count && !(s->io_count && chance(s, s->io_eagerness))) {
         run_task(s);
         ck_manual_clock_advance(s->clock, below(s, 50));
-    } else if (s->io_count && !(s->timers.count && !s->queue.count && chance(s, s->timer_eagerness))) {
+    } else if (s->io_count && !timer_first(s, left_us)) {
         run_io(s);
         ck_manual_clock_advance(s->clock, below(s, 500));
     } else if (s->timers.count) {
-        int64_t left_us = ck_timers_next(&s->timers) - ck_mono_us(s->base.proc);
         ck_manual_clock_advance(s->clock, (left_us > 0 ? left_us : 0) + below(s, 20));
     } else {
         return false;
@@ -139,7 +148,7 @@ ck_status ck_scheduler_seeded(ck_proc *proc, uint64_t seed, ck_scheduler **out, 
     s->clock = (ck_manual_clock *)proc->clock;
     s->random = seed;
     s->io_eagerness = 16 + below(s, 224);
-    s->timer_eagerness = below(s, 192);
+    s->timer_eagerness = below(s, 144);
     s->large_steps = below(s, 256);
     ck_timers_init(&s->timers, mem);
     proc->io = &s->io;
