@@ -45,6 +45,9 @@ static uint64_t draw(world *w) {
 }
 static uint32_t below(world *w, uint32_t n) { return (uint32_t)((draw(w) >> 32) * n >> 32); }
 
+/* 1..2^bits, small ones as likely as large ones. */
+static uint64_t spread(world *w, uint32_t bits) { return 1 + draw(w) % (1ULL << below(w, bits + 1)); }
+
 static life_end wrong(const char *what, const ck_error *err) {
     snprintf(why_text, sizeof why_text, "%s: %s%s%s", what, err ? err->msg : "",
              err && err->place.object[0] ? " at " : "", err ? err->place.object : "");
@@ -59,11 +62,11 @@ static void make_plan(world *w) {
     uint32_t which = 1 + below(w, 7);
     p->with_counts = which & 1, p->with_rows = which & 2, p->with_limit = which & 4;
     p->final = below(w, 2);
-    uint32_t scale = p->batch_rows == 4096 ? 3000 : p->batch_rows == 7 ? 150 : 40;
+    uint32_t scale = p->batch_rows == 4096 ? 60000 : p->batch_rows == 7 ? 500 : 120;
     p->a_splits = 1 + below(w, 6), p->a_rows = 1 + below(w, scale), p->a_keys = 1 + below(w, MODEL_KEYS_MAX);
     p->b_splits = 1 + below(w, 6), p->b_rows = 1 + below(w, scale);
     p->c_splits = 1 + below(w, 3), p->c_limit = 1 + below(w, scale);
-    p->interval_us = 500 + (int64_t)below(w, 20000);
+    p->interval_us = 300 + (int64_t)below(w, 6000);
     p->timeout_us = below(w, 4) ? 60000000 : 50000 + (int64_t)below(w, 500000); /* some are given up */
     p->tolerable_failed = 0;
     p->queue_bytes = below(w, 2) ? 0 : 2048 + below(w, 100000);
@@ -105,15 +108,16 @@ static void process_init(world *w, process *p) {
 
 static void arm(world *w, process *p, trouble t) {
     if (t == TROUBLE_CRASH_POINT || t == TROUBLE_ERROR_POINT) {
-        uint32_t point = w->o->fault_point >= 0 ? (uint32_t)w->o->fault_point : below(w, CK_FAULT_COUNT);
-        uint64_t ordinal = 1 + below(w, below(w, 3) ? 3 : 40);
+        uint32_t point =
+            w->o->fault_point >= 0 ? (uint32_t)w->o->fault_point : below(w, CK_FAULT_FILE_SINK_BEFORE_ROLL);
+        uint64_t ordinal = spread(w, 5);
         ck_faults_arm(&p->faults, (ck_fault_point)point, ordinal,
                       t == TROUBLE_CRASH_POINT ? CK_FAULT_CRASH : CK_FAULT_ERROR);
         if (w->o->verbose)
             printf("    %s at hit %llu of %s\n", t == TROUBLE_CRASH_POINT ? "crash" : "error",
                    (unsigned long long)ordinal, ck_fault_name((ck_fault_point)point));
     }
-    if (t == TROUBLE_DISK) ck_simfs_fail(w->disk, 1 + below(w, 200), below(w, 2) ? 5 : 28, true);
+    if (t == TROUBLE_DISK) ck_simfs_fail(w->disk, spread(w, 8), below(w, 2) ? 5 : 28, true);
 }
 
 static ck_status start(world *w, process *p, uint32_t parallelism, ck_error *err) {
@@ -140,7 +144,7 @@ static bool crashed(const process *p) { return atomic_load(&p->faults.crashed); 
 
 /* Turns until the job ends, the trouble comes, or it takes too long. */
 static life_end run(world *w, process *p, trouble t) {
-    uint64_t at = t == TROUBLE_CRASH || t == TROUBLE_CANCEL ? 1 + below(w, 1 + below(w, 20000)) : UINT64_MAX;
+    uint64_t at = t == TROUBLE_CRASH || t == TROUBLE_CANCEL ? spread(w, 12) : UINT64_MAX;
     ck_error err = CK_ERROR_INIT;
     for (uint64_t turn = 0; turn < TURNS_MAX; turn++) {
         if (turn == at && t == TROUBLE_CRASH) atomic_store(&p->faults.crashed, true);
@@ -207,7 +211,7 @@ static bool check_output(world *w) {
 static bool run_lives(world *w) {
     life_end end = END_CRASHED;
     for (int life = 0; life < LIVES_MAX && end != END_FINISHED && end != END_WAS_FINISHED; life++) {
-        trouble t = life == LIVES_MAX - 1 ? TROUBLE_NONE : (trouble)below(w, 6);
+        trouble t = life == LIVES_MAX - 1 || !below(w, 12) ? TROUBLE_NONE : (trouble)(1 + below(w, 5));
         uint32_t parallelism = 1 + below(w, 4);
         if (w->o->verbose) printf("  life %d: parallelism %u, trouble: %s\n", life, parallelism, trouble_names[t]);
         end = live(w, parallelism, t);
