@@ -67,7 +67,7 @@ static void make_plan(world *w) {
     p->b_splits = 1 + below(w, 6), p->b_rows = 1 + below(w, scale);
     p->c_splits = 1 + below(w, 3), p->c_limit = 1 + below(w, scale);
     p->interval_us = 300 + (int64_t)below(w, 6000);
-    p->timeout_us = below(w, 4) ? 60000000 : 50000 + (int64_t)below(w, 500000); /* some are given up */
+    p->timeout_us = below(w, 3) ? 60000000 : 10000 + (int64_t)below(w, 150000); /* some are given up */
     p->tolerable_failed = 0;
     p->queue_bytes = below(w, 2) ? 0 : 2048 + below(w, 100000);
 }
