@@ -7,7 +7,7 @@
 #include <poll.h>
 #include <unistd.h>
 
-enum { SLOTS = 3, SPARES = 8, HEADER_BYTES_MAX = 1 << 20, STDIN_WAIT_MS = 100 };
+enum { SLOTS = 3, SPARES = 8, HEADER_BYTES_MAX = 1 << 20, STDIN_WAIT_MS = 25 };
 
 /* Ownership of what a job touches: IDLE and DONE the step's, BUSY the job's. */
 typedef enum job_state { JOB_IDLE, JOB_BUSY, JOB_DONE } job_state;

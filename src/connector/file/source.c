@@ -188,8 +188,8 @@ static ck_status set_decoder(file_source *s, run *r, ck_error *err) {
 static bool is_too_long(const file_source *s, const run *r) {
     bool in_quotes = false;
     size_t skip, line_end = 2;
-    ck_status status = ck_format_sync(s->options.format, (const char *)r->buffer->p + r->begin, r->end - r->begin,
-                                      &in_quotes, &skip);
+    ck_status status =
+        ck_format_sync(s->options.format, (const char *)r->buffer->p + r->begin, r->end - r->begin, &in_quotes, &skip);
     return status != CK_OK || skip > CK_RECORD_BYTES_MAX + line_end;
 }
 
