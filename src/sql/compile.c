@@ -87,8 +87,7 @@ static ck_status one(ck_script *s, const ck_ast_statement *st) {
     case CK_STATEMENT_RESET: return set(s, st);
     case CK_STATEMENT_ALTER: return ck_bind_refuse(b, st->pos, "ALTER TABLE is not supported yet; DROP and CREATE it");
     }
-    CK_ASSERT(!"every statement is compiled");
-    return CK_INVALID;
+    ck_assert_failed(__FILE__, __LINE__, "every statement is compiled");
 }
 
 /* ---- the script ---- */

@@ -253,8 +253,7 @@ ck_status ck_bind_expr(ck_binder *b, const ck_bind_place *place, const ck_ast_ex
     case CK_AST_TABLE_ARG:
     case CK_AST_GROUPING_SETS: return misplaced(b, e);
     }
-    CK_ASSERT(!"every syntax node is bound");
-    return CK_INVALID;
+    ck_assert_failed(__FILE__, __LINE__, "every syntax node is bound");
 }
 
 /* ---- helpers of clauses ---- */

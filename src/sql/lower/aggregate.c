@@ -42,18 +42,13 @@ static const char *label_of(ck_lower_state *s, const ck_plan_node *n) {
     return text;
 }
 
-static bool is_hashed_by(const ck_lowered *from, ck_columns keys) {
-    if (!from->hashed || from->hash.count != keys.count) return false;
-    return keys.count == 0 || memcmp(from->hash.at, keys.at, keys.count * sizeof *keys.at) == 0;
-}
-
 ck_status ck_lower_aggregate(ck_lower_state *s, const ck_plan_node *n, ck_lowered *out) {
     const ck_plan_node *input = n->inputs[0];
     ck_planned_input *in = CK_LOWER_ARRAY(s, 1, ck_planned_input);
     uint32_t *own = CK_LOWER_ARRAY(s, n->aggregate.keys.count, uint32_t);
     if (!in || !own) return CK_NOMEM;
     CK_TRY(ck_lower_node(s, input, out));
-    bool together = is_hashed_by(out, n->aggregate.keys);
+    bool together = ck_lower_is_hashed_by(out, n->aggregate.keys);
     *in = (ck_planned_input){.op = out->op,
                              .kind = together ? CK_EDGE_FORWARD : CK_EDGE_HASH,
                              .key = together ? (ck_columns){0} : n->aggregate.keys,

@@ -29,6 +29,11 @@ ck_status ck_lower_add(ck_lower_state *s, const ck_planned_op *op, uint32_t *out
     return CK_OK;
 }
 
+bool ck_lower_is_hashed_by(const ck_lowered *from, ck_columns key) {
+    if (!from->hashed || from->hash.count != key.count) return false;
+    return key.count == 0 || memcmp(from->hash.at, key.at, key.count * sizeof *key.at) == 0;
+}
+
 ck_status ck_lower_chained(ck_lower_state *s, const ck_plan_node *n, const char *type, const char *params,
                            const char *label, const ck_plan_node *input, const ck_lowered *from, uint32_t *out) {
     ck_planned_input *in = CK_LOWER_ARRAY(s, 1, ck_planned_input);

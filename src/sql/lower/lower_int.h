@@ -55,6 +55,8 @@ typedef struct ck_lower_state {
 /* ---- lower.c ---- */
 CK_NODISCARD ck_status ck_lower_add(ck_lower_state *s, const ck_planned_op *op, uint32_t *out);
 CK_NODISCARD ck_status ck_lower_node(ck_lower_state *s, const ck_plan_node *n, ck_lowered *out);
+/* Whether a subtask's rows are exactly those of its key groups of these columns, in this order. */
+bool ck_lower_is_hashed_by(const ck_lowered *from, ck_columns key);
 /* An operator without state over one input of the same subtask. */
 CK_NODISCARD ck_status ck_lower_chained(ck_lower_state *s, const ck_plan_node *n, const char *type, const char *params,
                                         const char *label, const ck_plan_node *input, const ck_lowered *from,

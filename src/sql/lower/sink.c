@@ -33,21 +33,13 @@ static ck_status result_params(ck_lower_state *s, const ck_output *o, const char
     return ck_lower_params_end(s, &p, out);
 }
 
-static bool is_part_of(ck_columns columns, const uint32_t *of, uint32_t count) {
-    for (uint32_t i = 0; i < columns.count; i++) {
-        uint32_t k = 0;
-        while (k < count && of[k] != columns.at[i]) k++;
-        if (k == count) return false;
-    }
-    return true;
-}
-
-/* An upserting sink gets all rows of a key in one subtask: they are hashed on the key unless they come so already. */
+/* An upserting sink keeps rows by its key: they are hashed on it, in its order, unless they come so already. No two rows
+ * of the query meet under one key (the binder saw to that), so the changes of a key have one producer and stay in order. */
 static void table_edge(const ck_output *o, const ck_lowered *from, bool upserts, ck_planned_input *in) {
-    bool together = from->hashed && is_part_of(from->hash, o->key, o->key_count);
-    if (!upserts || o->key_count == 0 || together) return;
+    ck_columns key = {o->key, o->key_count};
+    if (!upserts || o->key_count == 0 || ck_lower_is_hashed_by(from, key)) return;
     in->kind = CK_EDGE_HASH;
-    in->key = (ck_columns){o->key, o->key_count};
+    in->key = key;
 }
 
 static ck_status table_sink(ck_lower_state *s, const ck_output *o, const ck_lowered *from, ck_planned_input *in,

@@ -183,8 +183,7 @@ static ck_status one(ck_plan *p, void *arg, const ck_plan_node *n, ck_plan_node 
     case CK_PLAN_UNION: return prune_union(p, n, inputs, s, out);
     case CK_PLAN_LIMIT: CK_TRY(same_as_input(p, n, s)); return ck_plan_with_inputs(p, n, inputs, out);
     }
-    CK_ASSERT(!"every kind is pruned");
-    return CK_INVALID;
+    ck_assert_failed(__FILE__, __LINE__, "every kind is pruned");
 }
 
 static void keep_keys_and_one_call(const ck_plan_node *n, bool *needed) {

@@ -27,8 +27,7 @@ static ck_status again(ck_plan *p, const ck_plan_node *n, ck_plan_node *const *i
     case CK_PLAN_UNION: return ck_plan_union(p, inputs, n->input_count, out);
     case CK_PLAN_LIMIT: return ck_plan_limit(p, inputs[0], n->limit.limit, n->limit.offset, out);
     }
-    CK_ASSERT(!"every kind is rebuilt");
-    return CK_INVALID;
+    ck_assert_failed(__FILE__, __LINE__, "every kind is rebuilt");
 }
 
 ck_status ck_plan_with_inputs(ck_plan *p, const ck_plan_node *n, ck_plan_node *const *inputs, ck_plan_node **out) {
