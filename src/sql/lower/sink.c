@@ -33,8 +33,9 @@ static ck_status result_params(ck_lower_state *s, const ck_output *o, const char
     return ck_lower_params_end(s, &p, out);
 }
 
-/* An upserting sink keeps rows by its key: they are hashed on it, in its order, unless they come so already. No two rows
- * of the query meet under one key (the binder saw to that), so the changes of a key have one producer and stay in order. */
+/* An upserting sink keeps rows by its key: they are hashed on it, in its order, unless they come so already. No two
+ * rows of the query meet under one key (the binder saw to that), so the changes of a key have one producer and stay in
+ * order. */
 static void table_edge(const ck_output *o, const ck_lowered *from, bool upserts, ck_planned_input *in) {
     ck_columns key = {o->key, o->key_count};
     if (!upserts || o->key_count == 0 || ck_lower_is_hashed_by(from, key)) return;
