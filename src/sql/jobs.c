@@ -35,6 +35,17 @@ static ck_status unite(ck_script *s, const ck_script_output *from, uint32_t coun
     return CK_OK;
 }
 
+/* Ranks of rows that change all the time, without an end: every new row would move all behind it. */
+static ck_status ranks_end(ck_script *s, const ck_plan_node *n, bool *seen) {
+    if (seen[n->id]) return CK_OK;
+    seen[n->id] = true;
+    for (uint32_t i = 0; i < n->input_count; i++) CK_TRY(ranks_end(s, n->inputs[i], seen));
+    if (n->kind != CK_PLAN_TOP_N || n->final || n->top.limit != UINT64_MAX) return CK_OK;
+    ck_fail(s->b.err, CK_REFUSED, "a rank without an upper bound over input that does not end would change with every "
+                                  "row; bound it outside: WHERE rank <= n");
+    return ck_source_place(n->top.source, n->top.at, CK_REFUSED, s->b.err);
+}
+
 static ck_status warn_of_growth(ck_script *s, const ck_plan_node *n, bool *seen) {
     if (seen[n->id]) return CK_OK;
     seen[n->id] = true;
@@ -44,7 +55,7 @@ static ck_status warn_of_growth(ck_script *s, const ck_plan_node *n, bool *seen)
         &s->b,
         "state grows without end: %s keeps every %s it has ever seen, some 40 bytes each and what their texts "
         "take; a time window or fewer keys would bound it",
-        n->identity, n->aggregate.call_count ? "group" : "row");
+        n->identity, n->kind == CK_PLAN_AGGREGATE && n->aggregate.call_count ? "group" : "row");
 }
 
 ck_status ck_script_job(ck_script *s, const ck_script_output *from, uint32_t from_count, ck_sql_step *step) {
@@ -54,8 +65,9 @@ ck_status ck_script_job(ck_script *s, const ck_script_output *from, uint32_t fro
     if (!outputs) return CK_NOMEM;
     CK_TRY(unite(s, from, from_count, outputs, &count));
     CK_TRY(ck_optimise(&b->plan, outputs, count));
-    bool *seen = CK_BIND_ARRAY(b, b->plan.node_count, bool);
-    if (!seen) return CK_NOMEM;
+    bool *seen = CK_BIND_ARRAY(b, b->plan.node_count, bool), *ranked = CK_BIND_ARRAY(b, b->plan.node_count, bool);
+    if (!seen || !ranked) return CK_NOMEM;
+    for (uint32_t i = 0; i < count; i++) CK_TRY(ranks_end(s, outputs[i].node, ranked));
     for (uint32_t i = 0; i < count; i++) CK_TRY(warn_of_growth(s, outputs[i].node, seen));
     ck_lowering l = {b->catalog, b->options, &b->plan, b->warnings, b->warning_count};
     return ck_lower(&l, outputs, count, step);

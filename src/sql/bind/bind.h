@@ -7,6 +7,7 @@
 #include "sql/plan/plan.h"
 
 struct ck_cte;
+struct ck_outer;
 struct ck_bound_view;
 
 /* Where rows of the script end: a table, or the result of a bare SELECT. */
@@ -28,6 +29,7 @@ typedef struct ck_binder {
     ck_plan plan; /* arena, err, changes set */
 
     struct ck_cte *ctes;
+    struct ck_outer *outer; /* for the SELECT that is bound next; it takes it */
     struct ck_bound_view *views;
     uint32_t view_depth;
     ck_view defining;      /* the view whose query is being checked */

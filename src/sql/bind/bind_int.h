@@ -11,11 +11,15 @@ enum { CK_BIND_VIEWS_MAX = 100 }; /* views over views */
 
 /* Columns with these bits are not of the input: they stand for what is computed later, until the clause is done. */
 #define CK_BIND_AGGREGATE 0x40000000u /* + number in the aggregate list */
+#define CK_BIND_WINDOW    0x20000000u /* + number in the list of OVER calls */
+#define CK_BIND_OUTER     0x10000000u /* + column of the query around this one */
+#define CK_BIND_SUBQUERY  0x08000000u /* + number in the list of subqueries that are joined later */
 
 /* One table in FROM: a range of the scope's columns. */
 typedef struct ck_scope_table {
     ck_view name; /* alias or table name, as it is compared; empty: cannot be qualified */
     uint32_t first, count;
+    bool merged; /* columns of USING, which * names first */
 } ck_scope_table;
 
 /* What names mean: the output columns of a node, grouped by table. */
@@ -24,6 +28,7 @@ typedef struct ck_scope {
     bool no_from;       /* node is one row without columns */
     ck_scope_table *tables;
     uint32_t table_count;
+    const bool *hidden;           /* columns that are found only qualified (USING has merged them); NULL: none */
     const char *const *canonical; /* names for canonical texts: qualified where they would be ambiguous */
 } ck_scope;
 
@@ -41,11 +46,58 @@ typedef struct ck_bound_calls {
     uint32_t count, capacity;
 } ck_bound_calls;
 
+/* ROW_NUMBER, RANK, DENSE_RANK with OVER. */
+typedef struct ck_bound_window {
+    ck_rank rank;
+    ck_expr **partition, **order; /* over what the SELECT list is over */
+    uint32_t partition_count, order_count;
+    const ck_plan_order *directions; /* of order; columns unset */
+    ck_pos pos;
+} ck_bound_window;
+typedef struct ck_bound_windows {
+    ck_bound_window *at;
+    uint32_t count, capacity;
+} ck_bound_windows;
+
+/* The query around a subquery, and what ties the two together. Filled while the subquery is bound. */
+typedef struct ck_outer {
+    struct ck_scope *scope;  /* of the query around */
+    bool scalar;             /* the subquery is used as a value */
+    uint32_t visible;        /* columns of the subquery's own; what ties stands behind */
+    uint32_t pair_count;     /* outer_exprs[i] = column inner_columns[i] of the subquery */
+    ck_expr **outer_exprs;   /* over the outer scope */
+    ck_expr **inner_exprs;   /* over the subquery's FROM, until its node is made */
+    uint32_t *inner_columns;
+    bool *null_safe;
+    ck_expr **residual; /* other conditions: outer columns as CK_BIND_OUTER, inner ones of the subquery's output */
+    uint32_t residual_count;
+    ck_expr *value; /* of a correlated aggregate, over the subquery's output, where no row means an empty group; NULL */
+    bool *is_count; /* columns of that output that are 0 of an empty group */
+} ck_outer;
+
+/* A subquery used as a value, to be joined to what the clause turns out to be over. */
+typedef struct ck_later {
+    ck_plan_node *node;
+    ck_outer outer;
+    ck_expr *value; /* over node's columns */
+    bool always;    /* exactly one row, whatever the outer row: an inner join */
+    ck_pos pos;
+} ck_later;
+typedef struct ck_laters {
+    ck_later *at;
+    uint32_t count, capacity;
+} ck_laters;
+
 /* Where an expression stands. */
 typedef struct ck_bind_place {
     ck_scope *scope;
     const char *clause;          /* "WHERE": for messages */
     ck_bound_calls *calls;       /* aggregates are collected here; NULL: none may stand here */
+    ck_outer *outer;             /* WHERE of a subquery: columns of the query around may stand here */
+    const ck_outer *shut;        /* other clauses of it: they may not, and this tells so */
+    ck_laters *laters;           /* subqueries are joined later; NULL: to the scope at once */
+    ck_bound_windows *windows;   /* OVER calls are collected here; NULL: none may stand here */
+    const ck_ast_window *named;  /* WINDOW w AS (...) */
     const char *inside;          /* name of the aggregate whose argument this is; NULL */
     const ck_ast_items *aliases; /* of the SELECT list, which this clause does not see: for messages; NULL */
 } ck_bind_place;
@@ -74,6 +126,11 @@ static inline int ck_cut(ck_view v) { return v.n > 80 ? 80 : (int)v.n; } /* for 
 
 /* ---- scope.c ---- */
 CK_NODISCARD ck_status ck_scope_of_node(ck_binder *b, ck_plan_node *node, ck_view table, ck_scope *out);
+/* Column of a name that is not qualified; CK_NO_COLUMN: none; *twice: several. */
+uint32_t ck_scope_find(const ck_scope *s, ck_view name, bool quoted, bool *twice);
+/* After a join has put columns without names behind the node's. */
+CK_NODISCARD ck_status ck_scope_extended(ck_binder *b, ck_scope *s, uint32_t old_width);
+CK_NODISCARD ck_status ck_scope_canonical(ck_binder *b, ck_scope *s); /* fills canonical from node and tables */
 /* A NAME, or a FIELD chain down to one. */
 CK_NODISCARD ck_status ck_bind_name(ck_binder *b, const ck_bind_place *place, const ck_ast_expr *e, ck_expr **out);
 /* Columns that * or t.* (star->args) stands for: appended to columns[0..*count), which has room for all of the scope.
@@ -116,6 +173,29 @@ CK_NODISCARD ck_status ck_bind_default_name(ck_binder *b, const ck_ast_expr *e, 
 CK_NODISCARD ck_status ck_bind_aggregate(ck_binder *b, const ck_bind_place *place, const ck_aggregate *fn,
                                          const ck_ast_expr *e, ck_expr **out);
 
+/* ---- subquery.c: IN, EXISTS, scalar subqueries become joins ---- */
+/* A conjunct of WHERE that is [NOT] EXISTS or [NOT] IN: *done, and the scope's node keeps only its rows. */
+CK_NODISCARD ck_status ck_bind_subquery_conjunct(ck_binder *b, const ck_bind_place *place, const ck_ast_expr *e,
+                                                 bool *done);
+/* Any other: an expression over columns that a join adds. */
+CK_NODISCARD ck_status ck_bind_subquery(ck_binder *b, const ck_bind_place *place, const ck_ast_expr *e, ck_expr **out);
+/* Joins what was collected to *node; outer expressions have been lifted to its columns. */
+CK_NODISCARD ck_status ck_bind_join_laters(ck_binder *b, ck_laters *l, ck_plan_node **node, ck_expr **exprs,
+                                           uint32_t count);
+/* ---- correlate.c: the subquery's side ---- */
+/* Takes the conjuncts with outer columns out of conjuncts[0..*count). */
+CK_NODISCARD ck_status ck_bind_correlated(ck_binder *b, ck_outer *o, ck_expr **conjuncts, uint32_t *count, ck_pos at);
+bool ck_bind_has_outer(const ck_expr *e);
+
+/* ---- window.c ---- */
+CK_NODISCARD ck_status ck_bind_over(ck_binder *b, const ck_bind_place *place, const ck_ast_expr *e, ck_expr **out);
+/* A node over `node` for each OVER call; their placeholders in exprs[0..count) become columns of the last one. */
+CK_NODISCARD ck_status ck_bind_window_nodes(ck_binder *b, const ck_bound_windows *w, ck_plan_node **node,
+                                            ck_expr **exprs, uint32_t count);
+static inline bool ck_bind_is_placeholder(const ck_expr *e, uint32_t bit) {
+    return e->kind == CK_EXPR_COLUMN && (e->column & bit);
+}
+
 /* ---- group.c ---- */
 typedef struct ck_grouping {
     ck_expr **keys; /* over the FROM scope */
@@ -125,12 +205,32 @@ typedef struct ck_grouping {
     ck_plan_node *node; /* the aggregate, once made */
 } ck_grouping;
 CK_NODISCARD ck_status ck_bind_group_keys(ck_binder *b, const ck_ast_select *s, ck_scope *scope, ck_expr *const *items,
-                                          const ck_ast_ident *aliases, uint32_t item_count, ck_grouping *g);
+                                          const ck_ast_ident *aliases, uint32_t item_count, const ck_outer *o, ck_grouping *g);
 bool ck_bind_has_aggregate(const ck_expr *e);
 CK_NODISCARD ck_status ck_bind_group_node(ck_binder *b, ck_scope *scope, ck_grouping *g);
 /* An expression over FROM and CK_BIND_AGGREGATE columns, over the aggregate's output instead. */
 CK_NODISCARD ck_status ck_bind_over_groups(ck_binder *b, const ck_grouping *g, const ck_scope *scope, ck_expr *e,
                                            ck_pos at, ck_expr **out);
+
+/* ---- join.c ---- */
+/* Two scopes side by side: tables of both, canonical names; node is of these columns. */
+CK_NODISCARD ck_status ck_scope_combine(ck_binder *b, const ck_scope *left, const ck_scope *right, ck_plan_node *node,
+                                        ck_scope *out);
+CK_NODISCARD ck_status ck_bind_join(ck_binder *b, const ck_ast_from *f, ck_scope *left, const ck_scope *right,
+                                    ck_scope *out);
+CK_NODISCARD ck_status ck_bind_cross(ck_binder *b, const ck_scope *left, const ck_scope *right, ck_pos at,
+                                     ck_scope *out);
+/* Conjuncts of WHERE that are equalities of inner joins below move into them; the rest stays in conjuncts[0..*count). */
+CK_NODISCARD ck_status ck_bind_absorb(ck_binder *b, ck_scope *scope, ck_expr **conjuncts, uint32_t *count);
+/* Every join below has an equality, or a side of one row. */
+CK_NODISCARD ck_status ck_bind_check_joins(ck_binder *b, const ck_plan_node *n, ck_pos at);
+/* Refused at `at` when the registry has no such operator: "<what> not supported yet". */
+CK_NODISCARD ck_status ck_bind_needs(ck_binder *b, const char *type, ck_pos at, const char *what);
+
+/* ---- unnest.c ---- */
+bool ck_bind_is_unnest(const ck_ast_from *f);
+/* left CROSS or LEFT JOIN UNNEST(...): elements beside the columns of left. */
+CK_NODISCARD ck_status ck_bind_unnest(ck_binder *b, const ck_ast_from *f, ck_scope *left, bool outer, ck_scope *out);
 
 /* ---- from.c, select.c, query.c, values.c ---- */
 CK_NODISCARD ck_status ck_bind_from(ck_binder *b, const ck_ast_from *list, ck_scope *out);
@@ -144,16 +244,11 @@ CK_NODISCARD ck_status ck_bind_rename(ck_binder *b, ck_plan_node *n, const char 
 CK_NODISCARD ck_status ck_bind_rename_to(ck_binder *b, ck_plan_node *n, const ck_ast_names *names, const char *what,
                                          ck_plan_node **out);
 
-typedef struct ck_sort_item {
-    uint32_t column; /* of the select's output, hidden ones behind the visible */
-    bool descending, nulls_first;
-} ck_sort_item;
-
 /* A SELECT with the columns its ORDER BY needs: `visible` of the node's columns are the result. */
 typedef struct ck_bound_select {
     ck_plan_node *node;
     uint32_t visible;
-    ck_sort_item *order;
+    ck_plan_order *order; /* columns of the output, hidden ones behind the visible */
     uint32_t order_count;
 } ck_bound_select;
 CK_NODISCARD ck_status ck_bind_select(ck_binder *b, const ck_ast_select *s, const ck_ast_orders *order,

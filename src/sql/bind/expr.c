@@ -195,16 +195,6 @@ static ck_status cast(ck_binder *b, const ck_bind_place *place, const ck_ast_exp
     return ck_bind_cast(b, arg, to, e->flag, e->pos, out);
 }
 
-static ck_status subquery(ck_binder *b, const ck_ast_expr *e) {
-    static const char join[] = "not supported yet; write it as a join of the two";
-    switch ((ck_ast_kind)e->kind) {
-    case CK_AST_IN_QUERY: return ck_bind_refuse(b, e->sign, "IN (SELECT ...) is %s", join);
-    case CK_AST_EXISTS: return ck_bind_refuse(b, e->sign, "EXISTS (SELECT ...) is %s", join);
-    case CK_AST_QUANTIFIED: return ck_bind_refuse(b, e->sign, "a comparison with ANY or ALL of a query is %s", join);
-    default: return ck_bind_refuse(b, e->pos, "a subquery as a value is %s", join);
-    }
-}
-
 static ck_status misplaced(ck_binder *b, const ck_ast_expr *e) {
     switch ((ck_ast_kind)e->kind) {
     case CK_AST_STAR: return ck_bind_fail(b, e->pos, "* stands only for the columns of a SELECT list, and in COUNT(*)");
@@ -247,7 +237,7 @@ ck_status ck_bind_expr(ck_binder *b, const ck_bind_place *place, const ck_ast_ex
     case CK_AST_IN_QUERY:
     case CK_AST_EXISTS:
     case CK_AST_SUBQUERY:
-    case CK_AST_QUANTIFIED: return subquery(b, e);
+    case CK_AST_QUANTIFIED: return ck_bind_subquery(b, place, e, out);
     case CK_AST_STAR:
     case CK_AST_NAMED_ARG:
     case CK_AST_TABLE_ARG:

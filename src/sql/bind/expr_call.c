@@ -86,6 +86,6 @@ ck_status ck_bind_call_expr(ck_binder *b, const ck_bind_place *place, const ck_a
         name[e->name.n] = 0;
         fn = ck_aggregate_find(name);
     }
-    if (e->call && e->call->over) return ck_bind_refuse(b, e->call->over->pos, "OVER windows are not supported yet");
+    if (e->call && e->call->over) return ck_bind_over(b, place, e, out);
     return fn ? ck_bind_aggregate(b, place, fn, e, out) : scalar(b, place, e, out);
 }

@@ -181,13 +181,32 @@ ck_status ck_bind_table(ck_binder *b, const ck_ast_from *f, ck_plan_node **out) 
 
 /* ---- one FROM item ---- */
 
+static ck_status bind_item(ck_binder *b, const ck_ast_from *f, ck_scope *out);
+
 static ck_view known_as(const ck_ast_from *f) {
     if (f->alias.text.n) return f->alias.text;
     return f->kind == CK_FROM_TABLE ? f->name.last->ident.text : (ck_view){0};
 }
 
+/* What stands right of a join may be made of the row on its left only in UNNEST. */
+static ck_status bind_joined(ck_binder *b, const ck_ast_from *f, ck_scope *out) {
+    ck_scope left, right;
+    CK_TRY(bind_item(b, f->left, &left));
+    if (ck_bind_is_unnest(f->right)) {
+        bool outer = f->join == CK_JOIN_LEFT, plain = f->join == CK_JOIN_CROSS || f->join == CK_JOIN_INNER;
+        bool on_true = !f->on || (f->on->kind == CK_AST_BOOL && f->on->flag);
+        if ((!outer && !plain) || !on_true || f->natural || f->using_columns.count)
+            return ck_bind_refuse(b, f->right->pos, "UNNEST is joined with CROSS JOIN, or LEFT JOIN ... ON TRUE");
+        return ck_bind_unnest(b, f->right, &left, outer, out);
+    }
+    CK_TRY(bind_item(b, f->right, &right));
+    if (f->join == CK_JOIN_CROSS) return ck_bind_cross(b, &left, &right, f->right->pos, out);
+    return ck_bind_join(b, f, &left, &right, out);
+}
+
 static ck_status bind_item(ck_binder *b, const ck_ast_from *f, ck_scope *out) {
     ck_plan_node *n;
+    if (f->kind == CK_FROM_JOIN) return bind_joined(b, f, out);
     switch (f->kind) {
     case CK_FROM_TABLE: CK_TRY(ck_bind_table(b, f, &n)); break;
     case CK_FROM_QUERY:
@@ -195,9 +214,14 @@ static ck_status bind_item(ck_binder *b, const ck_ast_from *f, ck_scope *out) {
         CK_TRY(ck_bind_query(b, f->query, false, &n));
         break;
     case CK_FROM_FUNCTION:
+        if (ck_bind_is_unnest(f)) {
+            ck_scope one_row;
+            CK_TRY(ck_bind_from(b, NULL, &one_row));
+            return ck_bind_unnest(b, f, &one_row, false, out);
+        }
         return ck_bind_refuse(b, f->call->sign, "table function %.*s is not supported yet", ck_cut(f->call->name),
                               f->call->name.p);
-    default: return ck_bind_refuse(b, f->right->pos, "joins are not supported yet");
+    default: ck_assert_failed(__FILE__, __LINE__, "every FROM item is bound");
     }
     CK_TRY(ck_bind_rename_to(b, n, &f->alias_columns, "the table", &n));
     return ck_scope_of_node(b, n, known_as(f), out);
@@ -211,6 +235,15 @@ ck_status ck_bind_from(ck_binder *b, const ck_ast_from *items, ck_scope *out) {
         *out = (ck_scope){.no_from = true};
         return ck_plan_values(&b->plan, schema, no_row, 1, &out->node);
     }
-    if (items->next) return ck_bind_refuse(b, items->next->pos, "joins are not supported yet");
-    return bind_item(b, items, out);
+    CK_TRY(bind_item(b, items, out));
+    for (const ck_ast_from *f = items->next; f; f = f->next) {
+        ck_scope left = *out, right;
+        if (ck_bind_is_unnest(f)) {
+            CK_TRY(ck_bind_unnest(b, f, &left, false, out));
+            continue;
+        }
+        CK_TRY(bind_item(b, f, &right));
+        CK_TRY(ck_bind_cross(b, &left, &right, f->pos, out));
+    }
+    return CK_OK;
 }

@@ -30,10 +30,7 @@ static ck_status key_of(ck_binder *b, ck_scope *scope, const select_list *l, con
     }
     if (e->kind == CK_AST_NAME) {
         bool twice = false;
-        uint32_t c = CK_NO_COLUMN;
-        if (scope->node)
-            c = ck_bind_find_field(scope->node->schema, 0, scope->node->schema->field_count, e->name, e->quoted,
-                                   &twice);
+        uint32_t c = ck_scope_find(scope, e->name, e->quoted, &twice);
         for (uint32_t i = 0; c == CK_NO_COLUMN && i < l->count; i++)
             if (l->aliases[i].text.n && (ck_view_eq(l->aliases[i].text, e->name) ||
                                          (!e->quoted && ck_view_eq_nocase(l->aliases[i].text, e->name))))
@@ -68,14 +65,16 @@ static ck_status add_key(ck_binder *b, ck_grouping *g, ck_expr *key, ck_pos at) 
 }
 
 ck_status ck_bind_group_keys(ck_binder *b, const ck_ast_select *s, ck_scope *scope, ck_expr *const *items,
-                             const ck_ast_ident *aliases, uint32_t item_count, ck_grouping *g) {
+                             const ck_ast_ident *aliases, uint32_t item_count, const ck_outer *o, ck_grouping *g) {
     select_list l = {items, aliases, item_count};
     uint32_t room = 0;
     for (const ck_ast_expr *e = s->group_by.first; e; e = e->next)
         room += e->kind == CK_AST_ROW && !e->flag ? e->args.count : 1;
+    if (o) room += o->pair_count;
     g->keys = CK_BIND_ARRAY(b, room, ck_expr *);
     g->key_pos = CK_BIND_ARRAY(b, room, ck_pos);
     if (!g->keys || !g->key_pos) return CK_NOMEM;
+    for (uint32_t i = 0; o && i < o->pair_count; i++) CK_TRY(add_key(b, g, o->inner_exprs[i], s->pos));
     for (const ck_ast_expr *e = s->group_by.first; e; e = e->next) {
         bool row = e->kind == CK_AST_ROW && !e->flag; /* (a, b): both; (): none */
         for (const ck_ast_expr *k = row ? e->args.first : e; k; k = row ? k->next : NULL) {
@@ -184,6 +183,7 @@ static ck_expr *replace(void *arg, const ck_expr *e) {
     lift *l = (lift *)arg;
     uint32_t column = CK_NO_COLUMN;
     if (l->status != CK_OK) return NULL;
+    if (ck_bind_is_placeholder(e, CK_BIND_WINDOW | CK_BIND_SUBQUERY)) return (ck_expr *)(uintptr_t)e; /* handed on as it is */
     if (is_aggregate_column(e)) column = l->g->key_count + (e->column & ~CK_BIND_AGGREGATE);
     for (uint32_t i = 0; column == CK_NO_COLUMN && i < l->g->key_count; i++)
         if (ck_expr_equal(l->g->keys[i], e)) column = i;

@@ -23,7 +23,7 @@ static ck_status same_width(ck_binder *b, const ck_ast_query *q, ck_plan_node *c
     uint32_t i = 0;
     for (const ck_ast_query *a = q->arms; a; a = a->next, i++)
         if (arms[i]->schema->field_count != arms[0]->schema->field_count)
-            return ck_bind_fail(b, a->pos, "this query has %u columns, and the first one of the UNION has %u",
+            return ck_bind_fail(b, a->pos, "this query has %u columns, and the first one has %u",
                                 arms[i]->schema->field_count, arms[0]->schema->field_count);
     return CK_OK;
 }
@@ -39,7 +39,7 @@ static ck_status common_types(ck_binder *b, const ck_ast_query *q, ck_plan_node 
         ck_status s = ck_bind_common_type(b, examples, count, &types[c]);
         if (s == CK_OK) continue;
         if (s == CK_NOMEM) return s;
-        return ck_bind_fail(b, q->arms->next->pos, "column %u of the UNION is %s in one query and %s in another", c + 1,
+        return ck_bind_fail(b, q->arms->next->pos, "column %u is %s in one query and %s in another", c + 1,
                             ck_type_name(b->plan.arena, examples[0]->type),
                             ck_type_name(b->plan.arena, examples[1]->type));
     }
@@ -62,6 +62,16 @@ static ck_status cast_arm(ck_binder *b, const ck_type *const *types, ck_pos at, 
     return differs ? ck_plan_project(&b->plan, *arm, exprs, names, n, arm) : CK_OK;
 }
 
+/* INTERSECT and EXCEPT, from left to right. */
+static ck_status compare_arms(ck_binder *b, const ck_ast_query *q, ck_plan_node *const *arms, uint32_t count,
+                              ck_plan_node **out) {
+    bool except = q->kind == CK_QUERY_EXCEPT;
+    CK_TRY(ck_bind_needs(b, "set_op", q->arms->next->pos, except ? "EXCEPT is" : "INTERSECT is"));
+    *out = arms[0];
+    for (uint32_t i = 1; i < count; i++) CK_TRY(ck_plan_set_op(&b->plan, except, q->all, *out, arms[i], out));
+    return CK_OK;
+}
+
 static ck_status set_operation(ck_binder *b, const ck_ast_query *q, ck_plan_node **out) {
     uint32_t count = 0, i = 0;
     for (const ck_ast_query *a = q->arms; a; a = a->next) count++;
@@ -70,15 +80,13 @@ static ck_status set_operation(ck_binder *b, const ck_ast_query *q, ck_plan_node
     for (const ck_ast_query *a = q->arms; a; a = a->next) CK_TRY(ck_bind_query(b, a, false, &arms[i++]));
     *out = arms[0];
     if (count == 1) return CK_OK; /* a query in parentheses */
-    if (q->kind != CK_QUERY_UNION)
-        return ck_bind_refuse(b, q->arms->next->pos, "%s is not supported yet",
-                              q->kind == CK_QUERY_INTERSECT ? "INTERSECT" : "EXCEPT");
     CK_TRY(same_width(b, q, arms));
     const ck_type **types = CK_BIND_ARRAY(b, arms[0]->schema->field_count, const ck_type *);
     if (!types) return CK_NOMEM;
     CK_TRY(common_types(b, q, arms, count, types));
     i = 0;
     for (const ck_ast_query *a = q->arms; a; a = a->next) CK_TRY(cast_arm(b, types, a->pos, &arms[i++]));
+    if (q->kind != CK_QUERY_UNION) return compare_arms(b, q, arms, count, out);
     CK_TRY(ck_plan_union(&b->plan, arms, count, out));
     return q->all ? CK_OK : ck_bind_distinct(b, *out, out);
 }
@@ -92,25 +100,63 @@ ck_status ck_bind_distinct(ck_binder *b, ck_plan_node *n, ck_plan_node **out) {
 
 /* ---- ORDER BY, LIMIT ---- */
 
+/* The columns of the result, without those that were only ordered by. */
+static ck_status visible_only(ck_binder *b, uint32_t visible, ck_plan_node **node) {
+    if (visible == (*node)->schema->field_count) return CK_OK;
+    ck_expr **exprs = CK_BIND_ARRAY(b, visible, ck_expr *);
+    if (!exprs) return CK_NOMEM;
+    for (uint32_t i = 0; i < visible; i++)
+        if (!(exprs[i] = ck_plan_column(&b->plan, *node, i))) return CK_NOMEM;
+    return ck_plan_project(&b->plan, *node, exprs, NULL, visible, node);
+}
+
+static ck_status top_n(ck_binder *b, const ck_ast_query *q, ck_bound_select *s, uint64_t limit, uint64_t offset) {
+    ck_pos at = q->order_by.count ? q->order_pos : q->limit_pos;
+    CK_TRY(ck_bind_needs(b, "top_n", at, q->order_by.count ? "ORDER BY over rows that change is" : "LIMIT over rows that change is"));
+    ck_plan_top top = {.order = s->order,
+                       .order_count = s->order_count,
+                       .limit = limit,
+                       .offset = offset,
+                       .rank = CK_RANK_ROW_NUMBER,
+                       .at = at,
+                       .source = b->source};
+    return ck_plan_top_n(&b->plan, s->node, &top, NULL, &s->node);
+}
+
+static ck_status ordered(ck_binder *b, const ck_ast_query *q, bool root, ck_bound_select *s, uint64_t limit,
+                         uint64_t offset) {
+    bool cut = limit != UINT64_MAX || offset;
+    if (!root && !cut)
+        return ck_bind_refuse(b, q->order_pos, "ORDER BY in a subquery without LIMIT orders nothing; remove it");
+    if (s->node->mode == CK_MODE_APPEND && s->node->bounded) {
+        CK_TRY(ck_bind_needs(b, "sort", q->order_pos, "ORDER BY is"));
+        CK_TRY(ck_plan_sort(&b->plan, s->node, s->order, s->order_count, limit, offset, &s->node));
+    } else if (limit != UINT64_MAX) {
+        CK_TRY(top_n(b, q, s, limit, offset));
+    } else {
+        return ck_bind_refuse(b, q->order_pos,
+                              s->node->bounded ? "changes cannot be sorted; remove ORDER BY, or ask for the result instead "
+                                                 "of its changes"
+                                               : "ORDER BY waits for the end of its input, which never comes; with LIMIT n "
+                                                 "it keeps the first n rows at any time");
+    }
+    return visible_only(b, s->visible, &s->node);
+}
+
 static ck_status order_and_limit(ck_binder *b, const ck_ast_query *q, bool root, ck_bound_select *s) {
     uint64_t limit = UINT64_MAX, offset = 0;
     if (q->limit) CK_TRY(ck_bind_count(b, "LIMIT", q->limit, &limit));
     if (q->offset) CK_TRY(ck_bind_count(b, "OFFSET", q->offset, &offset));
-    if (s->order_count) {
-        (void)root;
-        return ck_bind_refuse(b, q->order_pos, "ORDER BY is not supported yet");
-    }
+    if (s->order_count) return ordered(b, q, root, s, limit, offset);
     if (!q->limit && !q->offset) return CK_OK;
-    if (s->node->mode != CK_MODE_APPEND)
-        return ck_bind_refuse(b, q->limit_pos,
-                              "LIMIT over rows that change is not supported yet; over rows that do not it is");
-    return ck_plan_limit(&b->plan, s->node, limit, offset, &s->node);
+    if (s->node->mode == CK_MODE_APPEND) return ck_plan_limit(&b->plan, s->node, limit, offset, &s->node);
+    return top_n(b, q, s, limit, offset);
 }
 
 /* ORDER BY over the output of a set operation or VALUES: its columns only. */
 static ck_status order_by_output(ck_binder *b, const ck_ast_orders *orders, ck_bound_select *s) {
     s->visible = s->node->schema->field_count;
-    s->order = CK_BIND_ARRAY(b, orders->count, ck_sort_item);
+    s->order = CK_BIND_ARRAY(b, orders->count, ck_plan_order);
     if (!s->order) return CK_NOMEM;
     for (const ck_ast_order *o = orders->first; o; o = o->next) {
         bool twice = false;
@@ -125,7 +171,7 @@ static ck_status order_by_output(ck_binder *b, const ck_ast_orders *orders, ck_b
         if (c == CK_NO_COLUMN)
             return ck_bind_fail(b, o->expr->pos, "ORDER BY takes a column of the result here, by name or number");
         s->order[s->order_count++] =
-            (ck_sort_item){c, o->descending, o->nulls == CK_NULLS_DEFAULT ? o->descending : o->nulls == CK_NULLS_FIRST};
+            (ck_plan_order){c, o->descending, o->nulls == CK_NULLS_DEFAULT ? o->descending : o->nulls == CK_NULLS_FIRST};
     }
     return CK_OK;
 }

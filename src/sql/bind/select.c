@@ -57,7 +57,7 @@ static ck_status bind_list(ck_binder *b, const ck_ast_select *s, const ck_bind_p
 /* ---- ORDER BY: over the list where it names it, else hidden columns behind it ---- */
 
 typedef struct ordering {
-    ck_sort_item *items;
+    ck_plan_order *items;
     ck_expr **exprs; /* of hidden columns, over FROM; NULL: items[i].column is of the list */
     ck_pos *pos;
     uint32_t count;
@@ -76,7 +76,7 @@ static bool names_alias(const list *l, const ck_ast_expr *e, uint32_t *column) {
 
 static ck_status order_item(ck_binder *b, const ck_bind_place *place, const list *l, const ck_ast_order *o,
                             ordering *out) {
-    ck_sort_item *item = &out->items[out->count];
+    ck_plan_order *item = &out->items[out->count];
     out->pos[out->count] = o->expr->pos;
     item->descending = o->descending;
     item->nulls_first = o->nulls == CK_NULLS_DEFAULT ? o->descending : o->nulls == CK_NULLS_FIRST;
@@ -103,7 +103,7 @@ static ck_status bind_order(ck_binder *b, const ck_bind_place *select, const lis
                             ordering *out) {
     ck_bind_place place = *select;
     place.clause = "ORDER BY";
-    out->items = CK_BIND_ARRAY(b, orders->count, ck_sort_item);
+    out->items = CK_BIND_ARRAY(b, orders->count, ck_plan_order);
     out->exprs = CK_BIND_ARRAY(b, orders->count, ck_expr *);
     out->pos = CK_BIND_ARRAY(b, orders->count, ck_pos);
     if (!out->items || !out->exprs || !out->pos) return CK_NOMEM;
@@ -113,55 +113,230 @@ static ck_status bind_order(ck_binder *b, const ck_bind_place *select, const lis
 
 /* ---- the clauses in order ---- */
 
-static ck_status where(ck_binder *b, const ck_ast_select *s, ck_scope *scope) {
-    ck_bind_place place = {.scope = scope, .clause = "WHERE", .aliases = &s->items};
-    ck_expr **conjuncts;
-    uint32_t count;
-    if (!s->where) return CK_OK;
-    CK_TRY(ck_bind_conjuncts(b, &place, s->where, &conjuncts, &count));
-    return ck_plan_filter(&b->plan, scope->node, conjuncts, count, &scope->node);
-}
-
-static ck_status having(ck_binder *b, const ck_ast_select *s, const ck_scope *scope, const ck_grouping *g,
-                        ck_expr **conjuncts, uint32_t count, ck_plan_node **node) {
-    if (!s->having) return CK_OK;
-    for (uint32_t i = 0; i < count; i++)
-        CK_TRY(ck_bind_over_groups(b, g, scope, conjuncts[i], s->having->pos, &conjuncts[i]));
-    return ck_plan_filter(&b->plan, *node, conjuncts, count, node);
-}
-
-/* Everything above FROM and WHERE becomes an expression over the groups. */
-static ck_status lift_over_groups(ck_binder *b, const ck_scope *scope, const ck_grouping *g, list *l, ordering *o) {
-    for (uint32_t i = 0; i < l->count; i++)
-        CK_TRY(ck_bind_over_groups(b, g, scope, l->exprs[i], l->pos[i], &l->exprs[i]));
-    for (uint32_t i = 0; i < o->count; i++)
-        if (o->exprs[i]) CK_TRY(ck_bind_over_groups(b, g, scope, o->exprs[i], o->pos[i], &o->exprs[i]));
-    return CK_OK;
-}
-
-static ck_status no_volatile_over_changes(ck_binder *b, const ck_plan_node *input, const list *l) {
-    for (uint32_t i = 0; input->mode == CK_MODE_RETRACT && i < l->count; i++)
-        if (ck_expr_is_volatile(l->exprs[i]))
-            return ck_bind_refuse(b, l->pos[i],
+/* A row that changes takes back what it said: the same value must come again. */
+static ck_status no_volatile_over_changes(ck_binder *b, const ck_plan_node *input, ck_expr *const *exprs,
+                                          uint32_t count, ck_pos at) {
+    for (uint32_t i = 0; input->mode == CK_MODE_RETRACT && i < count; i++)
+        if (ck_expr_is_volatile(exprs[i])) {
+            return ck_bind_refuse(b, at,
                                   "this is another value each time it is computed, and a row that changes takes back "
                                   "what it said; compute it over the source, before the rows change");
+        }
     return CK_OK;
 }
 
-static ck_status project(ck_binder *b, ck_plan_node *input, const list *l, ordering *o, ck_bound_select *out) {
-    ck_expr **exprs = CK_BIND_ARRAY(b, l->count + o->count, ck_expr *);
-    const char **names = CK_BIND_ARRAY(b, l->count + o->count, const char *);
+static bool has_query(const ck_ast_expr *e) {
+    if (e->kind == CK_AST_IN_QUERY || e->kind == CK_AST_EXISTS || e->kind == CK_AST_SUBQUERY ||
+        e->kind == CK_AST_QUANTIFIED)
+        return true;
+    for (const ck_ast_expr *a = e->args.first; a; a = a->next)
+        if (has_query(a)) return true;
+    return false;
+}
+
+static ck_status keep(ck_binder *b, const ck_ast_select *s, ck_scope *scope, ck_expr **conjuncts, uint32_t count,
+                      ck_outer *outer) {
+    if (outer) CK_TRY(ck_bind_correlated(b, outer, conjuncts, &count, s->where->pos));
+    CK_TRY(ck_bind_absorb(b, scope, conjuncts, &count));
+    CK_TRY(no_volatile_over_changes(b, scope->node, conjuncts, count, s->where->pos));
+    return count ? ck_plan_filter(&b->plan, scope->node, conjuncts, count, &scope->node) : CK_OK;
+}
+
+/* Conjuncts with subqueries come behind the others: joins of what is left. */
+static ck_status where(ck_binder *b, const ck_ast_select *s, ck_scope *scope, ck_outer *outer) {
+    ck_bind_place place = {.scope = scope, .clause = "WHERE", .aliases = &s->items, .outer = outer};
+    const ck_ast_expr *w = s->where;
+    if (!w) return CK_OK;
+    bool many = w->kind == CK_AST_AND;
+    uint32_t room = many ? w->args.count : 1, count = 0;
+    ck_expr **conjuncts = CK_BIND_ARRAY(b, room, ck_expr *);
+    if (!conjuncts) return CK_NOMEM;
+    for (const ck_ast_expr *c = many ? w->args.first : w; c; c = many ? c->next : NULL)
+        if (!has_query(c)) CK_TRY(ck_bind_condition(b, &place, c, &conjuncts[count++]));
+    CK_TRY(keep(b, s, scope, conjuncts, count, outer));
+    place.outer = NULL, place.shut = outer;
+    for (const ck_ast_expr *c = many ? w->args.first : w; c; c = many ? c->next : NULL) {
+        bool done = false;
+        if (!has_query(c)) continue;
+        CK_TRY(ck_bind_subquery_conjunct(b, &place, c, &done));
+        if (done) continue;
+        ck_expr **one = CK_BIND_ARRAY(b, 1, ck_expr *);
+        if (!one) return CK_NOMEM;
+        CK_TRY(ck_bind_condition(b, &place, c, one));
+        CK_TRY(ck_plan_filter(&b->plan, scope->node, one, 1, &scope->node));
+    }
+    return CK_OK;
+}
+
+/* All expressions above FROM and WHERE, as one list: they are lifted and settled alike. */
+typedef struct clauses {
+    list l;
+    ordering o;
+    ck_expr **having;
+    uint32_t having_count;
+    ck_bound_windows windows;
+    ck_laters laters;
+} clauses;
+
+typedef struct slots {
+    ck_expr **at;
+    ck_pos *pos;
+    uint32_t count;
+} slots;
+
+static void put(slots *s, ck_expr *const *exprs, uint32_t count, const ck_pos *pos, ck_pos at) {
+    for (uint32_t i = 0; i < count; i++) {
+        s->pos[s->count] = pos ? pos[i] : at;
+        s->at[s->count++] = exprs[i];
+    }
+}
+static void get(slots *s, ck_expr **exprs, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) exprs[i] = s->at[s->count++];
+}
+
+static ck_status gather(ck_binder *b, const ck_ast_select *s, const clauses *c, slots *out) {
+    uint32_t room = c->l.count + c->o.count + c->having_count;
+    for (uint32_t i = 0; i < c->windows.count; i++)
+        room += c->windows.at[i].partition_count + c->windows.at[i].order_count;
+    *out = (slots){CK_BIND_ARRAY(b, room, ck_expr *), CK_BIND_ARRAY(b, room, ck_pos), 0};
+    if (!out->at || !out->pos) return CK_NOMEM;
+    put(out, c->l.exprs, c->l.count, c->l.pos, s->pos);
+    put(out, c->o.exprs, c->o.count, c->o.pos, s->pos);
+    put(out, c->having, c->having_count, NULL, s->having ? s->having->pos : s->pos);
+    for (uint32_t i = 0; i < c->windows.count; i++) {
+        put(out, c->windows.at[i].partition, c->windows.at[i].partition_count, NULL, c->windows.at[i].pos);
+        put(out, c->windows.at[i].order, c->windows.at[i].order_count, NULL, c->windows.at[i].pos);
+    }
+    return CK_OK;
+}
+
+static void scatter(clauses *c, slots *from) {
+    from->count = 0;
+    get(from, c->l.exprs, c->l.count);
+    get(from, c->o.exprs, c->o.count);
+    get(from, c->having, c->having_count);
+    for (uint32_t i = 0; i < c->windows.count; i++) {
+        get(from, c->windows.at[i].partition, c->windows.at[i].partition_count);
+        get(from, c->windows.at[i].order, c->windows.at[i].order_count);
+    }
+}
+
+/* Everything becomes an expression over the groups, also what ties subqueries to this query. */
+static ck_status lift_over_groups(ck_binder *b, const ck_scope *scope, const ck_grouping *g, const clauses *c,
+                                  slots *all) {
+    for (uint32_t i = 0; i < all->count; i++)
+        if (all->at[i]) CK_TRY(ck_bind_over_groups(b, g, scope, all->at[i], all->pos[i], &all->at[i]));
+    for (uint32_t i = 0; i < c->laters.count; i++) {
+        ck_later *l = &c->laters.at[i];
+        for (uint32_t k = 0; k < l->outer.pair_count; k++)
+            CK_TRY(ck_bind_over_groups(b, g, scope, l->outer.outer_exprs[k], l->pos, &l->outer.outer_exprs[k]));
+    }
+    return CK_OK;
+}
+
+static ck_status over_node(ck_binder *b, const ck_ast_select *s, ck_scope *scope, ck_grouping *g, clauses *c,
+                           const ck_outer *outer, ck_plan_node **node) {
+    slots all;
+    bool grouped = s->grouped || s->having || g->calls.count;
+    *node = scope->node;
+    if (grouped) {
+        CK_TRY(ck_bind_group_keys(b, s, scope, c->l.exprs, c->l.aliases, c->l.count, outer, g));
+        CK_TRY(ck_bind_group_node(b, scope, g));
+        *node = g->node;
+    }
+    CK_TRY(gather(b, s, c, &all));
+    if (grouped) CK_TRY(lift_over_groups(b, scope, g, c, &all));
+    CK_TRY(ck_bind_join_laters(b, &c->laters, node, all.at, all.count));
+    scatter(c, &all);
+    if (s->having) CK_TRY(ck_plan_filter(&b->plan, *node, c->having, c->having_count, node));
+    CK_TRY(gather(b, s, c, &all));
+    CK_TRY(ck_bind_window_nodes(b, &c->windows, node, all.at, c->l.count + c->o.count));
+    scatter(c, &all);
+    return no_volatile_over_changes(b, *node, c->l.exprs, c->l.count, s->pos);
+}
+
+static const char *text_at(ck_binder *b, ck_pos at) {
+    ck_view v = ck_source_slice(b->source, at);
+    return ck_arena_strndup(b->plan.arena, v.p, v.n > 60 ? 60 : v.n);
+}
+
+/* ---- what ties a subquery to the query around it stands behind its columns ---- */
+
+typedef struct behind {
+    ck_expr **exprs;
+    const char **names;
+    uint32_t count;
+    ck_plan *plan;
+    const ck_plan_node *input;
+    bool failed;
+} behind;
+
+static uint32_t column_behind(behind *x, ck_expr *e, uint32_t first) {
+    for (uint32_t i = first; i < x->count; i++)
+        if (ck_expr_equal(x->exprs[i], e)) return i;
+    x->names[x->count] = "tie";
+    x->exprs[x->count] = e;
+    return x->count++;
+}
+
+/* An inner column of a residual condition: put behind, and numbered as it stands there. */
+static ck_expr *residual_column(void *arg, const ck_expr *e) {
+    behind *x = (behind *)arg;
+    if (e->kind != CK_EXPR_COLUMN || (e->column & CK_BIND_OUTER)) return NULL;
+    ck_expr *c = ck_plan_column(x->plan, x->input, e->column);
+    if (!c) return NULL;
+    return ck_expr_column(x->plan->arena, column_behind(x, c, 0), e->type, e->nullable);
+}
+
+static ck_status tie(ck_binder *b, const ck_scope *scope, const ck_grouping *g, ck_outer *outer, behind *x) {
+    for (uint32_t i = 0; i < outer->pair_count; i++) {
+        ck_expr *e = outer->inner_exprs[i];
+        if (g->node) CK_TRY(ck_bind_over_groups(b, g, scope, e, (ck_pos){0}, &e));
+        outer->inner_columns[i] = column_behind(x, e, 0);
+    }
+    for (uint32_t i = 0; i < outer->residual_count; i++)
+        if (!(outer->residual[i] = ck_expr_rewrite(b->plan.arena, outer->residual[i], residual_column, x)))
+            return ck_bind_nomem(b);
+    return CK_OK;
+}
+
+/* A correlated aggregate used as a value: its groups come out as they are, the value is computed behind the join. */
+static ck_status groups_as_value(ck_binder *b, const ck_scope *scope, const ck_grouping *g, const list *l,
+                                 ck_plan_node *node, ck_outer *outer, ck_bound_select *out) {
+    outer->is_count = CK_BIND_ARRAY(b, node->schema->field_count, bool);
+    if (!outer->is_count) return CK_NOMEM;
+    for (uint32_t i = 0; i < g->calls.count; i++)
+        outer->is_count[g->key_count + i] = strcmp(g->calls.at[i].fn->name, "count") == 0;
+    for (uint32_t i = 0; i < outer->pair_count; i++) {
+        ck_expr *e;
+        CK_TRY(ck_bind_over_groups(b, g, scope, outer->inner_exprs[i], (ck_pos){0}, &e));
+        outer->inner_columns[i] = e->column;
+    }
+    outer->value = l->exprs[0];
+    *out = (ck_bound_select){.node = node, .visible = node->schema->field_count};
+    return CK_OK;
+}
+
+/* ---- the list ---- */
+
+static ck_status project(ck_binder *b, const ck_scope *scope, const ck_grouping *g, ck_plan_node *input, const list *l,
+                         ordering *o, ck_outer *outer, ck_bound_select *out) {
+    uint32_t ties = outer ? outer->pair_count + scope->node->schema->field_count : 0;
+    ck_expr **exprs = CK_BIND_ARRAY(b, l->count + o->count + ties, ck_expr *);
+    const char **names = CK_BIND_ARRAY(b, l->count + o->count + ties, const char *);
     uint32_t n = l->count;
     if (!exprs || !names) return CK_NOMEM;
-    CK_TRY(no_volatile_over_changes(b, input, l));
     for (uint32_t i = 0; i < n; i++) exprs[i] = l->exprs[i], names[i] = l->names[i];
     for (uint32_t i = 0; i < o->count; i++) {
         if (!o->exprs[i]) continue;
         o->items[i].column = n;
-        exprs[n] = o->exprs[i], names[n++] = "";
+        exprs[n] = o->exprs[i], names[n] = text_at(b, o->pos[i]);
+        if (!names[n++]) return ck_bind_nomem(b);
     }
+    behind x = {exprs, names, n, &b->plan, input, false};
+    if (outer) CK_TRY(tie(b, scope, g, outer, &x));
     out->visible = l->count, out->order = o->items, out->order_count = o->count;
-    return ck_plan_project(&b->plan, input, exprs, names, n, &out->node);
+    return ck_plan_project(&b->plan, input, exprs, names, x.count, &out->node);
 }
 
 static ck_status distinct(ck_binder *b, const ck_ast_select *s, const ordering *o, ck_bound_select *out) {
@@ -181,32 +356,55 @@ static ck_status hints(ck_binder *b, const ck_ast_hint *h) {
     return ck_bind_refuse(b, h->name.pos, "hint %.*s is not supported", ck_cut(h->name.text), h->name.text.p);
 }
 
+/* What a subquery that is tied to the query around it cannot have. */
+static ck_status check_tied(ck_binder *b, const ck_ast_select *s, const ck_ast_orders *orders, const ck_grouping *g,
+                            const clauses *c, const ck_outer *outer) {
+    if (orders->count)
+        return ck_bind_refuse(b, orders->first->pos, "ORDER BY in a subquery that is tied to the query around it orders "
+                                                     "nothing; remove it");
+    if (c->windows.count)
+        return ck_bind_refuse(b, c->windows.at[0].pos, "OVER in a subquery that is tied to the query around it is not "
+                                                       "supported");
+    if (!outer->scalar && g->calls.count && !s->grouped)
+        return ck_bind_refuse(b, s->pos, "an aggregate without GROUP BY gives a row even of nothing; compare it as a value: "
+                                         "x = (SELECT ...)");
+    if (outer->residual_count && (g->calls.count || s->grouped || s->having))
+        return ck_bind_refuse(b, s->where->pos, "a subquery with groups may be tied to the query around it by equalities "
+                                                "only: inner.x = outer.y");
+    return CK_OK;
+}
+
 ck_status ck_bind_select(ck_binder *b, const ck_ast_select *s, const ck_ast_orders *orders, ck_bound_select *out) {
     ck_scope scope = {0};
     ck_grouping g = {0};
-    list l = {0};
-    ordering o = {0};
-    ck_expr **conjuncts = NULL;
-    uint32_t conjunct_count = 0;
+    clauses c = {0};
+    ck_plan_node *node;
+    ck_outer *outer = b->outer;
+    b->outer = NULL;
     CK_TRY(hints(b, s->hints));
-    if (s->windows) return ck_bind_refuse(b, s->windows->pos, "OVER windows are not supported yet");
     CK_TRY(ck_bind_from(b, s->from, &scope));
-    CK_TRY(where(b, s, &scope));
-    ck_bind_place place = {.scope = &scope, .clause = "SELECT", .calls = &g.calls};
-    CK_TRY(bind_list(b, s, &place, &l));
+    CK_TRY(where(b, s, &scope, outer));
+    if (s->from) CK_TRY(ck_bind_check_joins(b, scope.node, s->from->pos));
+    bool tied = outer && outer->pair_count + outer->residual_count > 0;
+    ck_bind_place place = {.scope = &scope,
+                           .clause = "SELECT",
+                           .calls = &g.calls,
+                           .shut = outer,
+                           .laters = &c.laters,
+                           .windows = &c.windows,
+                           .named = s->windows};
+    CK_TRY(bind_list(b, s, &place, &c.l));
     if (s->having) {
-        ck_bind_place having_place = {.scope = &scope, .clause = "HAVING", .calls = &g.calls, .aliases = &s->items};
-        CK_TRY(ck_bind_conjuncts(b, &having_place, s->having, &conjuncts, &conjunct_count));
+        ck_bind_place having = place;
+        having.clause = "HAVING", having.windows = NULL, having.aliases = &s->items;
+        CK_TRY(ck_bind_conjuncts(b, &having, s->having, &c.having, &c.having_count));
     }
-    CK_TRY(bind_order(b, &place, &l, orders, &o));
-    ck_plan_node *node = scope.node;
-    if (s->grouped || s->having || g.calls.count) {
-        CK_TRY(ck_bind_group_keys(b, s, &scope, l.exprs, l.aliases, l.count, &g));
-        CK_TRY(ck_bind_group_node(b, &scope, &g));
-        node = g.node;
-        CK_TRY(having(b, s, &scope, &g, conjuncts, conjunct_count, &node));
-        CK_TRY(lift_over_groups(b, &scope, &g, &l, &o));
-    }
-    CK_TRY(project(b, node, &l, &o, out));
-    return distinct(b, s, &o, out);
+    CK_TRY(bind_order(b, &place, &c.l, orders, &c.o));
+    if (tied) CK_TRY(check_tied(b, s, orders, &g, &c, outer));
+    CK_TRY(over_node(b, s, &scope, &g, &c, tied ? outer : NULL, &node));
+    if (outer) outer->visible = c.l.count;
+    if (tied && outer->scalar && g.calls.count && !s->grouped && !s->having && !s->distinct)
+        return groups_as_value(b, &scope, &g, &c.l, node, outer, out);
+    CK_TRY(project(b, &scope, &g, node, &c.l, &c.o, tied ? outer : NULL, out));
+    return distinct(b, s, &c.o, out);
 }

@@ -64,7 +64,8 @@ ck_status ck_lower_aggregate(ck_lower_state *s, const ck_plan_node *n, ck_lowere
                         .schema = n->schema,
                         .key = n->keys[0],
                         .has_key = true,
-                        .final = n->final};
+                        .final = n->final,
+                        .stateful = true};
     if (!op.label) return ck_lower_nomem(s);
     CK_TRY(params_of(s, n, &op.params));
     CK_TRY(ck_lower_add(s, &op, &out->op));

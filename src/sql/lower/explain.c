@@ -64,7 +64,7 @@ static void put_slots(printer *p, const ck_planned_op *op, uint32_t depth) {
 static bool is_sink(const ck_planned_op *op) { return strncmp(op->type, "sink.", 5) == 0; }
 
 static void put_facts(printer *p, const ck_planned_op *op, uint32_t depth) {
-    if (is_sink(op) || (!op->final && !op->slot_count)) return;
+    if (is_sink(op) || !op->stateful) return;
     indent(p, depth);
     if (op->final) put(p, "final, ");
     if (op->has_key && op->key.count) {

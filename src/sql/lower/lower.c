@@ -64,7 +64,9 @@ ck_status ck_lower_node(ck_lower_state *s, const ck_plan_node *n, ck_lowered *ou
         [CK_PLAN_SCAN] = ck_lower_scan,           [CK_PLAN_VALUES] = ck_lower_values,
         [CK_PLAN_FILTER] = ck_lower_filter,       [CK_PLAN_PROJECT] = ck_lower_project,
         [CK_PLAN_AGGREGATE] = ck_lower_aggregate, [CK_PLAN_UNION] = ck_lower_union,
-        [CK_PLAN_LIMIT] = ck_lower_limit};
+        [CK_PLAN_LIMIT] = ck_lower_limit,         [CK_PLAN_SORT] = ck_lower_sort,
+        [CK_PLAN_TOP_N] = ck_lower_top_n,         [CK_PLAN_JOIN] = ck_lower_join,
+        [CK_PLAN_SET_OP] = ck_lower_set_op,       [CK_PLAN_UNNEST] = ck_lower_unnest};
     if (!s->nodes[n->id].done) {
         ck_lowered made = {0};
         CK_TRY(by_kind[n->kind](s, n, &made));

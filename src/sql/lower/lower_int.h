@@ -27,6 +27,7 @@ typedef struct ck_planned_op {
     ck_columns key;
     bool has_key;
     bool final;
+    bool stateful;          /* EXPLAIN says key and uid */
     bool single;            /* runs once, whatever the job's parallelism */
     ck_guarantee guarantee; /* sinks */
     const char *why;
@@ -73,6 +74,11 @@ CK_NODISCARD ck_status ck_lower_project(ck_lower_state *s, const ck_plan_node *n
 CK_NODISCARD ck_status ck_lower_aggregate(ck_lower_state *s, const ck_plan_node *n, ck_lowered *out);
 CK_NODISCARD ck_status ck_lower_union(ck_lower_state *s, const ck_plan_node *n, ck_lowered *out);
 CK_NODISCARD ck_status ck_lower_limit(ck_lower_state *s, const ck_plan_node *n, ck_lowered *out);
+CK_NODISCARD ck_status ck_lower_sort(ck_lower_state *s, const ck_plan_node *n, ck_lowered *out);
+CK_NODISCARD ck_status ck_lower_top_n(ck_lower_state *s, const ck_plan_node *n, ck_lowered *out);
+CK_NODISCARD ck_status ck_lower_join(ck_lower_state *s, const ck_plan_node *n, ck_lowered *out);
+CK_NODISCARD ck_status ck_lower_set_op(ck_lower_state *s, const ck_plan_node *n, ck_lowered *out);
+CK_NODISCARD ck_status ck_lower_unnest(ck_lower_state *s, const ck_plan_node *n, ck_lowered *out);
 CK_NODISCARD ck_status ck_lower_output(ck_lower_state *s, const ck_output *o);
 
 /* ---- params.c: JSON ---- */

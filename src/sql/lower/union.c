@@ -64,6 +64,7 @@ ck_status ck_lower_limit(ck_lower_state *s, const ck_plan_node *n, ck_lowered *o
                         .input_count = 1,
                         .schema = n->schema,
                         .has_key = n->key_count > 0,
+                        .stateful = true,
                         .single = true};
     if (n->key_count) op.key = n->keys[0];
     CK_TRY(ck_lower_params_begin(s, &p));

@@ -40,6 +40,7 @@ ck_status ck_rewrite_plan(ck_plan *p, ck_output *outputs, uint32_t count, ck_rew
 ck_status ck_optimise(ck_plan *p, ck_output *outputs, uint32_t count) {
     CK_TRY(ck_simplify(p, outputs, count));
     CK_TRY(ck_pushdown(p, outputs, count));
+    CK_TRY(ck_prepare_joins(p, outputs, count));
     CK_TRY(ck_merge_projects(p, outputs, count));
     CK_TRY(ck_prune(p, outputs, count));
     CK_TRY(ck_share_scans(p, outputs, count));

@@ -1,6 +1,7 @@
 /* Rule-based rewriting of the bound plan, in this order:
  *   simplify   constants folded, true conjuncts and needless projections dropped, rows of constants computed
  *   pushdown   filters as far down as they may go: never an expression that can fail below an aggregate or past a guard
+ *   prepare    both sides of a join's equalities become columns; NULL keys that match nothing are dropped early
  *   merge      projections on projections become one
  *   prune      columns nobody reads disappear, down to the scan
  *   share      scans of one table become one; filters and projections settle once more

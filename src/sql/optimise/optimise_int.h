@@ -19,6 +19,7 @@ CK_NODISCARD ck_status ck_rewrite_plan(ck_plan *p, ck_output *outputs, uint32_t 
 
 CK_NODISCARD ck_status ck_simplify(ck_plan *p, ck_output *outputs, uint32_t count);
 CK_NODISCARD ck_status ck_pushdown(ck_plan *p, ck_output *outputs, uint32_t count);
+CK_NODISCARD ck_status ck_prepare_joins(ck_plan *p, ck_output *outputs, uint32_t count);
 CK_NODISCARD ck_status ck_merge_projects(ck_plan *p, ck_output *outputs, uint32_t count);
 CK_NODISCARD ck_status ck_prune(ck_plan *p, ck_output *outputs, uint32_t count);
 CK_NODISCARD ck_status ck_share_scans(ck_plan *p, ck_output *outputs, uint32_t count);

@@ -9,6 +9,19 @@ typedef struct pruning {
 
 static void need(void *arg, uint32_t column) { ((bool *)arg)[column] = true; }
 
+typedef struct need_two { /* of a join's inputs */
+    bool *left, *right;
+    uint32_t left_count;
+} need_two;
+static void need_of_two(void *arg, uint32_t column) {
+    const need_two *t = (const need_two *)arg;
+    if (column < t->left_count) {
+        t->left[column] = true;
+    } else {
+        t->right[column - t->left_count] = true;
+    }
+}
+
 /* ---- down: what the inputs must give ---- */
 
 static void need_for_aggregate(const ck_plan_node *n, const bool *own, bool *below) {
@@ -22,10 +35,40 @@ static void need_for_aggregate(const ck_plan_node *n, const bool *own, bool *bel
     }
 }
 
+static void need_for_top_n(const ck_plan_node *n, bool *below) {
+    for (uint32_t i = 0; i < n->top.partition.count; i++) below[n->top.partition.at[i]] = true;
+    for (uint32_t i = 0; i < n->top.order_count; i++) below[n->top.order[i].column] = true;
+    if (n->top.order_count == 0) memset(below, true, n->inputs[0]->schema->field_count); /* by the whole row */
+}
+
+static void need_for_join(const ck_plan_node *n, const bool *own, const pruning *s) {
+    uint32_t left = n->inputs[0]->schema->field_count, width = n->schema->field_count;
+    bool *l = s->needed[n->inputs[0]->id], *r = s->needed[n->inputs[1]->id];
+    need_two both = {l, r, left};
+    for (uint32_t i = 0; i < n->join.on_count; i++) ck_expr_visit_columns(n->join.on[i], need_of_two, &both);
+    for (uint32_t i = 0; i < width; i++)
+        if (own[i]) need_of_two(&both, i);
+}
+
 static void need_below(const ck_plan_node *n, const pruning *s) {
     bool *own = s->needed[n->id];
     uint32_t width = n->schema->field_count;
     switch (n->kind) {
+    case CK_PLAN_JOIN: need_for_join(n, own, s); return;
+    case CK_PLAN_SET_OP: /* rows are compared whole */
+        for (uint32_t k = 0; k < 2; k++) memset(s->needed[n->inputs[k]->id], true, width);
+        return;
+    case CK_PLAN_TOP_N:
+        need_for_top_n(n, s->needed[n->inputs[0]->id]);
+        width = n->inputs[0]->schema->field_count; /* without the rank */
+        break;
+    case CK_PLAN_SORT:
+        for (uint32_t i = 0; i < n->order.count; i++) s->needed[n->inputs[0]->id][n->order.by[i].column] = true;
+        break;
+    case CK_PLAN_UNNEST:
+        ck_expr_visit_columns(n->unnest.expr, need, s->needed[n->inputs[0]->id]);
+        width = n->inputs[0]->schema->field_count; /* without the element */
+        break;
     case CK_PLAN_PROJECT:
         for (uint32_t i = 0; i < width; i++)
             if (own[i]) ck_expr_visit_columns(n->project.exprs[i], need, s->needed[n->inputs[0]->id]);
@@ -150,6 +193,18 @@ static ck_status prune_filter(ck_plan *p, const ck_plan_node *n, ck_plan_node *i
     return ck_plan_filter(p, input, conjuncts, n->filter.count, out);
 }
 
+/* The input cut to the columns of n that are kept: column i, which stands at map[i], comes to to[i]. */
+static ck_status only_these(ck_plan *p, const ck_plan_node *n, ck_plan_node *input, const uint32_t *map,
+                            const uint32_t *to, uint32_t count, ck_plan_node **out) {
+    ck_expr **exprs = CK_PLAN_ARRAY(p, count, ck_expr *);
+    if (!exprs) return CK_NOMEM;
+    for (uint32_t i = 0; i < n->schema->field_count; i++)
+        if (to[i] != CK_NO_COLUMN && !(exprs[to[i]] = ck_plan_column(p, input, map[i]))) return CK_NOMEM;
+    CK_TRY(ck_plan_project(p, input, exprs, NULL, count, out));
+    if (ck_plan_is_identity(*out)) *out = input;
+    return CK_OK;
+}
+
 /* Inputs of a union keep different columns by themselves: each is cut to the same ones. */
 static ck_status prune_union(ck_plan *p, const ck_plan_node *n, ck_plan_node *const *inputs, pruning *s,
                              ck_plan_node **out) {
@@ -157,19 +212,96 @@ static ck_status prune_union(ck_plan *p, const ck_plan_node *n, ck_plan_node *co
     CK_TRY(compact(p, n, s, &count));
     ck_plan_node **arms = CK_PLAN_ARRAY(p, n->input_count, ck_plan_node *);
     if (!arms) return CK_NOMEM;
-    for (uint32_t k = 0; k < n->input_count; k++) {
-        ck_expr **exprs = CK_PLAN_ARRAY(p, count, ck_expr *);
-        if (!exprs) return CK_NOMEM;
-        for (uint32_t i = 0; i < n->schema->field_count; i++) {
-            uint32_t to = s->moved[n->id][i];
-            if (to == CK_NO_COLUMN) continue;
-            if (!(exprs[to] = ck_plan_column(p, inputs[k], s->moved[n->inputs[k]->id][i]))) return CK_NOMEM;
-        }
-        CK_TRY(ck_plan_project(p, inputs[k], exprs, NULL, count, &arms[k]));
-        if (ck_plan_is_identity(arms[k])) arms[k] = inputs[k];
-    }
+    for (uint32_t k = 0; k < n->input_count; k++)
+        CK_TRY(only_these(p, n, inputs[k], s->moved[n->inputs[k]->id], s->moved[n->id], count, &arms[k]));
     CK_TRY(ck_plan_union(p, arms, n->input_count, out));
     return CK_OK;
+}
+
+static ck_status prune_join(ck_plan *p, const ck_plan_node *n, ck_plan_node *const *inputs, pruning *s,
+                            ck_plan_node **out) {
+    uint32_t left = n->inputs[0]->schema->field_count, right = n->inputs[1]->schema->field_count;
+    uint32_t *moved = CK_PLAN_ARRAY(p, left + right, uint32_t), shift = inputs[0]->schema->field_count;
+    ck_expr **on;
+    if (!moved) return CK_NOMEM;
+    for (uint32_t i = 0; i < left; i++) moved[i] = s->moved[n->inputs[0]->id][i];
+    for (uint32_t i = 0; i < right; i++) {
+        uint32_t to = s->moved[n->inputs[1]->id][i];
+        moved[left + i] = to == CK_NO_COLUMN ? to : to + shift;
+    }
+    s->moved[n->id] = moved; /* semi and anti: only the left part is asked for */
+    CK_TRY(renumber_all(p, inputs[0], moved, n->join.on, n->join.on_count, &on));
+    CK_TRY(ck_plan_join(p, n->join.kind, inputs[0], inputs[1], on, n->join.on_count, n->join.single, NULL, out));
+    ck_plan_keep_identity(*out, n);
+    (*out)->final = n->final;
+    if (n->final) (*out)->mode = n->mode;
+    return CK_OK;
+}
+
+static ck_status moved_order(ck_plan *p, const uint32_t *map, const ck_plan_order *order, uint32_t count,
+                             ck_plan_order **out) {
+    if (!(*out = CK_PLAN_ARRAY(p, count, ck_plan_order))) return CK_NOMEM;
+    for (uint32_t i = 0; i < count; i++) (*out)[i] = order[i], (*out)[i].column = map[order[i].column];
+    return CK_OK;
+}
+
+static ck_status prune_sort(ck_plan *p, const ck_plan_node *n, ck_plan_node *input, pruning *s, ck_plan_node **out) {
+    ck_plan_order *order;
+    CK_TRY(same_as_input(p, n, s));
+    CK_TRY(moved_order(p, s->moved[n->inputs[0]->id], n->order.by, n->order.count, &order));
+    CK_TRY(ck_plan_sort(p, input, order, n->order.count, n->order.limit, n->order.offset, out));
+    ck_plan_keep_identity(*out, n);
+    return CK_OK;
+}
+
+/* Input columns move as the input's; what the node adds stands behind them. */
+static ck_status input_then_own(ck_plan *p, const ck_plan_node *n, const ck_plan_node *input, pruning *s) {
+    uint32_t below = n->inputs[0]->schema->field_count, width = n->schema->field_count;
+    uint32_t *moved = CK_PLAN_ARRAY(p, width, uint32_t);
+    if (!moved) return CK_NOMEM;
+    for (uint32_t i = 0; i < width; i++)
+        moved[i] = i < below ? s->moved[n->inputs[0]->id][i] : input->schema->field_count + (i - below);
+    s->moved[n->id] = moved;
+    return CK_OK;
+}
+
+static ck_status prune_top_n(ck_plan *p, const ck_plan_node *n, ck_plan_node *input, pruning *s, ck_plan_node **out) {
+    const uint32_t *map = s->moved[n->inputs[0]->id];
+    ck_plan_top top = n->top;
+    ck_plan_order *order;
+    uint32_t *partition = CK_PLAN_ARRAY(p, top.partition.count, uint32_t);
+    if (!partition) return CK_NOMEM;
+    for (uint32_t i = 0; i < top.partition.count; i++) partition[i] = map[top.partition.at[i]];
+    CK_TRY(moved_order(p, map, top.order, top.order_count, &order));
+    top.partition.at = partition, top.order = order;
+    CK_TRY(input_then_own(p, n, input, s));
+    bool asked = top.rank_column && s->needed[n->id][n->schema->field_count - 1];
+    const char *rank = asked ? n->schema->fields[n->schema->field_count - 1].name : NULL;
+    CK_TRY(ck_plan_top_n(p, input, &top, rank, out));
+    ck_plan_keep_identity(*out, n);
+    (*out)->final = n->final;
+    if (n->final) (*out)->mode = n->mode;
+    return CK_OK;
+}
+
+static ck_status prune_unnest(ck_plan *p, const ck_plan_node *n, ck_plan_node *input, pruning *s, ck_plan_node **out) {
+    uint32_t below = n->inputs[0]->schema->field_count;
+    CK_TRY(input_then_own(p, n, input, s));
+    ck_expr *e = ck_expr_renumber(p, input, s->moved[n->inputs[0]->id], n->unnest.expr);
+    if (!e) return CK_NOMEM;
+    return ck_plan_unnest(p, input, e, n->unnest.ordinality, n->unnest.outer, n->schema->fields + below,
+                          n->schema->field_count - below, out);
+}
+
+static ck_status prune_set_op(ck_plan *p, const ck_plan_node *n, ck_plan_node *const *inputs, pruning *s,
+                              ck_plan_node **out) {
+    uint32_t *moved = CK_PLAN_ARRAY(p, n->schema->field_count, uint32_t);
+    ck_plan_node *arms[2];
+    if (!moved) return CK_NOMEM;
+    for (uint32_t i = 0; i < n->schema->field_count; i++) moved[i] = i;
+    s->moved[n->id] = moved;
+    for (uint32_t k = 0; k < 2; k++) CK_TRY(only_these(p, n, inputs[k], s->moved[n->inputs[k]->id], moved, n->schema->field_count, &arms[k]));
+    return ck_plan_with_inputs(p, n, arms, out);
 }
 
 static ck_status one(ck_plan *p, void *arg, const ck_plan_node *n, ck_plan_node *const *inputs, ck_plan_node **out) {
@@ -182,6 +314,11 @@ static ck_status one(ck_plan *p, void *arg, const ck_plan_node *n, ck_plan_node 
     case CK_PLAN_AGGREGATE: return prune_aggregate(p, n, inputs[0], s, out);
     case CK_PLAN_UNION: return prune_union(p, n, inputs, s, out);
     case CK_PLAN_LIMIT: CK_TRY(same_as_input(p, n, s)); return ck_plan_with_inputs(p, n, inputs, out);
+    case CK_PLAN_SORT: return prune_sort(p, n, inputs[0], s, out);
+    case CK_PLAN_TOP_N: return prune_top_n(p, n, inputs[0], s, out);
+    case CK_PLAN_JOIN: return prune_join(p, n, inputs, s, out);
+    case CK_PLAN_SET_OP: return prune_set_op(p, n, inputs, s, out);
+    case CK_PLAN_UNNEST: return prune_unnest(p, n, inputs[0], s, out);
     }
     ck_assert_failed(__FILE__, __LINE__, "every kind is pruned");
 }

@@ -190,7 +190,7 @@ int ck_lex_bytes(ck_parser *ps) {
     for (size_t i = 0; fine && i < in.n; i += 2) {
         int hi = hex_digit(in.p[i]), lo = hex_digit(in.p[i + 1]);
         fine = hi >= 0 && lo >= 0;
-        p[i / 2] = (char)(hi << 4 | (lo & 15));
+        if (fine) p[i / 2] = (char)(hi << 4 | lo);
     }
     if (!fine) {
         ck_parser_fail(ps, ps->lexed.pos, CK_INVALID, "X'...' takes pairs of hexadecimal digits");

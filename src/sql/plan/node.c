@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/hash.h"
+#include "expr/function.h"
 #include "sql/plan/plan_int.h"
 
 ck_status ck_plan_nomem(ck_plan *p) { return ck_nomem(p->err, p->arena->mem, 0); }
@@ -183,6 +184,39 @@ const char *const *ck_plan_names(ck_plan *p, const ck_plan_node *n) {
     return names;
 }
 
+static bool tests_not_null(const ck_plan_node *filter, uint32_t column) {
+    for (uint32_t i = 0; i < filter->filter.count; i++) {
+        const ck_expr *e = filter->filter.conjuncts[i];
+        if (e->kind == CK_EXPR_CALL && strcmp(e->fn->name, "is_not_null") == 0 &&
+            e->args[0]->kind == CK_EXPR_COLUMN && e->args[0]->column == column)
+            return true;
+    }
+    return false;
+}
+
+bool ck_plan_is_not_null(const ck_plan_node *n, uint32_t column) {
+    for (;;) {
+        if (!n->schema->fields[column].nullable) return true;
+        switch (n->kind) {
+        case CK_PLAN_FILTER:
+            if (tests_not_null(n, column)) return true;
+            break;
+        case CK_PLAN_PROJECT:
+            if (n->project.exprs[column]->kind != CK_EXPR_COLUMN) return false;
+            column = n->project.exprs[column]->column;
+            break;
+        case CK_PLAN_AGGREGATE:
+            if (column >= n->aggregate.keys.count) return false;
+            column = n->aggregate.keys.at[column];
+            break;
+        case CK_PLAN_LIMIT:
+        case CK_PLAN_SORT: break;
+        default: return false;
+        }
+        n = n->inputs[0];
+    }
+}
+
 const char *ck_plan_type_text(ck_plan *p, const ck_type *t) {
     ck_bytes text;
     ck_bytes_init(&text, p->arena->mem, SIZE_MAX);
@@ -203,10 +237,17 @@ bool ck_plan_is_identity(const ck_plan_node *n) {
 }
 
 const char *ck_plan_kind_name(ck_plan_kind k) {
-    static const char *const names[] = {"scan", "values", "filter", "project", "aggregate", "union", "limit"};
+    static const char *const names[] = {"scan", "values", "filter", "project", "aggregate", "union", "limit",
+                                        "sort", "top_n", "join",   "set_op",  "unnest"};
     return names[k];
 }
 
 bool ck_plan_grows(const ck_plan_node *n) {
-    return n->kind == CK_PLAN_AGGREGATE && n->aggregate.keys.count > 0 && !n->inputs[0]->bounded;
+    switch (n->kind) {
+    case CK_PLAN_AGGREGATE: return n->aggregate.keys.count > 0 && !n->bounded;
+    case CK_PLAN_JOIN:
+    case CK_PLAN_SET_OP: return !n->bounded;
+    case CK_PLAN_TOP_N: return !n->bounded && (n->top.partition.count > 0 || n->inputs[0]->mode == CK_MODE_RETRACT);
+    default: return false;
+    }
 }

@@ -21,7 +21,23 @@ typedef enum ck_plan_kind {
     CK_PLAN_AGGREGATE,
     CK_PLAN_UNION, /* ALL */
     CK_PLAN_LIMIT,
+    CK_PLAN_SORT,   /* bounded append input, at END */
+    CK_PLAN_TOP_N,  /* by partition */
+    CK_PLAN_JOIN,
+    CK_PLAN_SET_OP, /* INTERSECT, EXCEPT */
+    CK_PLAN_UNNEST,
 } ck_plan_kind;
+
+typedef enum ck_join_kind {
+    CK_JOIN_BOTH_INNER,
+    CK_JOIN_LEFT_OUTER,
+    CK_JOIN_RIGHT_OUTER,
+    CK_JOIN_FULL_OUTER,
+    CK_JOIN_LEFT_SEMI,
+    CK_JOIN_LEFT_ANTI,
+} ck_join_kind;
+
+typedef enum ck_rank { CK_RANK_ROW_NUMBER, CK_RANK_RANK, CK_RANK_DENSE } ck_rank;
 
 typedef struct ck_columns { /* column numbers */
     const uint32_t *at;
@@ -36,6 +52,22 @@ typedef struct ck_plan_aggregate {
     bool nullable;
     const char *arg_text, *filter_text; /* canonical: they name the state's fields; NULL = none */
 } ck_plan_aggregate;
+
+typedef struct ck_plan_order {
+    uint32_t column;
+    bool descending, nulls_first;
+} ck_plan_order;
+
+typedef struct ck_plan_top {
+    ck_columns partition;
+    const ck_plan_order *order; /* empty: by the whole row */
+    uint32_t order_count;
+    uint64_t limit, offset;
+    ck_rank rank;
+    bool rank_column; /* the last column of the output is the rank */
+    ck_pos at;        /* where it is written, for messages of later stages */
+    const ck_source_text *source;
+} ck_plan_top;
 
 typedef struct ck_plan_node ck_plan_node;
 struct ck_plan_node {
@@ -80,6 +112,25 @@ struct ck_plan_node {
         struct {
             uint64_t limit, offset; /* limit UINT64_MAX: none */
         } limit;
+        struct {
+            const ck_plan_order *by;
+            uint32_t count;
+            uint64_t limit, offset;
+        } order; /* SORT */
+        ck_plan_top top;
+        struct {
+            ck_join_kind kind;
+            ck_expr *const *on; /* conjuncts over left then right columns */
+            uint32_t on_count;
+            bool single; /* at most one right row may match: more is an error */
+        } join;
+        struct {
+            bool except, all;
+        } set_op;
+        struct {
+            ck_expr *expr; /* of an ARRAY or MAP, over the input */
+            bool ordinality, outer;
+        } unnest;
     };
 };
 
@@ -116,6 +167,21 @@ CK_NODISCARD ck_status ck_plan_aggregate_node(ck_plan *p, ck_plan_node *input, c
 CK_NODISCARD ck_status ck_plan_union(ck_plan *p, ck_plan_node *const *inputs, uint32_t count, ck_plan_node **out);
 CK_NODISCARD ck_status ck_plan_limit(ck_plan *p, ck_plan_node *input, uint64_t limit, uint64_t offset,
                                      ck_plan_node **out);
+CK_NODISCARD ck_status ck_plan_sort(ck_plan *p, ck_plan_node *input, const ck_plan_order *order, uint32_t count,
+                                    uint64_t limit, uint64_t offset, ck_plan_node **out);
+/* rank_name: of the rank's column; NULL: none. */
+CK_NODISCARD ck_status ck_plan_top_n(ck_plan *p, ck_plan_node *input, const ck_plan_top *top, const char *rank_name,
+                                     ck_plan_node **out);
+/* names: of left then right columns, for canonical texts; NULL: the schemas'. */
+CK_NODISCARD ck_status ck_plan_join(ck_plan *p, ck_join_kind kind, ck_plan_node *left, ck_plan_node *right,
+                                    ck_expr *const *on, uint32_t on_count, bool single, const char *const *names,
+                                    ck_plan_node **out);
+/* Same number and types of columns. */
+CK_NODISCARD ck_status ck_plan_set_op(ck_plan *p, bool except, bool all, ck_plan_node *left, ck_plan_node *right,
+                                      ck_plan_node **out);
+/* fields: what an element adds to the input's columns, the ordinality among them. */
+CK_NODISCARD ck_status ck_plan_unnest(ck_plan *p, ck_plan_node *input, ck_expr *e, bool ordinality, bool outer,
+                                      const ck_field *fields, uint32_t field_count, ck_plan_node **out);
 /* The same node over other inputs of the same shape; identity and canonical text stay. */
 CK_NODISCARD ck_status ck_plan_with_inputs(ck_plan *p, const ck_plan_node *n, ck_plan_node *const *inputs,
                                            ck_plan_node **out);
@@ -129,11 +195,29 @@ ck_expr *ck_plan_column(ck_plan *p, const ck_plan_node *n, uint32_t column); /* 
 bool ck_plan_is_unique(const ck_plan_node *n, const uint32_t *columns, uint32_t count);
 /* Names of n's columns, as ck_expr_print wants them. */
 const char *const *ck_plan_names(ck_plan *p, const ck_plan_node *n);
+/* Whether a column of n holds no NULL, by its type or by a condition below that lets none through. */
+bool ck_plan_is_not_null(const ck_plan_node *n, uint32_t column);
 /* A type as text, NULL without memory: where it is not only for a message. */
 const char *ck_plan_type_text(ck_plan *p, const ck_type *t);
 /* Whether the projection only passes on columns 0..n of its input, all of them. */
 bool ck_plan_is_identity(const ck_plan_node *project);
 const char *ck_plan_kind_name(ck_plan_kind k);
+/* ---- joins ---- */
+
+typedef enum ck_join_side { CK_SIDE_NONE, CK_SIDE_LEFT, CK_SIDE_RIGHT, CK_SIDE_BOTH } ck_join_side;
+typedef struct ck_join_pair { /* left = right, each over the columns of the join; types may still differ */
+    ck_expr *left, *right;
+    bool null_safe;
+} ck_join_pair;
+
+ck_join_side ck_join_side_of(const ck_expr *e, uint32_t left_count);
+/* Whether a conjunct says that something of the left equals something of the right. */
+bool ck_join_equality(const ck_expr *e, uint32_t left_count, ck_join_pair *out);
+bool ck_join_pads_right(ck_join_kind k);
+bool ck_join_pads_left(ck_join_kind k);
+bool ck_join_keeps_left_only(ck_join_kind k);
+const char *ck_join_kind_name(ck_join_kind k); /* "inner", "left" ... as parameters say */
+
 /* What a state keeps growing for; "GROUP BY", "DISTINCT". NULL when bounded by its nature. */
 bool ck_plan_grows(const ck_plan_node *n);
 

@@ -26,6 +26,20 @@ static ck_status again(ck_plan *p, const ck_plan_node *n, ck_plan_node *const *i
     }
     case CK_PLAN_UNION: return ck_plan_union(p, inputs, n->input_count, out);
     case CK_PLAN_LIMIT: return ck_plan_limit(p, inputs[0], n->limit.limit, n->limit.offset, out);
+    case CK_PLAN_SORT:
+        return ck_plan_sort(p, inputs[0], n->order.by, n->order.count, n->order.limit, n->order.offset, out);
+    case CK_PLAN_TOP_N:
+        return ck_plan_top_n(p, inputs[0], &n->top,
+                             n->top.rank_column ? n->schema->fields[n->schema->field_count - 1].name : NULL, out);
+    case CK_PLAN_JOIN:
+        return ck_plan_join(p, n->join.kind, inputs[0], inputs[1], n->join.on, n->join.on_count, n->join.single, NULL,
+                            out);
+    case CK_PLAN_SET_OP: return ck_plan_set_op(p, n->set_op.except, n->set_op.all, inputs[0], inputs[1], out);
+    case CK_PLAN_UNNEST: {
+        uint32_t width = n->inputs[0]->schema->field_count;
+        return ck_plan_unnest(p, inputs[0], n->unnest.expr, n->unnest.ordinality, n->unnest.outer,
+                              n->schema->fields + width, n->schema->field_count - width, out);
+    }
     }
     ck_assert_failed(__FILE__, __LINE__, "every kind is rebuilt");
 }
@@ -34,7 +48,8 @@ ck_status ck_plan_with_inputs(ck_plan *p, const ck_plan_node *n, ck_plan_node *c
     ck_plan_node *made;
     CK_TRY(again(p, n, inputs, &made));
     ck_plan_keep_identity(made, n);
-    made->final = n->final, made->mode = n->mode;
+    made->final = n->final;
+    if (n->final) made->mode = n->mode; /* whatever made it so: EMIT ON CLOSE is the query's, not the plan's */
     *out = made;
     return CK_OK;
 }

@@ -26,6 +26,7 @@ ck_status ck_plan_limit(ck_plan *p, ck_plan_node *input, uint64_t limit, uint64_
     n->limit.limit = limit, n->limit.offset = offset;
     memcpy(n->keys, input->keys, sizeof n->keys);
     n->key_count = input->key_count;
+    if (limit <= 1 && !ck_plan_add_key(p, n, NULL, 0)) return CK_NOMEM;
     const char *text = ck_arena_printf(p->arena, "%llu,%llu", (unsigned long long)limit, (unsigned long long)offset);
     if (!text) return ck_plan_nomem(p);
     ck_plan_canonical(n, ck_view_of(text));

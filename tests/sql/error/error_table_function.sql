@@ -1,1 +1,1 @@
-SELECT * FROM UNNEST(ARRAY[1, 2]);
+SELECT * FROM generate_series(1, 3);

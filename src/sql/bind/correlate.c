@@ -1,0 +1,71 @@
+/* The inside of a correlated subquery: conditions that tie it to the query around are taken out of its WHERE, so that the
+ * rest can be planned alone and joined. */
+#include "expr/function.h"
+#include "sql/bind/bind_int.h"
+
+typedef struct look {
+    bool outer, inner;
+} look;
+static void note(void *arg, uint32_t column) {
+    look *l = (look *)arg;
+    if (column & CK_BIND_OUTER) {
+        l->outer = true;
+    } else {
+        l->inner = true;
+    }
+}
+static look look_at(const ck_expr *e) {
+    look l = {false, false};
+    ck_expr_visit_columns(e, note, &l);
+    return l;
+}
+bool ck_bind_has_outer(const ck_expr *e) { return look_at(e).outer; }
+
+static ck_expr *without_mark(void *arg, const ck_expr *e) {
+    if (!ck_bind_is_placeholder(e, CK_BIND_OUTER)) return NULL;
+    return ck_expr_column((ck_arena *)arg, e->column & ~CK_BIND_OUTER, e->type, e->nullable);
+}
+
+/* inner = outer, in either order. */
+static ck_status take_pair(ck_binder *b, ck_outer *o, const ck_expr *e, bool *taken) {
+    *taken = false;
+    if (e->kind != CK_EXPR_CALL || e->arg_count != 2) return CK_OK;
+    bool null_safe = strcmp(e->fn->name, "is_not_distinct_from") == 0;
+    if (!null_safe && strcmp(e->fn->name, "=") != 0) return CK_OK;
+    look first = look_at(e->args[0]), second = look_at(e->args[1]);
+    bool outer_first = first.outer && !first.inner && !second.outer;
+    bool outer_second = second.outer && !second.inner && !first.outer;
+    if (!outer_first && !outer_second) return CK_OK;
+    ck_expr *outer = ck_expr_rewrite(b->plan.arena, e->args[outer_second], without_mark, b->plan.arena);
+    if (!outer) return ck_bind_nomem(b);
+    o->outer_exprs[o->pair_count] = outer;
+    o->inner_exprs[o->pair_count] = e->args[outer_first];
+    o->null_safe[o->pair_count++] = null_safe;
+    *taken = true;
+    return CK_OK;
+}
+
+ck_status ck_bind_correlated(ck_binder *b, ck_outer *o, ck_expr **conjuncts, uint32_t *count, ck_pos at) {
+    uint32_t kept = 0;
+    o->outer_exprs = CK_BIND_ARRAY(b, *count, ck_expr *);
+    o->inner_exprs = CK_BIND_ARRAY(b, *count, ck_expr *);
+    o->inner_columns = CK_BIND_ARRAY(b, *count, uint32_t);
+    o->null_safe = CK_BIND_ARRAY(b, *count, bool);
+    o->residual = CK_BIND_ARRAY(b, *count, ck_expr *);
+    if (!o->outer_exprs || !o->inner_exprs || !o->inner_columns || !o->null_safe || !o->residual) return CK_NOMEM;
+    for (uint32_t i = 0; i < *count; i++) {
+        bool taken;
+        if (!ck_bind_has_outer(conjuncts[i])) {
+            conjuncts[kept++] = conjuncts[i];
+            continue;
+        }
+        CK_TRY(take_pair(b, o, conjuncts[i], &taken));
+        if (!taken) o->residual[o->residual_count++] = conjuncts[i];
+    }
+    *count = kept;
+    if (o->residual_count && o->scalar)
+        return ck_bind_refuse(b, at,
+                              "a subquery that is used as a value may be tied to the query around it by equalities only: "
+                              "inner.x = outer.y");
+    return CK_OK;
+}

@@ -1,0 +1,133 @@
+/* Joins, set operations: two inputs, both hashed on what is compared. */
+#include <yyjson.h>
+
+#include "sql/lower/lower_int.h"
+
+static ck_planned_input hashed_input(const ck_lowered *from, const ck_plan_node *n, ck_columns key) {
+    bool together = ck_lower_is_hashed_by(from, key);
+    return (ck_planned_input){.op = from->op,
+                              .kind = together ? CK_EDGE_FORWARD : CK_EDGE_HASH,
+                              .key = together ? (ck_columns){0} : key,
+                              .mode = n->mode,
+                              .bounded = n->bounded};
+}
+
+static ck_status two_inputs(ck_lower_state *s, const ck_plan_node *n, ck_columns left_key, ck_columns right_key,
+                            ck_planned_op *op) {
+    ck_lowered left, right;
+    ck_planned_input *in = CK_LOWER_ARRAY(s, 2, ck_planned_input);
+    if (!in) return CK_NOMEM;
+    CK_TRY(ck_lower_node(s, n->inputs[0], &left));
+    CK_TRY(ck_lower_node(s, n->inputs[1], &right));
+    in[0] = hashed_input(&left, n->inputs[0], left_key);
+    in[1] = hashed_input(&right, n->inputs[1], right_key);
+    *op = (ck_planned_op){.base = n->identity,
+                          .canonical = n->canonical,
+                          .inputs = in,
+                          .input_count = 2,
+                          .schema = n->schema,
+                          .has_key = n->key_count > 0,
+                          .final = n->final,
+                          .stateful = true};
+    if (n->key_count) op->key = n->keys[0];
+    return CK_OK;
+}
+
+/* ---- join ---- */
+
+typedef struct split {
+    uint32_t *left, *right;
+    bool *null_safe;
+    uint32_t keys;
+    ck_expr **residual;
+    uint32_t residual_count;
+} split;
+
+/* The optimiser has made both sides of every equality columns. */
+static ck_status split_condition(ck_lower_state *s, const ck_plan_node *n, split *out) {
+    uint32_t count = n->join.on_count, left = n->inputs[0]->schema->field_count;
+    ck_join_pair pair;
+    *out = (split){CK_LOWER_ARRAY(s, count, uint32_t),  CK_LOWER_ARRAY(s, count, uint32_t),
+                   CK_LOWER_ARRAY(s, count, bool),      0,
+                   CK_LOWER_ARRAY(s, count, ck_expr *), 0};
+    if (!out->left || !out->right || !out->null_safe || !out->residual) return CK_NOMEM;
+    for (uint32_t i = 0; i < count; i++) {
+        bool key = ck_join_equality(n->join.on[i], left, &pair) && pair.left->kind == CK_EXPR_COLUMN &&
+                   pair.right->kind == CK_EXPR_COLUMN;
+        if (!key) {
+            out->residual[out->residual_count++] = n->join.on[i];
+            continue;
+        }
+        out->left[out->keys] = pair.left->column;
+        out->right[out->keys] = pair.right->column - left;
+        out->null_safe[out->keys++] = pair.null_safe;
+    }
+    return CK_OK;
+}
+
+static const char *join_label(ck_lower_state *s, const ck_plan_node *n) {
+    const ck_schema *l = n->inputs[0]->schema, *r = n->inputs[1]->schema;
+    uint32_t width = l->field_count + r->field_count;
+    const char **names = CK_LOWER_ARRAY(s, width, const char *);
+    if (!names) return NULL;
+    for (uint32_t i = 0; i < width; i++)
+        names[i] = i < l->field_count ? l->fields[i].name : r->fields[i - l->field_count].name;
+    ck_bytes text;
+    ck_bytes_init(&text, s->arena->mem, SIZE_MAX);
+    ck_status st = ck_bytes_str(&text, ck_join_kind_name(n->join.kind));
+    for (uint32_t i = 0; st == CK_OK && i < n->join.on_count; i++) {
+        st = ck_bytes_str(&text, i ? " AND " : " ON ");
+        if (st == CK_OK) st = ck_expr_print(n->join.on[i], names, &text);
+    }
+    if (st == CK_OK && n->join.single) st = ck_bytes_str(&text, ", one row at most");
+    return ck_label_cut(s, &text, st);
+}
+
+ck_status ck_lower_join(ck_lower_state *s, const ck_plan_node *n, ck_lowered *out) {
+    split c;
+    ck_planned_op op;
+    ck_lower_params p;
+    CK_TRY(split_condition(s, n, &c));
+    ck_columns left = {c.left, c.keys}, right = {c.right, c.keys};
+    CK_TRY(two_inputs(s, n, left, right, &op));
+    op.type = "join";
+    op.label = join_label(s, n);
+    CK_TRY(ck_lower_params_begin(s, &p));
+    if (!op.label || !yyjson_mut_obj_add_str(p.doc, p.root, "kind", ck_join_kind_name(n->join.kind)))
+        return ck_lower_nomem(s);
+    CK_TRY(ck_lower_params_columns(s, &p, "left_keys", left));
+    CK_TRY(ck_lower_params_columns(s, &p, "right_keys", right));
+    yyjson_mut_val *safe = yyjson_mut_obj_add_arr(p.doc, p.root, "null_safe");
+    for (uint32_t i = 0; safe && i < c.keys; i++)
+        if (!yyjson_mut_arr_add_bool(p.doc, safe, c.null_safe[i])) safe = NULL;
+    if (!safe) return ck_lower_nomem(s);
+    CK_TRY(ck_lower_params_exprs(s, &p, "residual", c.residual, c.residual_count));
+    if (!yyjson_mut_obj_add_bool(p.doc, p.root, "single", n->join.single)) return ck_lower_nomem(s);
+    CK_TRY(ck_lower_params_end(s, &p, &op.params));
+    CK_TRY(ck_lower_add(s, &op, &out->op));
+    /* Rows keep the place of the left key, unless it is padded with NULLs. */
+    out->hashed = !ck_join_pads_left(n->join.kind), out->hash = left;
+    return CK_OK;
+}
+
+/* ---- set operations ---- */
+
+ck_status ck_lower_set_op(ck_lower_state *s, const ck_plan_node *n, ck_lowered *out) {
+    uint32_t width = n->schema->field_count, *all = CK_LOWER_ARRAY(s, width, uint32_t);
+    ck_planned_op op;
+    ck_lower_params p;
+    if (!all) return CK_NOMEM;
+    for (uint32_t i = 0; i < width; i++) all[i] = i;
+    CK_TRY(two_inputs(s, n, (ck_columns){all, width}, (ck_columns){all, width}, &op));
+    op.type = "set_op";
+    op.label =
+        ck_arena_printf(s->arena, "%s%s", n->set_op.except ? "EXCEPT" : "INTERSECT", n->set_op.all ? " ALL" : "");
+    CK_TRY(ck_lower_params_begin(s, &p));
+    if (!op.label || !yyjson_mut_obj_add_str(p.doc, p.root, "op", n->set_op.except ? "except" : "intersect") ||
+        !yyjson_mut_obj_add_bool(p.doc, p.root, "all", n->set_op.all))
+        return ck_lower_nomem(s);
+    CK_TRY(ck_lower_params_end(s, &p, &op.params));
+    CK_TRY(ck_lower_add(s, &op, &out->op));
+    out->hashed = true, out->hash = (ck_columns){all, width};
+    return CK_OK;
+}

@@ -1,0 +1,158 @@
+/* Joins. The condition is a list of conjuncts over left then right columns; which of them are equalities of the two sides
+ * is found again where it matters, so that the optimiser may add conjuncts. */
+#include "expr/function.h"
+#include "sql/plan/plan_int.h"
+
+bool ck_join_pads_right(ck_join_kind k) { return k == CK_JOIN_LEFT_OUTER || k == CK_JOIN_FULL_OUTER; }
+bool ck_join_pads_left(ck_join_kind k) { return k == CK_JOIN_RIGHT_OUTER || k == CK_JOIN_FULL_OUTER; }
+bool ck_join_keeps_left_only(ck_join_kind k) { return k == CK_JOIN_LEFT_SEMI || k == CK_JOIN_LEFT_ANTI; }
+
+const char *ck_join_kind_name(ck_join_kind k) {
+    static const char *const names[] = {"inner", "left", "right", "full", "semi", "anti"};
+    return names[k];
+}
+
+/* ---- sides and equalities ---- */
+
+typedef struct sides {
+    uint32_t left_count;
+    bool left, right;
+} sides;
+
+static void note_side(void *arg, uint32_t column) {
+    sides *s = (sides *)arg;
+    if (column < s->left_count) {
+        s->left = true;
+    } else {
+        s->right = true;
+    }
+}
+
+ck_join_side ck_join_side_of(const ck_expr *e, uint32_t left_count) {
+    sides s = {left_count, false, false};
+    ck_expr_visit_columns(e, note_side, &s);
+    return s.left && s.right ? CK_SIDE_BOTH : s.left ? CK_SIDE_LEFT : s.right ? CK_SIDE_RIGHT : CK_SIDE_NONE;
+}
+
+bool ck_join_equality(const ck_expr *e, uint32_t left_count, ck_join_pair *out) {
+    if (e->kind != CK_EXPR_CALL || e->arg_count != 2) return false;
+    bool null_safe = strcmp(e->fn->name, "is_not_distinct_from") == 0;
+    if (!null_safe && strcmp(e->fn->name, "=") != 0) return false;
+    ck_join_side a = ck_join_side_of(e->args[0], left_count), b = ck_join_side_of(e->args[1], left_count);
+    bool straight = a == CK_SIDE_LEFT && b == CK_SIDE_RIGHT, crossed = a == CK_SIDE_RIGHT && b == CK_SIDE_LEFT;
+    if ((!straight && !crossed) || ck_expr_is_volatile(e)) return false;
+    *out = (ck_join_pair){e->args[crossed], e->args[straight], null_safe};
+    return true;
+}
+
+/* ---- the node ---- */
+
+static ck_status schema_of(ck_plan *p, const ck_plan_node *left, const ck_plan_node *right, ck_join_kind kind,
+                           const ck_schema **out) {
+    if (ck_join_keeps_left_only(kind)) {
+        *out = left->schema;
+        return CK_OK;
+    }
+    ck_schema *schema;
+    ck_field *fields;
+    uint32_t n = left->schema->field_count, m = right->schema->field_count;
+    CK_TRY(ck_plan_schema_new(p, n + m, &schema, &fields));
+    for (uint32_t i = 0; i < n + m; i++) {
+        fields[i] = i < n ? left->schema->fields[i] : right->schema->fields[i - n];
+        if (i < n ? ck_join_pads_left(kind) : ck_join_pads_right(kind)) fields[i].nullable = true;
+    }
+    *out = schema;
+    return CK_OK;
+}
+
+/* Columns of one side that are equal to something of the other. */
+static uint32_t equal_columns(const ck_plan_node *n, uint32_t left_count, bool left, uint32_t *out) {
+    uint32_t count = 0;
+    ck_join_pair pair;
+    for (uint32_t i = 0; i < n->join.on_count; i++) {
+        if (!ck_join_equality(n->join.on[i], left_count, &pair)) continue;
+        const ck_expr *e = left ? pair.left : pair.right;
+        if (e->kind == CK_EXPR_COLUMN) out[count++] = e->column - (left ? 0 : left_count);
+    }
+    return count;
+}
+
+static bool add_shifted_key(ck_plan *p, ck_plan_node *n, const ck_columns *a, const ck_columns *b, uint32_t shift) {
+    uint32_t count = (a ? a->count : 0) + (b ? b->count : 0), at = 0;
+    uint32_t *columns = CK_PLAN_ARRAY(p, count, uint32_t);
+    if (!columns) return false;
+    for (uint32_t i = 0; a && i < a->count; i++) columns[at++] = a->at[i];
+    for (uint32_t i = 0; b && i < b->count; i++) columns[at++] = b->at[i] + shift;
+    return ck_plan_add_key(p, n, columns, count);
+}
+
+/* A side whose rows meet at most one of the other keeps its keys; otherwise a pair of keys names a pair of rows. */
+static ck_status keys_of(ck_plan *p, ck_plan_node *n) {
+    const ck_plan_node *left = n->inputs[0], *right = n->inputs[1];
+    uint32_t shift = left->schema->field_count;
+    if (ck_join_keeps_left_only(n->join.kind)) {
+        memcpy(n->keys, left->keys, sizeof n->keys);
+        n->key_count = left->key_count;
+        return CK_OK;
+    }
+    uint32_t *equal = CK_PLAN_ARRAY(p, n->join.on_count, uint32_t);
+    if (!equal) return CK_NOMEM;
+    bool one_right = n->join.single || ck_plan_is_unique(right, equal, equal_columns(n, shift, false, equal));
+    bool one_left = ck_plan_is_unique(left, equal, equal_columns(n, shift, true, equal));
+    for (uint32_t k = 0; one_right && !ck_join_pads_left(n->join.kind) && k < left->key_count; k++)
+        if (!add_shifted_key(p, n, &left->keys[k], NULL, 0)) return CK_NOMEM;
+    for (uint32_t k = 0; one_left && !ck_join_pads_right(n->join.kind) && k < right->key_count; k++)
+        if (!add_shifted_key(p, n, NULL, &right->keys[k], shift)) return CK_NOMEM;
+    for (uint32_t k = 0; k < left->key_count; k++)
+        for (uint32_t m = 0; m < right->key_count; m++)
+            if (!add_shifted_key(p, n, &left->keys[k], &right->keys[m], shift)) return CK_NOMEM;
+    return CK_OK;
+}
+
+/* The equalities in canonical order: the key of the identity. */
+static ck_status identify(ck_plan *p, ck_plan_node *n, const char *const *names) {
+    uint32_t left_count = n->inputs[0]->schema->field_count;
+    ck_bytes text;
+    ck_join_pair pair;
+    ck_bytes_init(&text, p->arena->mem, SIZE_MAX);
+    ck_status s = CK_OK;
+    for (uint32_t i = 0; s == CK_OK && i < n->join.on_count; i++) {
+        if (!ck_join_equality(n->join.on[i], left_count, &pair)) continue;
+        if (text.n) s = ck_bytes_char(&text, ',');
+        if (s == CK_OK) s = ck_expr_print(pair.left, names, &text);
+        if (s == CK_OK) s = ck_bytes_char(&text, '=');
+        if (s == CK_OK) s = ck_expr_print(pair.right, names, &text);
+    }
+    const char *key = s == CK_OK ? ck_arena_strndup(p->arena, text.p ? text.p : "", text.n) : NULL;
+    ck_bytes_destroy(&text);
+    if (!key) return ck_plan_nomem(p);
+    const char *kind = ck_arena_printf(p->arena, "%s_join", ck_join_kind_name(n->join.kind));
+    if (!kind) return ck_plan_nomem(p);
+    return ck_plan_identify(p, n, n->join.kind == CK_JOIN_BOTH_INNER ? "join" : kind, key);
+}
+
+/* Names of left and right columns one after the other. */
+static const char *const *both_names(ck_plan *p, const ck_plan_node *left, const ck_plan_node *right) {
+    uint32_t n = left->schema->field_count, m = right->schema->field_count;
+    const char **names = CK_PLAN_ARRAY(p, n + m, const char *);
+    for (uint32_t i = 0; names && i < n + m; i++)
+        names[i] = i < n ? left->schema->fields[i].name : right->schema->fields[i - n].name;
+    return names;
+}
+
+ck_status ck_plan_join(ck_plan *p, ck_join_kind kind, ck_plan_node *left, ck_plan_node *right, ck_expr *const *on,
+                       uint32_t on_count, bool single, const char *const *names, ck_plan_node **out) {
+    ck_plan_node *n, *inputs[2] = {left, right};
+    CK_TRY(ck_plan_new(p, CK_PLAN_JOIN, inputs, 2, &n));
+    CK_TRY(schema_of(p, left, right, kind, &n->schema));
+    n->join.kind = kind, n->join.on = on, n->join.on_count = on_count, n->join.single = single;
+    bool waits = kind != CK_JOIN_BOTH_INNER && kind != CK_JOIN_LEFT_SEMI; /* a row that has no partner yet may get one */
+    n->final = waits && (p->emit_on_close || (n->bounded && !p->changes));
+    if (waits) n->mode = n->final ? CK_MODE_APPEND : CK_MODE_RETRACT;
+    CK_TRY(keys_of(p, n));
+    if (!names && !(names = both_names(p, left, right))) return CK_NOMEM;
+    CK_TRY(ck_plan_canonical_exprs(p, n, on, on_count, names));
+    CK_TRY(identify(p, n, names));
+    *out = n;
+    return CK_OK;
+}

@@ -1,2 +1,0 @@
-CREATE TABLE orders (usr VARCHAR, amount BIGINT, note VARCHAR) WITH (connector='file', format='json', path='orders.ndjson');
-SELECT 1 FROM orders WHERE usr IN (SELECT note FROM orders);

@@ -1,0 +1,2 @@
+CREATE TABLE orders (usr VARCHAR, amount BIGINT, note VARCHAR) WITH (connector='file', format='json', path='orders.ndjson');
+SELECT usr FROM orders UNION ALL SELECT note FROM orders ORDER BY usr || 'x';

@@ -1,0 +1,2 @@
+CREATE TABLE clicks (usr VARCHAR NOT NULL, url VARCHAR, at TIMESTAMP(3)) WITH (connector='file', format='json', path='clicks.ndjson', follow=TRUE);
+SELECT usr FROM clicks WHERE ROW_NUMBER() OVER (ORDER BY at) < 3;

@@ -1,0 +1,6 @@
+CREATE TABLE clicks (usr VARCHAR NOT NULL, url VARCHAR, at TIMESTAMP(3)) WITH (connector='file', format='json', path='clicks.ndjson', follow=TRUE);
+SELECT usr,
+  ROW_NUMBER() OVER (PARTITION BY usr ORDER BY at) AS rn FROM clicks;
+-- way out:
+CREATE TABLE clicks (usr VARCHAR NOT NULL, url VARCHAR, at TIMESTAMP(3)) WITH (connector='file', format='json', path='clicks.ndjson', follow=TRUE);
+SELECT * FROM (SELECT usr, ROW_NUMBER() OVER (PARTITION BY usr ORDER BY at) AS rn FROM clicks) WHERE rn <= 3;

@@ -1,0 +1,2 @@
+CREATE TABLE orders (usr VARCHAR, amount BIGINT, note VARCHAR) WITH (connector='file', format='json', path='orders.ndjson');
+SELECT * FROM (SELECT usr FROM orders INTERSECT SELECT note FROM orders) WHERE usr > 'a';

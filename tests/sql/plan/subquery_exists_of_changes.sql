@@ -1,0 +1,3 @@
+CREATE TABLE clicks (usr VARCHAR NOT NULL, url VARCHAR, at TIMESTAMP(3)) WITH (connector='file', format='json', path='clicks.ndjson', follow=TRUE);
+CREATE TABLE users (id VARCHAR NOT NULL, age INT, city VARCHAR) WITH (connector='file', path='users.csv');
+SELECT id FROM users WHERE EXISTS (SELECT usr FROM clicks GROUP BY usr HAVING COUNT(*) > 5);

@@ -1,0 +1,2 @@
+CREATE TABLE clicks (usr VARCHAR NOT NULL, url VARCHAR, at TIMESTAMP(3)) WITH (connector='file', format='json', path='clicks.ndjson', follow=TRUE);
+SELECT usr, url FROM (SELECT usr, url, ROW_NUMBER() OVER (PARTITION BY usr ORDER BY at DESC) AS rn FROM clicks) WHERE rn <= 3;

@@ -1,0 +1,1 @@
+SELECT x FROM UNNEST(ARRAY[1, 2, 3]) AS t (x) WHERE x > 1;
