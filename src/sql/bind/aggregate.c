@@ -63,8 +63,8 @@ static ck_status collect(ck_binder *b, ck_bound_calls *list, const ck_bound_call
     for (uint32_t i = 0; i < list->count; i++) {
         const ck_bound_call *o = &list->at[i];
         *index = i;
-        if (o->fn == call->fn && o->distinct == call->distinct && same_expr(o->arg, call->arg) &&
-            same_expr(o->filter, call->filter))
+        if (o->fn == call->fn && o->grouping == call->grouping && o->distinct == call->distinct &&
+            same_expr(o->arg, call->arg) && same_expr(o->filter, call->filter))
             return CK_OK;
     }
     if (list->count == list->capacity) {
@@ -96,4 +96,16 @@ ck_status ck_bind_aggregate(ck_binder *b, const ck_bind_place *place, const ck_a
     if (!*out) return ck_bind_nomem(b);
     (*out)->line = e->pos.line, (*out)->col = e->pos.column;
     return CK_OK;
+}
+
+/* GROUPING(a, b): what it gives is known when the sets are. */
+ck_status ck_bind_grouping(ck_binder *b, const ck_bind_place *place, const ck_ast_expr *e, ck_expr **out) {
+    ck_bound_call call = {.grouping = e, .type = ck_type_simple(CK_TYPE_BIGINT), .name = "grouping"};
+    uint32_t index;
+    if (e->call || e->args.count == 0 || e->args.count > 62)
+        return ck_bind_fail(b, e->sign, "GROUPING takes what GROUP BY groups by");
+    CK_TRY(may_stand_here(b, place, e));
+    CK_TRY(collect(b, place->calls, &call, &index));
+    *out = ck_expr_column(b->plan.arena, CK_BIND_AGGREGATE | index, call.type, false);
+    return *out ? CK_OK : ck_bind_nomem(b);
 }

@@ -34,7 +34,8 @@ typedef struct ck_scope {
 
 /* Aggregates met in the clauses of one SELECT, each once. */
 typedef struct ck_bound_call {
-    const ck_aggregate *fn;
+    const ck_aggregate *fn; /* NULL: GROUPING(grouping ...), known only when the keys are */
+    const ck_ast_expr *grouping;
     ck_expr *arg, *filter; /* over the FROM scope; NULL = none */
     bool distinct;
     const ck_type *type;
@@ -61,12 +62,12 @@ typedef struct ck_bound_windows {
 
 /* The query around a subquery, and what ties the two together. Filled while the subquery is bound. */
 typedef struct ck_outer {
-    struct ck_scope *scope;  /* of the query around */
-    bool scalar;             /* the subquery is used as a value */
-    uint32_t visible;        /* columns of the subquery's own; what ties stands behind */
-    uint32_t pair_count;     /* outer_exprs[i] = column inner_columns[i] of the subquery */
-    ck_expr **outer_exprs;   /* over the outer scope */
-    ck_expr **inner_exprs;   /* over the subquery's FROM, until its node is made */
+    struct ck_scope *scope; /* of the query around */
+    bool scalar;            /* the subquery is used as a value */
+    uint32_t visible;       /* columns of the subquery's own; what ties stands behind */
+    uint32_t pair_count;    /* outer_exprs[i] = column inner_columns[i] of the subquery */
+    ck_expr **outer_exprs;  /* over the outer scope */
+    ck_expr **inner_exprs;  /* over the subquery's FROM, until its node is made */
     uint32_t *inner_columns;
     bool *null_safe;
     ck_expr **residual; /* other conditions: outer columns as CK_BIND_OUTER, inner ones of the subquery's output */
@@ -172,6 +173,7 @@ CK_NODISCARD ck_status ck_bind_default_name(ck_binder *b, const ck_ast_expr *e, 
 /* ---- aggregate.c ---- */
 CK_NODISCARD ck_status ck_bind_aggregate(ck_binder *b, const ck_bind_place *place, const ck_aggregate *fn,
                                          const ck_ast_expr *e, ck_expr **out);
+CK_NODISCARD ck_status ck_bind_grouping(ck_binder *b, const ck_bind_place *place, const ck_ast_expr *e, ck_expr **out);
 
 /* ---- subquery.c: IN, EXISTS, scalar subqueries become joins ---- */
 /* A conjunct of WHERE that is [NOT] EXISTS or [NOT] IN: *done, and the scope's node keeps only its rows. */
@@ -199,14 +201,17 @@ static inline bool ck_bind_is_placeholder(const ck_expr *e, uint32_t bit) {
 /* ---- group.c ---- */
 typedef struct ck_grouping {
     ck_expr **keys; /* over the FROM scope */
-    ck_pos *key_pos;
     uint32_t key_count;
+    uint64_t *sets; /* GROUPING SETS: a bit a key; NULL: one set of all keys */
+    uint32_t set_count;
     ck_bound_calls calls;
     ck_plan_node *node; /* the aggregate, once made */
 } ck_grouping;
 CK_NODISCARD ck_status ck_bind_group_keys(ck_binder *b, const ck_ast_select *s, ck_scope *scope, ck_expr *const *items,
-                                          const ck_ast_ident *aliases, uint32_t item_count, const ck_outer *o, ck_grouping *g);
-bool ck_bind_has_aggregate(const ck_expr *e);
+                                          const ck_ast_ident *aliases, uint32_t item_count, const ck_outer *o,
+                                          ck_grouping *g);
+bool ck_bind_has_grouping_sets(const ck_ast_select *s);
+bool ck_bind_has_placeholder(const ck_expr *e, uint32_t bits);
 CK_NODISCARD ck_status ck_bind_group_node(ck_binder *b, ck_scope *scope, ck_grouping *g);
 /* An expression over FROM and CK_BIND_AGGREGATE columns, over the aggregate's output instead. */
 CK_NODISCARD ck_status ck_bind_over_groups(ck_binder *b, const ck_grouping *g, const ck_scope *scope, ck_expr *e,
@@ -220,7 +225,8 @@ CK_NODISCARD ck_status ck_bind_join(ck_binder *b, const ck_ast_from *f, ck_scope
                                     ck_scope *out);
 CK_NODISCARD ck_status ck_bind_cross(ck_binder *b, const ck_scope *left, const ck_scope *right, ck_pos at,
                                      ck_scope *out);
-/* Conjuncts of WHERE that are equalities of inner joins below move into them; the rest stays in conjuncts[0..*count). */
+/* Conjuncts of WHERE that are equalities of inner joins below move into them; the rest stays in conjuncts[0..*count).
+ */
 CK_NODISCARD ck_status ck_bind_absorb(ck_binder *b, ck_scope *scope, ck_expr **conjuncts, uint32_t *count);
 /* Every join below has an equality, or a side of one row. */
 CK_NODISCARD ck_status ck_bind_check_joins(ck_binder *b, const ck_plan_node *n, ck_pos at);

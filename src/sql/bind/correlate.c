@@ -1,5 +1,5 @@
-/* The inside of a correlated subquery: conditions that tie it to the query around are taken out of its WHERE, so that the
- * rest can be planned alone and joined. */
+/* The inside of a correlated subquery: conditions that tie it to the query around are taken out of its WHERE, so that
+ * the rest can be planned alone and joined. */
 #include "expr/function.h"
 #include "sql/bind/bind_int.h"
 
@@ -64,8 +64,9 @@ ck_status ck_bind_correlated(ck_binder *b, ck_outer *o, ck_expr **conjuncts, uin
     }
     *count = kept;
     if (o->residual_count && o->scalar)
-        return ck_bind_refuse(b, at,
-                              "a subquery that is used as a value may be tied to the query around it by equalities only: "
-                              "inner.x = outer.y");
+        return ck_bind_refuse(
+            b, at,
+            "a subquery that is used as a value may be tied to the query around it by equalities only: "
+            "inner.x = outer.y");
     return CK_OK;
 }

@@ -87,5 +87,6 @@ ck_status ck_bind_call_expr(ck_binder *b, const ck_bind_place *place, const ck_a
         fn = ck_aggregate_find(name);
     }
     if (e->call && e->call->over) return ck_bind_over(b, place, e, out);
+    if (is_called(e, "grouping")) return ck_bind_grouping(b, place, e, out);
     return fn ? ck_bind_aggregate(b, place, fn, e, out) : scalar(b, place, e, out);
 }

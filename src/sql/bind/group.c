@@ -1,90 +1,5 @@
-/* GROUP BY: the keys, the node, and the clauses above it in terms of its output. */
+/* GROUP BY: the node, and the clauses above it in terms of its output. The keys are in group_keys.c. */
 #include "sql/bind/bind_int.h"
-
-/* ---- keys ---- */
-
-typedef struct select_list {
-    ck_expr *const *items;
-    const ck_ast_ident *aliases;
-    uint32_t count;
-} select_list;
-
-static ck_status from_item(ck_binder *b, const select_list *l, uint32_t i, const ck_ast_expr *e, ck_expr **out) {
-    if (ck_bind_has_aggregate(l->items[i]))
-        return ck_bind_fail(b, e->pos, "GROUP BY cannot group by column %u of the SELECT list: it is an aggregate",
-                            i + 1);
-    *out = l->items[i];
-    return CK_OK;
-}
-
-/* As PostgreSQL: a number is a column of the SELECT list; a name is a column of FROM, else an alias. */
-static ck_status key_of(ck_binder *b, ck_scope *scope, const select_list *l, const ck_ast_expr *e, ck_expr **out) {
-    ck_bind_place place = {.scope = scope, .clause = "GROUP BY"};
-    if (e->kind == CK_AST_INTEGER) {
-        uint64_t n;
-        CK_TRY(ck_bind_count(b, "GROUP BY", e, &n));
-        if (n < 1 || n > l->count)
-            return ck_bind_fail(b, e->pos, "GROUP BY %llu: the SELECT list has %u columns", (unsigned long long)n,
-                                l->count);
-        return from_item(b, l, (uint32_t)n - 1, e, out);
-    }
-    if (e->kind == CK_AST_NAME) {
-        bool twice = false;
-        uint32_t c = ck_scope_find(scope, e->name, e->quoted, &twice);
-        for (uint32_t i = 0; c == CK_NO_COLUMN && i < l->count; i++)
-            if (l->aliases[i].text.n && (ck_view_eq(l->aliases[i].text, e->name) ||
-                                         (!e->quoted && ck_view_eq_nocase(l->aliases[i].text, e->name))))
-                return from_item(b, l, i, e, out);
-    }
-    if (e->kind == CK_AST_GROUPING_SETS)
-        return ck_bind_refuse(b, e->sign, "GROUPING SETS are not supported yet; UNION ALL one GROUP BY for each set");
-    if (e->kind == CK_AST_CALL &&
-        (ck_view_eq_nocase(e->name, CK_VIEW("rollup")) || ck_view_eq_nocase(e->name, CK_VIEW("cube"))))
-        return ck_bind_refuse(b, e->sign, "%.*s is not supported yet; UNION ALL one GROUP BY for each set",
-                              ck_cut(e->name), e->name.p);
-    return ck_bind_expr(b, &place, e, out);
-}
-
-static ck_status groupable(ck_binder *b, const ck_expr *e, ck_pos at) {
-    if (e->type->kind == CK_TYPE_NULL)
-        return ck_bind_fail(b, at, "GROUP BY takes a typed value; write CAST(NULL AS ...)");
-    if (ck_expr_is_volatile(e))
-        return ck_bind_refuse(b, at,
-                              "GROUP BY cannot group by a value that is another one each time it is computed; "
-                              "compute it in a subquery over the source");
-    return CK_OK;
-}
-
-static ck_status add_key(ck_binder *b, ck_grouping *g, ck_expr *key, ck_pos at) {
-    CK_TRY(groupable(b, key, at));
-    for (uint32_t i = 0; i < g->key_count; i++)
-        if (ck_expr_equal(g->keys[i], key)) return CK_OK;
-    g->key_pos[g->key_count] = at;
-    g->keys[g->key_count++] = key;
-    return CK_OK;
-}
-
-ck_status ck_bind_group_keys(ck_binder *b, const ck_ast_select *s, ck_scope *scope, ck_expr *const *items,
-                             const ck_ast_ident *aliases, uint32_t item_count, const ck_outer *o, ck_grouping *g) {
-    select_list l = {items, aliases, item_count};
-    uint32_t room = 0;
-    for (const ck_ast_expr *e = s->group_by.first; e; e = e->next)
-        room += e->kind == CK_AST_ROW && !e->flag ? e->args.count : 1;
-    if (o) room += o->pair_count;
-    g->keys = CK_BIND_ARRAY(b, room, ck_expr *);
-    g->key_pos = CK_BIND_ARRAY(b, room, ck_pos);
-    if (!g->keys || !g->key_pos) return CK_NOMEM;
-    for (uint32_t i = 0; o && i < o->pair_count; i++) CK_TRY(add_key(b, g, o->inner_exprs[i], s->pos));
-    for (const ck_ast_expr *e = s->group_by.first; e; e = e->next) {
-        bool row = e->kind == CK_AST_ROW && !e->flag; /* (a, b): both; (): none */
-        for (const ck_ast_expr *k = row ? e->args.first : e; k; k = row ? k->next : NULL) {
-            ck_expr *key;
-            CK_TRY(key_of(b, scope, &l, k, &key));
-            CK_TRY(add_key(b, g, key, k->pos));
-        }
-    }
-    return CK_OK;
-}
 
 /* ---- the node ---- */
 
@@ -125,37 +40,116 @@ static ck_status names_below(ck_binder *b, const ck_scope *scope, const below *l
 }
 
 static ck_status calls_of(ck_binder *b, const ck_scope *scope, const ck_grouping *g, below *l, ck_plan_aggregate *calls,
-                          const char **names) {
-    for (uint32_t i = 0; i < g->calls.count; i++) {
-        const ck_bound_call *c = &g->calls.at[i];
-        calls[i] = (ck_plan_aggregate){.fn = c->fn,
-                                       .arg = place_of(l, c->arg),
-                                       .filter = place_of(l, c->filter),
-                                       .distinct = c->distinct,
-                                       .type = c->type,
-                                       .nullable = c->nullable};
-        if (c->arg) CK_TRY(text_of(b, scope, &c->arg, 1, &calls[i].arg_text));
-        if (c->filter) CK_TRY(text_of(b, scope, &c->filter, 1, &calls[i].filter_text));
-        names[i] = c->name;
+                          const char **names, uint32_t *count) {
+    *count = 0;
+    for (uint32_t k = 0; k < g->calls.count; k++) {
+        const ck_bound_call *c = &g->calls.at[k];
+        ck_plan_aggregate *out = &calls[*count];
+        if (!c->fn) continue; /* GROUPING */
+        *out = (ck_plan_aggregate){.fn = c->fn,
+                                   .arg = place_of(l, c->arg),
+                                   .filter = place_of(l, c->filter),
+                                   .distinct = c->distinct,
+                                   .type = c->type,
+                                   .nullable = c->nullable};
+        if (c->arg) CK_TRY(text_of(b, scope, &c->arg, 1, &out->arg_text));
+        if (c->filter) CK_TRY(text_of(b, scope, &c->filter, 1, &out->filter_text));
+        names[(*count)++] = c->name;
     }
     return CK_OK;
 }
 
+/* ---- GROUPING SETS: one aggregate a set over the same rows, put together ---- */
+
+static uint64_t set_of_node(const ck_grouping *g, uint32_t set) {
+    return g->sets ? g->sets[set] : g->key_count >= 64 ? UINT64_MAX : ((uint64_t)1 << g->key_count) - 1;
+}
+static bool in_set(uint64_t set, uint32_t key) { return key >= 64 || (set >> key & 1); }
+
+/* GROUPING(a, b): a bit an argument, the first the highest, 1 where the row is not grouped by it. */
+static ck_status grouping_value(ck_binder *b, ck_scope *scope, const ck_grouping *g, const ck_bound_call *c,
+                                uint64_t set, ck_expr **out) {
+    ck_bind_place place = {.scope = scope, .clause = "GROUPING"};
+    int64_t value = 0;
+    for (const ck_ast_expr *a = c->grouping->args.first; a; a = a->next) {
+        ck_expr *e;
+        uint32_t key = 0;
+        CK_TRY(ck_bind_expr(b, &place, a, &e));
+        while (key < g->key_count && !ck_expr_equal(g->keys[key], e)) key++;
+        if (key == g->key_count) return ck_bind_fail(b, a->pos, "GROUPING takes what GROUP BY groups by");
+        value = value << 1 | !in_set(set, key);
+    }
+    *out = ck_expr_literal(b->plan.arena, ck_type_simple(CK_TYPE_BIGINT), (ck_datum){.i64 = value});
+    return *out ? CK_OK : ck_bind_nomem(b);
+}
+
+/* The columns all sets have: every key (NULL where the set lacks it), then the calls. */
+static ck_status common_columns(ck_binder *b, ck_scope *scope, const ck_grouping *g, uint64_t set,
+                                const ck_plan_node *projected, const uint32_t *keys, ck_plan_node **node) {
+    uint32_t n = g->key_count + g->calls.count, from_keys = 0, from_calls = 0;
+    ck_expr **exprs = CK_BIND_ARRAY(b, n, ck_expr *);
+    const char **names = CK_BIND_ARRAY(b, n, const char *);
+    if (!exprs || !names) return CK_NOMEM;
+    for (uint32_t i = 0; i < g->key_count; i++) from_calls += in_set(set, i);
+    for (uint32_t i = 0; i < g->key_count; i++) {
+        names[i] = projected->schema->fields[keys[i]].name;
+        exprs[i] = in_set(set, i) ? ck_plan_column(&b->plan, *node, from_keys++)
+                                  : ck_expr_null(b->plan.arena, g->keys[i]->type);
+        if (!exprs[i]) return ck_bind_nomem(b);
+    }
+    for (uint32_t i = 0; i < g->calls.count; i++) {
+        const ck_bound_call *c = &g->calls.at[i];
+        ck_expr **out = &exprs[g->key_count + i];
+        names[g->key_count + i] = c->name;
+        if (!c->fn) {
+            CK_TRY(grouping_value(b, scope, g, c, set, out));
+        } else if (!(*out = ck_plan_column(&b->plan, *node, from_calls++))) {
+            return CK_NOMEM;
+        }
+    }
+    return ck_plan_project(&b->plan, *node, exprs, names, n, node);
+}
+
+static ck_status key_text_of(ck_binder *b, const ck_scope *scope, const ck_grouping *g, uint64_t set,
+                             const char **out) {
+    ck_expr **keys = CK_BIND_ARRAY(b, g->key_count, ck_expr *);
+    uint32_t n = 0;
+    if (!keys) return CK_NOMEM;
+    for (uint32_t i = 0; i < g->key_count; i++)
+        if (in_set(set, i)) keys[n++] = g->keys[i];
+    return text_of(b, scope, keys, n, out);
+}
+
+static ck_status one_set(ck_binder *b, ck_scope *scope, const ck_grouping *g, uint64_t set, ck_plan_node *projected,
+                         const uint32_t *keys, const ck_plan_aggregate *calls, uint32_t call_count,
+                         const char *const *names, ck_plan_node **out) {
+    uint32_t *own = CK_BIND_ARRAY(b, g->key_count, uint32_t), n = 0;
+    const char *key_text;
+    if (!own) return CK_NOMEM;
+    for (uint32_t i = 0; i < g->key_count; i++)
+        if (in_set(set, i)) own[n++] = keys[i];
+    CK_TRY(key_text_of(b, scope, g, set, &key_text));
+    CK_TRY(ck_plan_aggregate_node(&b->plan, projected, (ck_columns){own, n}, calls, call_count, key_text, names, out));
+    bool as_it_is = !g->sets && call_count == g->calls.count;
+    return as_it_is ? CK_OK : common_columns(b, scope, g, set, projected, keys, out);
+}
+
 ck_status ck_bind_group_node(ck_binder *b, ck_scope *scope, ck_grouping *g) {
-    uint32_t n = g->calls.count;
+    uint32_t n = g->calls.count, sets = g->sets ? g->set_count : 1, call_count;
     below l = {CK_BIND_ARRAY(b, g->key_count + 2 * n, ck_expr *), 0};
     ck_plan_aggregate *calls = CK_BIND_ARRAY(b, n, ck_plan_aggregate);
-    const char **names = CK_BIND_ARRAY(b, n, const char *), **inner_names, *key_text;
+    const char **names = CK_BIND_ARRAY(b, n, const char *), **inner_names;
     uint32_t *keys = CK_BIND_ARRAY(b, g->key_count, uint32_t);
-    ck_plan_node *projected;
-    if (!l.exprs || !calls || !names || !keys) return CK_NOMEM;
+    ck_plan_node *projected, **arms = CK_BIND_ARRAY(b, sets, ck_plan_node *);
+    if (!l.exprs || !calls || !names || !keys || !arms) return CK_NOMEM;
     for (uint32_t i = 0; i < g->key_count; i++) keys[i] = place_of(&l, g->keys[i]);
-    CK_TRY(calls_of(b, scope, g, &l, calls, names));
+    CK_TRY(calls_of(b, scope, g, &l, calls, names, &call_count));
     CK_TRY(names_below(b, scope, &l, &inner_names));
-    CK_TRY(text_of(b, scope, g->keys, g->key_count, &key_text));
     CK_TRY(ck_plan_project(&b->plan, scope->node, l.exprs, inner_names, l.count, &projected));
-    return ck_plan_aggregate_node(&b->plan, projected, (ck_columns){keys, g->key_count}, calls, n, key_text, names,
-                                  &g->node);
+    for (uint32_t i = 0; i < sets; i++)
+        CK_TRY(one_set(b, scope, g, set_of_node(g, i), projected, keys, calls, call_count, names, &arms[i]));
+    g->node = arms[0];
+    return sets > 1 ? ck_plan_union(&b->plan, arms, sets, &g->node) : CK_OK;
 }
 
 /* ---- above it ---- */
@@ -168,14 +162,10 @@ typedef struct lift {
     ck_status status;
 } lift;
 
-static bool is_aggregate_column(const ck_expr *e) {
-    return e->kind == CK_EXPR_COLUMN && (e->column & CK_BIND_AGGREGATE);
-}
-
-bool ck_bind_has_aggregate(const ck_expr *e) {
-    if (is_aggregate_column(e)) return true;
+bool ck_bind_has_placeholder(const ck_expr *e, uint32_t bits) {
+    if (ck_bind_is_placeholder(e, bits)) return true;
     for (uint32_t i = 0; i < e->arg_count; i++)
-        if (ck_bind_has_aggregate(e->args[i])) return true;
+        if (ck_bind_has_placeholder(e->args[i], bits)) return true;
     return false;
 }
 
@@ -183,8 +173,9 @@ static ck_expr *replace(void *arg, const ck_expr *e) {
     lift *l = (lift *)arg;
     uint32_t column = CK_NO_COLUMN;
     if (l->status != CK_OK) return NULL;
-    if (ck_bind_is_placeholder(e, CK_BIND_WINDOW | CK_BIND_SUBQUERY)) return (ck_expr *)(uintptr_t)e; /* handed on as it is */
-    if (is_aggregate_column(e)) column = l->g->key_count + (e->column & ~CK_BIND_AGGREGATE);
+    if (ck_bind_is_placeholder(e, CK_BIND_WINDOW | CK_BIND_SUBQUERY))
+        return (ck_expr *)(uintptr_t)e; /* handed on as it is */
+    if (ck_bind_is_placeholder(e, CK_BIND_AGGREGATE)) column = l->g->key_count + (e->column & ~CK_BIND_AGGREGATE);
     for (uint32_t i = 0; column == CK_NO_COLUMN && i < l->g->key_count; i++)
         if (ck_expr_equal(l->g->keys[i], e)) column = i;
     if (column == CK_NO_COLUMN) {

@@ -56,11 +56,11 @@ static ck_status column_of_side(ck_binder *b, ck_scope *side, const char *which,
     bool twice = false;
     *out = ck_bind_find_field(side->node->schema, 0, side->node->schema->field_count, name->text, name->quoted, &twice);
     if (twice)
-        return ck_bind_fail(b, name->pos, "USING: column \"%.*s\" is ambiguous on the %s of the join", ck_cut(name->text),
-                            name->text.p, which);
+        return ck_bind_fail(b, name->pos, "USING: column \"%.*s\" is ambiguous on the %s of the join",
+                            ck_cut(name->text), name->text.p, which);
     if (*out == CK_NO_COLUMN)
-        return ck_bind_fail(b, name->pos, "USING: there is no column \"%.*s\" on the %s of the join", ck_cut(name->text),
-                            name->text.p, which);
+        return ck_bind_fail(b, name->pos, "USING: there is no column \"%.*s\" on the %s of the join",
+                            ck_cut(name->text), name->text.p, which);
     return CK_OK;
 }
 
@@ -132,10 +132,10 @@ static ck_status merge_columns(ck_binder *b, const ck_ast_from *f, const shared_
 
 /* ---- the join ---- */
 
-static const ck_join_kind kinds[] = {[CK_JOIN_INNER] = CK_JOIN_BOTH_INNER, [CK_JOIN_LEFT] = CK_JOIN_LEFT_OUTER,
-                                     [CK_JOIN_RIGHT] = CK_JOIN_RIGHT_OUTER, [CK_JOIN_FULL] = CK_JOIN_FULL_OUTER,
-                                     [CK_JOIN_SEMI] = CK_JOIN_LEFT_SEMI,    [CK_JOIN_ANTI] = CK_JOIN_LEFT_ANTI,
-                                     [CK_JOIN_CROSS] = CK_JOIN_BOTH_INNER};
+static const ck_join_kind kinds[] = {
+    [CK_JOIN_INNER] = CK_JOIN_BOTH_INNER, [CK_JOIN_LEFT] = CK_JOIN_LEFT_OUTER, [CK_JOIN_RIGHT] = CK_JOIN_RIGHT_OUTER,
+    [CK_JOIN_FULL] = CK_JOIN_FULL_OUTER,  [CK_JOIN_SEMI] = CK_JOIN_LEFT_SEMI,  [CK_JOIN_ANTI] = CK_JOIN_LEFT_ANTI,
+    [CK_JOIN_CROSS] = CK_JOIN_BOTH_INNER};
 
 ck_status ck_bind_join(ck_binder *b, const ck_ast_from *f, ck_scope *left, const ck_scope *right, ck_scope *out) {
     ck_scope both, right_side = *right;
@@ -223,9 +223,10 @@ ck_status ck_bind_check_joins(ck_binder *b, const ck_plan_node *n, ck_pos at) {
     for (uint32_t i = 0; i < n->join.on_count && !fine; i++)
         fine = ck_join_equality(n->join.on[i], n->inputs[0]->schema->field_count, &pair);
     if (!fine)
-        return ck_bind_refuse(b, at,
-                              "a join here has no equality between its sides, so that every row would meet every other; "
-                              "join them ON a.x = b.y");
+        return ck_bind_refuse(
+            b, at,
+            "a join here has no equality between its sides, so that every row would meet every other; "
+            "join them ON a.x = b.y");
     CK_TRY(ck_bind_check_joins(b, n->inputs[0], at));
     return ck_bind_check_joins(b, n->inputs[1], at);
 }

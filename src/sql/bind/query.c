@@ -112,7 +112,8 @@ static ck_status visible_only(ck_binder *b, uint32_t visible, ck_plan_node **nod
 
 static ck_status top_n(ck_binder *b, const ck_ast_query *q, ck_bound_select *s, uint64_t limit, uint64_t offset) {
     ck_pos at = q->order_by.count ? q->order_pos : q->limit_pos;
-    CK_TRY(ck_bind_needs(b, "top_n", at, q->order_by.count ? "ORDER BY over rows that change is" : "LIMIT over rows that change is"));
+    CK_TRY(ck_bind_needs(b, "top_n", at,
+                         q->order_by.count ? "ORDER BY over rows that change is" : "LIMIT over rows that change is"));
     ck_plan_top top = {.order = s->order,
                        .order_count = s->order_count,
                        .limit = limit,
@@ -135,10 +136,11 @@ static ck_status ordered(ck_binder *b, const ck_ast_query *q, bool root, ck_boun
         CK_TRY(top_n(b, q, s, limit, offset));
     } else {
         return ck_bind_refuse(b, q->order_pos,
-                              s->node->bounded ? "changes cannot be sorted; remove ORDER BY, or ask for the result instead "
-                                                 "of its changes"
-                                               : "ORDER BY waits for the end of its input, which never comes; with LIMIT n "
-                                                 "it keeps the first n rows at any time");
+                              s->node->bounded
+                                  ? "changes cannot be sorted; remove ORDER BY, or ask for the result instead "
+                                    "of its changes"
+                                  : "ORDER BY waits for the end of its input, which never comes; with LIMIT n "
+                                    "it keeps the first n rows at any time");
     }
     return visible_only(b, s->visible, &s->node);
 }
@@ -170,8 +172,8 @@ static ck_status order_by_output(ck_binder *b, const ck_ast_orders *orders, ck_b
         }
         if (c == CK_NO_COLUMN)
             return ck_bind_fail(b, o->expr->pos, "ORDER BY takes a column of the result here, by name or number");
-        s->order[s->order_count++] =
-            (ck_plan_order){c, o->descending, o->nulls == CK_NULLS_DEFAULT ? o->descending : o->nulls == CK_NULLS_FIRST};
+        s->order[s->order_count++] = (ck_plan_order){
+            c, o->descending, o->nulls == CK_NULLS_DEFAULT ? o->descending : o->nulls == CK_NULLS_FIRST};
     }
     return CK_OK;
 }

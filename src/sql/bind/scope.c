@@ -192,8 +192,8 @@ static ck_status plain_column(ck_binder *b, const ck_bind_place *place, const ck
 }
 
 /* A column of the query around, where it may be named; *out NULL: it has none of that name either. */
-static ck_status outer_column(ck_binder *b, const ck_bind_place *place, const ck_ast_expr *table,
-                              const ck_ast_expr *e, ck_expr **out) {
+static ck_status outer_column(ck_binder *b, const ck_bind_place *place, const ck_ast_expr *table, const ck_ast_expr *e,
+                              ck_expr **out) {
     const ck_outer *o = place->outer ? place->outer : place->shut;
     ck_bind_place around = {.scope = o ? o->scope : NULL, .clause = place->clause};
     const ck_scope_table *t = NULL;

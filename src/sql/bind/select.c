@@ -356,21 +356,37 @@ static ck_status hints(ck_binder *b, const ck_ast_hint *h) {
     return ck_bind_refuse(b, h->name.pos, "hint %.*s is not supported", ck_cut(h->name.text), h->name.text.p);
 }
 
+/* Under GROUPING SETS a key is NULL in the rows of sets without it, whatever its column says. */
+static ck_status all_nullable(ck_binder *b, ck_scope *scope) {
+    uint32_t n = scope->node->schema->field_count;
+    ck_expr **exprs = CK_BIND_ARRAY(b, n, ck_expr *);
+    if (!exprs) return CK_NOMEM;
+    for (uint32_t i = 0; i < n; i++) {
+        exprs[i] = ck_expr_column(b->plan.arena, i, scope->node->schema->fields[i].type, true);
+        if (!exprs[i]) return ck_bind_nomem(b);
+    }
+    return ck_plan_project(&b->plan, scope->node, exprs, NULL, n, &scope->node);
+}
+
 /* What a subquery that is tied to the query around it cannot have. */
 static ck_status check_tied(ck_binder *b, const ck_ast_select *s, const ck_ast_orders *orders, const ck_grouping *g,
                             const clauses *c, const ck_outer *outer) {
     if (orders->count)
-        return ck_bind_refuse(b, orders->first->pos, "ORDER BY in a subquery that is tied to the query around it orders "
-                                                     "nothing; remove it");
+        return ck_bind_refuse(b, orders->first->pos,
+                              "ORDER BY in a subquery that is tied to the query around it orders "
+                              "nothing; remove it");
     if (c->windows.count)
-        return ck_bind_refuse(b, c->windows.at[0].pos, "OVER in a subquery that is tied to the query around it is not "
-                                                       "supported");
+        return ck_bind_refuse(b, c->windows.at[0].pos,
+                              "OVER in a subquery that is tied to the query around it is not "
+                              "supported");
     if (!outer->scalar && g->calls.count && !s->grouped)
-        return ck_bind_refuse(b, s->pos, "an aggregate without GROUP BY gives a row even of nothing; compare it as a value: "
-                                         "x = (SELECT ...)");
+        return ck_bind_refuse(b, s->pos,
+                              "an aggregate without GROUP BY gives a row even of nothing; compare it as a value: "
+                              "x = (SELECT ...)");
     if (outer->residual_count && (g->calls.count || s->grouped || s->having))
-        return ck_bind_refuse(b, s->where->pos, "a subquery with groups may be tied to the query around it by equalities "
-                                                "only: inner.x = outer.y");
+        return ck_bind_refuse(b, s->where->pos,
+                              "a subquery with groups may be tied to the query around it by equalities "
+                              "only: inner.x = outer.y");
     return CK_OK;
 }
 
@@ -385,6 +401,7 @@ ck_status ck_bind_select(ck_binder *b, const ck_ast_select *s, const ck_ast_orde
     CK_TRY(ck_bind_from(b, s->from, &scope));
     CK_TRY(where(b, s, &scope, outer));
     if (s->from) CK_TRY(ck_bind_check_joins(b, scope.node, s->from->pos));
+    if (ck_bind_has_grouping_sets(s)) CK_TRY(all_nullable(b, &scope));
     bool tied = outer && outer->pair_count + outer->residual_count > 0;
     ck_bind_place place = {.scope = &scope,
                            .clause = "SELECT",

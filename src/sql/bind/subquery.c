@@ -1,5 +1,6 @@
-/* Subqueries in expressions become joins. EXISTS and IN that are conjuncts of WHERE are semi joins, their negations anti
- * joins; elsewhere a left join with a marker. A scalar subquery is a left join that provably meets one row at most. */
+/* Subqueries in expressions become joins. EXISTS and IN that are conjuncts of WHERE are semi joins, their negations
+ * anti joins; elsewhere a left join with a marker. A scalar subquery is a left join that provably meets one row at
+ * most. */
 #include "expr/function.h"
 #include "sql/bind/bind_int.h"
 
@@ -10,8 +11,8 @@ static ck_status bind_inside(ck_binder *b, const ck_bind_place *place, const ck_
     *outer = (ck_outer){.scope = place->scope, .scalar = scalar};
     CK_TRY(ck_bind_needs(b, "join", e->pos, "a subquery in an expression is"));
     if (place->inside)
-        return ck_bind_refuse(b, e->pos, "a subquery cannot stand inside an aggregate (%s); join it in a subquery first",
-                              place->inside);
+        return ck_bind_refuse(
+            b, e->pos, "a subquery cannot stand inside an aggregate (%s); join it in a subquery first", place->inside);
     bool correlates = e->query->kind == CK_QUERY_SELECT && !e->query->limit && !e->query->offset;
     b->outer = correlates ? outer : NULL;
     ck_status s = ck_bind_query(b, e->query, false, out);
@@ -71,8 +72,8 @@ static ck_status any_row(ck_binder *b, ck_plan_node **node) {
     const char **name = CK_BIND_ARRAY(b, 1, const char *);
     ck_expr **some = CK_BIND_ARRAY(b, 1, ck_expr *), *args[2];
     if (!count || !name || !some) return CK_NOMEM;
-    *count = (ck_plan_aggregate){ck_aggregate_find("count"), CK_NO_COLUMN, CK_NO_COLUMN, false,
-                                 ck_type_simple(CK_TYPE_BIGINT), false, NULL, NULL};
+    *count = (ck_plan_aggregate){ck_aggregate_find("count"),     CK_NO_COLUMN, CK_NO_COLUMN, false,
+                                 ck_type_simple(CK_TYPE_BIGINT), false,        NULL,         NULL};
     *name = "count";
     CK_TRY(ck_plan_aggregate_node(&b->plan, *node, (ck_columns){0}, count, 1, "", name, node));
     args[0] = ck_plan_column(&b->plan, *node, 0);
@@ -88,10 +89,11 @@ static ck_status no_nulls(ck_binder *b, const ck_ast_expr *e, const ck_plan_node
                           const ck_plan_node *n) {
     bool left_null = x->nullable && (x->kind != CK_EXPR_COLUMN || !ck_plan_is_not_null(left, x->column));
     if (!left_null && ck_plan_is_not_null(n, 0)) return CK_OK;
-    return ck_bind_refuse(b, e->sign,
-                          "%s must be NOT NULL here: with a NULL on either side the answer is NULL, and no row passes. Write "
-                          "NOT EXISTS (SELECT 1 FROM ... WHERE y = x), or take NULLs out first: WHERE y IS NOT NULL",
-                          left_null ? "the left side of this IN" : "the column of this subquery");
+    return ck_bind_refuse(
+        b, e->sign,
+        "%s must be NOT NULL here: with a NULL on either side the answer is NULL, and no row passes. Write "
+        "NOT EXISTS (SELECT 1 FROM ... WHERE y = x), or take NULLs out first: WHERE y IS NOT NULL",
+        left_null ? "the left side of this IN" : "the column of this subquery");
 }
 
 /* ---- conjuncts ---- */
@@ -136,8 +138,7 @@ static ck_status value_of_join(ck_binder *b, const ck_later *l, uint32_t left_co
     }
     ck_expr **args = CK_BIND_ARRAY(b, e->arg_count, ck_expr *);
     if (!args) return CK_NOMEM;
-    for (uint32_t i = 0; i < e->arg_count; i++)
-        CK_TRY(value_of_join(b, l, left_count, join, e->args[i], &args[i]));
+    for (uint32_t i = 0; i < e->arg_count; i++) CK_TRY(value_of_join(b, l, left_count, join, e->args[i], &args[i]));
     ck_pos at = {.line = e->line, .column = e->col};
     bool try_cast = strcmp(e->fn->name, "try_cast") == 0;
     if (try_cast || strcmp(e->fn->name, "cast") == 0) return ck_bind_cast(b, args[0], e->type, try_cast, at, out);
@@ -184,9 +185,10 @@ static ck_status scalar(ck_binder *b, const ck_bind_place *place, const ck_ast_e
     ck_later l = {.pos = e->pos};
     CK_TRY(bind_inside(b, place, e, true, &l.outer, &l.node));
     if (!ck_plan_is_unique(l.node, l.outer.inner_columns, l.outer.pair_count))
-        return ck_bind_refuse(b, e->query->pos,
-                              "a subquery used as a value must give one row at most, and nothing says that this one does: "
-                              "aggregate it, or add LIMIT 1");
+        return ck_bind_refuse(
+            b, e->query->pos,
+            "a subquery used as a value must give one row at most, and nothing says that this one does: "
+            "aggregate it, or add LIMIT 1");
     l.always = l.outer.pair_count == 0 && is_one_row(l.node);
     l.value = l.outer.value ? l.outer.value : ck_plan_column(&b->plan, l.node, 0);
     if (!l.value) return CK_NOMEM;
@@ -230,8 +232,9 @@ static ck_status membership(ck_binder *b, const ck_bind_place *place, const ck_a
     CK_TRY(bind_inside(b, place, e, false, &l.outer, &l.node));
     if (x) CK_TRY(no_nulls(b, e, place->scope->node, x, l.node));
     if (l.outer.residual_count)
-        return ck_bind_refuse(b, e->sign, "here a subquery may be tied to the query around it by equalities only; as a "
-                                          "condition of its own in WHERE it may be by others, too");
+        return ck_bind_refuse(b, e->sign,
+                              "here a subquery may be tied to the query around it by equalities only; as a "
+                              "condition of its own in WHERE it may be by others, too");
     CK_TRY(marked(b, &l, x != NULL));
     if (x) { /* one more pair: x and the first column */
         ck_outer *o = &l.outer;

@@ -27,12 +27,13 @@ static ck_status element_fields(ck_binder *b, const ck_type *t, bool ordinality,
 static ck_status named(ck_binder *b, const ck_ast_from *f, ck_field *fields, uint32_t count) {
     uint32_t i = 0;
     if (f->alias_columns.count > count)
-        return ck_bind_fail(b, f->alias_columns.first->ident.pos, "UNNEST gives %u columns here, and %u names are given",
-                            count, f->alias_columns.count);
+        return ck_bind_fail(b, f->alias_columns.first->ident.pos,
+                            "UNNEST gives %u columns here, and %u names are given", count, f->alias_columns.count);
     for (const ck_ast_name *n = f->alias_columns.first; n; n = n->next, i++)
         if (!(fields[i].name = ck_arena_strndup(b->plan.arena, n->ident.text.p, n->ident.text.n)))
             return ck_bind_nomem(b);
-    if (f->alias_columns.count == 0 && f->alias.text.n && count == 1) /* UNNEST(x) AS tag: the column is called so, too */
+    if (f->alias_columns.count == 0 && f->alias.text.n &&
+        count == 1) /* UNNEST(x) AS tag: the column is called so, too */
         fields[0].name = ck_arena_strndup(b->plan.arena, f->alias.text.p, f->alias.text.n);
     return fields[0].name ? CK_OK : ck_bind_nomem(b);
 }

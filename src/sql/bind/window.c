@@ -67,8 +67,10 @@ ck_status ck_bind_over(ck_binder *b, const ck_bind_place *place, const ck_ast_ex
     const ck_ast_window *spec;
     ck_bound_windows *list = place->windows;
     if (!rank_of(e->name, &w.rank))
-        return ck_bind_refuse(b, e->call->over->pos, "OVER with %.*s is not supported yet; with ROW_NUMBER, RANK and "
-                              "DENSE_RANK it is", ck_cut(e->name), e->name.p);
+        return ck_bind_refuse(b, e->call->over->pos,
+                              "OVER with %.*s is not supported yet; with ROW_NUMBER, RANK and "
+                              "DENSE_RANK it is",
+                              ck_cut(e->name), e->name.p);
     CK_TRY(ck_bind_needs(b, "top_n", e->call->over->pos, "OVER is"));
     CK_TRY(find_window(b, place, e->call->over, &spec));
     CK_TRY(check_call(b, place, e, spec));
