@@ -204,8 +204,10 @@ static ck_status begin(const run *r, const ck_batch *b) {
     for (uint32_t i = 0; i < r->code->node_count; i++) {
         const ck_node *n = &r->code->nodes[i];
         if (n->kind != CK_NODE_COLUMN) continue;
-        CK_ASSERT(n->expr->column < b->column_count && b->columns[n->expr->column]);
-        r->st->values[i] = (ck_vec){b->columns[n->expr->column], false};
+        CK_ASSERT(n->expr->column < b->column_count);
+        ck_column *c = b->columns[n->expr->column];
+        CK_ASSERT(c && (c->phys == ck_type_phys(n->expr->type) || c->phys == CK_PHYS_NULL));
+        r->st->values[i] = (ck_vec){c, false};
     }
     return CK_OK;
 }

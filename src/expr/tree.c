@@ -137,6 +137,17 @@ void ck_expr_visit_columns(const ck_expr *e, void (*fn)(void *arg, uint32_t colu
     for (uint32_t i = 0; i < e->arg_count; i++) ck_expr_visit_columns(e->args[i], fn, arg);
 }
 
+ck_status ck_expr_check_columns(const ck_expr *e, const ck_schema *s, ck_error *err) {
+    if (e->kind == CK_EXPR_COLUMN) {
+        if (e->column >= s->field_count)
+            return ck_fail(err, CK_INVALID, "column %u of %u columns", e->column, s->field_count);
+        if (!ck_type_eq(e->type, s->fields[e->column].type))
+            return ck_fail(err, CK_INVALID, "column %u (%s) has another type", e->column, s->fields[e->column].name);
+    }
+    for (uint32_t i = 0; i < e->arg_count; i++) CK_TRY(ck_expr_check_columns(e->args[i], s, err));
+    return CK_OK;
+}
+
 /* ---- substitution ---- */
 
 /* With map NULL a plain deep copy. */

@@ -62,6 +62,9 @@ bool ck_expr_is_fallible(const ck_expr *e); /* may mark a row: overflow, divisio
 bool ck_expr_is_constant(const ck_expr *e); /* no columns, not volatile */
 /* Calls fn on every column node below. */
 void ck_expr_visit_columns(const ck_expr *e, void (*fn)(void *arg, uint32_t column), void *arg);
+/* CK_INVALID unless every column of e is one of s, with the type e takes it for: before an expression that was read
+ * from a document runs over batches of s. */
+CK_NODISCARD ck_status ck_expr_check_columns(const ck_expr *e, const ck_schema *s, ck_error *err);
 /* A copy with column i replaced by map[i] (substitution, not sharing). */
 ck_expr *ck_expr_substitute(ck_arena *a, const ck_expr *e, ck_expr *const *map, uint32_t map_count);
 /* A copy in which fn has replaced nodes: it is asked top down, and answers with another expression of the same type or

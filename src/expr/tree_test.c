@@ -136,6 +136,21 @@ static void questions(void **state) {
     assert_true(sample_expr(s, "(try_cast BIGINT 'x')")->nullable);
 }
 
+static void columns_of_a_schema(void **state) {
+    sample *s = *state;
+    columns(s);
+    ck_schema schema = {s->fields, s->field_count};
+    ck_expr *e = sample_expr(s, "(if (> a 1) i (+ i 1))");
+    assert_int_equal(ck_expr_check_columns(e, &schema, &s->err), CK_OK);
+    schema.field_count = 1;
+    assert_int_equal(ck_expr_check_columns(e, &schema, &s->err), CK_INVALID);
+    assert_string_equal(s->err.msg, "column 1 of 1 columns");
+    schema.field_count = s->field_count;
+    s->fields[1].type = ck_type_simple(CK_TYPE_BIGINT);
+    assert_int_equal(ck_expr_check_columns(e, &schema, &s->err), CK_INVALID);
+    assert_string_equal(s->err.msg, "column 1 (i) has another type");
+}
+
 static void substitution(void **state) {
     sample *s = *state;
     columns(s);
@@ -352,6 +367,7 @@ int main(void) {
         SAMPLE_TEST(refusals),
         SAMPLE_TEST(equality),
         SAMPLE_TEST(questions),
+        SAMPLE_TEST(columns_of_a_schema),
         SAMPLE_TEST(substitution),
         SAMPLE_TEST(folding),
         SAMPLE_TEST(json_there_and_back),
