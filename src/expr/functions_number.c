@@ -188,7 +188,7 @@ static const ck_overload o_log[] = {{"d>d", &impl_unary[LOG10], false}, {"dd>d",
 
 static const ck_function functions[] = {
     UNARY("sqrt", SQRT, NULL, "The square root; of a negative number an error.", "SQRT(2.25)", "1.5"),
-    UNARY("cbrt", CBRT, NULL, "The cube root.", "CBRT(27)", "3.0"),
+    UNARY("cbrt", CBRT, NULL, "The cube root.", "ROUND(CBRT(27), 9)", "3.0"),
     UNARY("exp", EXP, NULL, "e to the power of x.", "EXP(0)", "1.0"),
     UNARY("ln", LN, NULL, "The natural logarithm.", "LN(1)", "0.0"),
     UNARY("log10", LOG10, NULL, "The logarithm to base 10.", "LOG10(1000)", "3.0"),

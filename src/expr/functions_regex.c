@@ -323,11 +323,10 @@ static const ck_function functions[] = {
      .flags = CK_FN_INTERNAL},
     {FN("~*", o_nocase, "text ~* pattern", "As ~, upper and lower case being the same.", "'FLIGHTS' ~* 'g.t'", "true"),
      .flags = CK_FN_INTERNAL},
-    {FN("similar_to", o_similar, "text SIMILAR TO pattern",
+    {FN("similar_to", o_similar, "SIMILAR_TO(text, pattern)",
         "Whether the whole text is as the SQL pattern says: % and _ as in LIKE, and | * + ? {} () [] as in regular "
         "expressions.",
-        "'abc' SIMILAR TO '%(b|d)_'", "true"),
-     .flags = CK_FN_INTERNAL},
+        "SIMILAR_TO('abc', '%(b|d)_')", "true")},
     {FN("regexp_count", o_count, "REGEXP_COUNT(text, pattern)", "How many matches there are.",
         "REGEXP_COUNT('banana', 'an')", "2")},
     {FN("regexp_instr", o_instr, "REGEXP_INSTR(text, pattern)",
