@@ -68,7 +68,12 @@ CLINK_API void clink_close(clink_engine *engine);
 /* SET for the engine's session: "timezone", "batch_rows", "on_eval_error" ... */
 CLINK_API clink_status clink_set(clink_engine *engine, const char *key, const char *value, clink_error *error);
 
-typedef enum clink_output { CLINK_OUTPUT_STREAM = 0, CLINK_OUTPUT_NDJSON = 1, CLINK_OUTPUT_CSV = 2 } clink_output;
+typedef enum clink_output {
+    CLINK_OUTPUT_STREAM = 0,
+    CLINK_OUTPUT_NDJSON = 1,
+    CLINK_OUTPUT_CSV = 2,
+    CLINK_OUTPUT_TABLE = 3
+} clink_output;
 typedef enum clink_changes { CLINK_CHANGES_FINAL = 0, CLINK_CHANGES_PREFIX = 1, CLINK_CHANGES_FIELD = 2 } clink_changes;
 
 /* How a script is run. Zero is a good default; struct_bytes = sizeof(clink_run). */
@@ -78,7 +83,8 @@ typedef struct clink_run {
     const char *source_name; /* for messages; NULL = "sql" */
     uint32_t parallelism;    /* 0 = 1 */
     uint32_t key_groups;     /* 0 = 128 */
-    /* Rows of a bare SELECT: STREAM = read with clink_job_stream; NDJSON, CSV = written to fd by the engine. */
+    /* Rows of a bare SELECT: STREAM = read with clink_job_stream; NDJSON, CSV, TABLE = written to fd by the engine
+     * (TABLE from within clink_job_wait). */
     clink_output output;
     int32_t fd;
     clink_changes changes;                /* FINAL: bounded queries give the result once; else every change */
@@ -109,12 +115,10 @@ CLINK_API void clink_job_free(clink_job *job); /* cancels if it still runs */
 CLINK_API const char *clink_job_name(const clink_job *job);
 CLINK_API const char *clink_job_text(const clink_job *job);      /* EXPLAIN, SHOW ...; "" when none */
 CLINK_API const char *clink_job_guarantee(const clink_job *job); /* one sentence */
-/* 0 when there is none at i. */
+/* NULL when there is none at i. */
 CLINK_API const char *clink_job_warning(const clink_job *job, size_t i);
-CLINK_API int32_t
-clink_job_was_finished(const clink_job *job); /* the directory held this job, finished: nothing was done */
-CLINK_API int32_t clink_job_has_result(const clink_job *job);     /* a bare SELECT */
-CLINK_API int32_t clink_job_result_changes(const clink_job *job); /* its rows carry change kinds */
+CLINK_API int32_t clink_job_was_finished(clink_job *job); /* the directory held this job, finished: nothing was done */
+CLINK_API int32_t clink_job_has_result(const clink_job *job); /* a bare SELECT */
 
 /* Rows of a bare SELECT as an Arrow C stream (struct ArrowArrayStream, declared by Arrow's abi.h; utf8 strings).
  * Changing results have a first column "op": "+I", "-U", "+U", "-D". One stream a job; it may outlive the job handle;

@@ -1,0 +1,223 @@
+/* See script.h. */
+#include "cli/script.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { SCRIPT_BYTES_MAX = 16 << 20 };
+
+static char *read_stream(FILE *in, size_t *bytes, bool *too_long) {
+    size_t capacity = 64 * 1024, n = 0;
+    char *text = malloc(capacity + 1);
+    while (text) {
+        n += fread(text + n, 1, capacity - n, in);
+        if (n < capacity) break;
+        if (capacity > SCRIPT_BYTES_MAX) {
+            *too_long = true;
+            break;
+        }
+        char *more = realloc(text, capacity * 2 + 1);
+        if (!more) {
+            free(text);
+            return NULL;
+        }
+        text = more;
+        capacity *= 2;
+    }
+    if (text) text[n] = 0;
+    *bytes = n;
+    return text;
+}
+
+static int load_stream(const verb *v, FILE *in, const char *source, script *out) {
+    size_t n = 0;
+    bool too_long = false;
+    out->text = read_stream(in, &n, &too_long);
+    out->source = source;
+    if (!out->text) {
+        fprintf(stderr, "clink %s: out of memory reading %s\n", v->name, source);
+        return 1;
+    }
+    if (ferror(in)) {
+        fprintf(stderr, "clink %s: reading %s: %s\n", v->name, source, strerror(errno));
+        return 1;
+    }
+    if (too_long) {
+        fprintf(stderr, "clink %s: %s is longer than %d bytes\n", v->name, source, SCRIPT_BYTES_MAX);
+        return 1;
+    }
+    const char *nul = memchr(out->text, 0, n);
+    if (nul) {
+        fprintf(stderr, "clink %s: %s has a NUL byte at offset %td\n", v->name, source, nul - out->text);
+        return 1;
+    }
+    return 0;
+}
+
+static void stem_of(const char *path, char *out, size_t size) {
+    const char *base = strrchr(path, '/');
+    base = base ? base + 1 : path;
+    const char *dot = strrchr(base, '.');
+    size_t n = dot && dot > base ? (size_t)(dot - base) : strlen(base);
+    if (n >= size) n = size - 1;
+    memcpy(out, base, n);
+    out[n] = 0;
+}
+
+int script_load(const verb *v, const char *execute, char **args, int arg_count, script *out) {
+    *out = (script){0};
+    if (execute) {
+        if (arg_count) return usage_error(v, "-e takes the whole script; '%s' is one argument too many", args[0]);
+        out->text = strdup(execute);
+        out->source = "-e";
+        return out->text ? 0 : 1;
+    }
+    if (arg_count == 0) return usage_error(v, "a script is missing: FILE.sql, -e SQL, or - for standard input");
+    if (arg_count > 1) return usage_error(v, "one script at a time; '%s' is one argument too many", args[1]);
+    if (strcmp(args[0], "-") == 0) return load_stream(v, stdin, "-", out);
+    FILE *in = fopen(args[0], "rb");
+    if (!in) {
+        fprintf(stderr, "clink %s: %s: %s\n", v->name, args[0], strerror(errno));
+        return 1;
+    }
+    int rc = load_stream(v, in, args[0], out);
+    fclose(in);
+    stem_of(args[0], out->name, sizeof out->name);
+    return rc;
+}
+
+void script_free(script *s) {
+    free(s->text);
+    s->text = NULL;
+}
+
+void run_flags_init(run_flags *f) {
+    *f = (run_flags){.parallelism = 1,
+                     .key_groups = 128,
+                     .checkpoint_interval_ms = 10000,
+                     .checkpoint_timeout_ms = 600000,
+                     .final_checkpoint_timeout_ms = 60000,
+                     .tolerable_failed = 3,
+                     .retained = 3};
+}
+
+size_t run_flags_table(run_flags *f, flag *out) {
+    const flag rows[] = {
+        {"execute", 'e', FLAG_TEXT, &f->execute, "SQL", NULL, "the script itself"},
+        {"name", 0, FLAG_TEXT, &f->name, "NAME", "the script's file stem", "the job's name; -e needs one to resume"},
+        {"parallelism", 'p', FLAG_COUNT, &f->parallelism, "N", "1", "subtasks of each operator"},
+        {"key-groups", 0, FLAG_COUNT, &f->key_groups, "N", "128",
+         "units of keyed state, 16 to 1024, fixed for a job's life"},
+        {"changes", 0, FLAG_OPTIONAL, &f->changes, "json", NULL,
+         "print every change with its kind, not the final result"},
+        {"format", 0, FLAG_TEXT, &f->format, "F", "table on a terminal, else ndjson", "ndjson, table or csv"},
+        {"explain", 0, FLAG_SWITCH, &f->explain, NULL, NULL, "show the plan and stop"},
+        {"set", 0, FLAG_LIST, &f->set, "KEY=VALUE", NULL, "as SET KEY = VALUE in front of the script; may be repeated"},
+        {"memory", 0, FLAG_BYTES, &f->memory_bytes, "SIZE", "the machine's or the cgroup's",
+         "bound on the job's memory"},
+        {"threads", 0, FLAG_COUNT, &f->threads, "N", "cores", "threads that run operators"},
+        {"state-backend", 0, FLAG_TEXT, &f->state_backend, "B", "memory",
+         "memory, or file:DIR for snapshots under DIR"},
+        {"checkpoint-dir", 0, FLAG_TEXT, &f->checkpoint_dir, "DIR", "no checkpoints",
+         "where checkpoints go; a job found there continues"},
+        {"checkpoint-interval-ms", 0, FLAG_COUNT, &f->checkpoint_interval_ms, "N", "10000",
+         "time between checkpoints; 0: only at the end"},
+        {"checkpoint-timeout-ms", 0, FLAG_COUNT, &f->checkpoint_timeout_ms, "N", "600000",
+         "a checkpoint that takes longer is aborted"},
+        {"final-checkpoint-timeout-ms", 0, FLAG_COUNT, &f->final_checkpoint_timeout_ms, "N", "60000",
+         "the same for the one at the end"},
+        {"tolerable-failed-checkpoints", 0, FLAG_COUNT, &f->tolerable_failed, "N", "3",
+         "failures in a row before the job fails; 0: any number"},
+        {"checkpoint-retained", 0, FLAG_COUNT, &f->retained, "N", "3", "complete checkpoints kept"},
+        {"restore", 0, FLAG_TEXT, &f->restore, "WHAT", "latest", "latest, a checkpoint id, or DIR[:ID]"},
+        {"fresh", 0, FLAG_SWITCH, &f->fresh, NULL, NULL, "start anew in a used directory"},
+        {"allow-duplicates", 0, FLAG_SWITCH, &f->allow_duplicates, NULL, NULL, "go back behind committed output"},
+        {"log-level", 0, FLAG_TEXT, &f->log_level, "L", "warn", "debug, info, warn, error or off"},
+    };
+    memcpy(out, rows, sizeof rows);
+    return sizeof rows / sizeof rows[0];
+}
+
+static int32_t log_level_of(const char *name) {
+    static const char *const names[] = {"debug", "info", "warn", "error", "off"};
+    for (int32_t i = 0; i < 5; i++)
+        if (strcmp(names[i], name) == 0) return i + 1;
+    return -1;
+}
+
+int report_error(clink_status s, const clink_error *e) {
+    if (s == CLINK_CANCELLED) return 130;
+    fprintf(stderr, "clink: %s\n", e->message);
+    return 1;
+}
+
+clink_status run_flags_open(const verb *v, const run_flags *f, clink_engine **engine) {
+    clink_error e = {0};
+    clink_options o = {.struct_bytes = sizeof o, .threads = (uint32_t)f->threads, .memory_bytes = f->memory_bytes};
+    if (f->log_level && (o.log_level = log_level_of(f->log_level)) < 0) {
+        usage_error(v, "--log-level is debug, info, warn, error or off, not '%s'", f->log_level);
+        return CLINK_INVALID;
+    }
+    clink_status s = clink_open(&o, engine, &e);
+    for (size_t i = 0; s == CLINK_OK && i < f->set.count; i++) {
+        const char *eq = strchr(f->set.items[i], '=');
+        char key[256];
+        if (!eq || eq == f->set.items[i] || (size_t)(eq - f->set.items[i]) >= sizeof key) {
+            usage_error(v, "--set takes KEY=VALUE, not '%s'", f->set.items[i]);
+            s = CLINK_INVALID;
+            e.message[0] = 0;
+            break;
+        }
+        memcpy(key, f->set.items[i], (size_t)(eq - f->set.items[i]));
+        key[eq - f->set.items[i]] = 0;
+        s = clink_set(*engine, key, eq + 1, &e);
+    }
+    if (s != CLINK_OK) {
+        if (e.message[0]) report_error(s, &e);
+        clink_close(*engine);
+        *engine = NULL;
+    }
+    return s;
+}
+
+int run_flags_apply(const verb *v, const run_flags *f, const script *s, clink_run *run) {
+    if (f->parallelism < 1 || f->parallelism > 1024) return usage_error(v, "--parallelism is 1 to 1024");
+    if (f->key_groups < 16 || f->key_groups > 1024) return usage_error(v, "--key-groups is 16 to 1024");
+    if (f->parallelism > f->key_groups)
+        return usage_error(v, "--parallelism %lld is more than the %lld key groups", (long long)f->parallelism,
+                           (long long)f->key_groups);
+    if (f->tolerable_failed > INT32_MAX || f->retained > INT32_MAX || f->retained < 1)
+        return usage_error(v, "--checkpoint-retained is 1 to %d", INT32_MAX);
+    const char *dir = f->checkpoint_dir;
+    if (f->state_backend && strncmp(f->state_backend, "file:", 5) == 0) {
+        if (!dir) dir = f->state_backend + 5;
+    } else if (f->state_backend && strcmp(f->state_backend, "memory") != 0) {
+        return usage_error(v, "--state-backend is memory or file:DIR, not '%s'", f->state_backend);
+    }
+    if (dir && !*dir) return usage_error(v, "--checkpoint-dir needs a directory");
+    if (f->changes && *f->changes && strcmp(f->changes, "json") != 0)
+        return usage_error(v, "--changes stands alone or is --changes=json");
+    const char *name = f->name ? f->name : s->name;
+    if (dir && !*name)
+        return usage_error(
+            v, "--checkpoint-dir needs --name when the script is not a file: it is what the job is found by");
+    run->struct_bytes = sizeof *run;
+    run->name = name;
+    run->source_name = s->source;
+    run->parallelism = (uint32_t)f->parallelism;
+    run->key_groups = (uint32_t)f->key_groups;
+    run->changes = !f->changes ? CLINK_CHANGES_FINAL : *f->changes ? CLINK_CHANGES_FIELD : CLINK_CHANGES_PREFIX;
+    run->checkpoint_dir = dir;
+    run->checkpoint_interval_ms = f->checkpoint_interval_ms ? f->checkpoint_interval_ms : -1;
+    run->checkpoint_timeout_ms = f->checkpoint_timeout_ms;
+    run->final_checkpoint_timeout_ms = f->final_checkpoint_timeout_ms;
+    run->tolerable_failed_checkpoints = f->tolerable_failed ? (int32_t)f->tolerable_failed : -1;
+    run->checkpoint_retained = (int32_t)f->retained;
+    run->restore = f->restore;
+    run->fresh = f->fresh;
+    run->allow_duplicates = f->allow_duplicates;
+    return 0;
+}

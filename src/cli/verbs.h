@@ -1,0 +1,14 @@
+/* The verbs of the command, one file each. */
+#ifndef CK_CLI_VERBS_H
+#define CK_CLI_VERBS_H
+
+#include "cli/flags.h"
+
+extern const verb verb_run, verb_explain;
+
+/* All verbs, for dispatch and `clink help`. */
+const verb *const *verbs_all(size_t *count);
+/* Prints one verb's help page; 0, or 2 when there is no such verb. */
+int verbs_help(const char *name);
+
+#endif

@@ -1,0 +1,18 @@
+/* What the binary has: every operator and connector, entered by name. */
+#include "connector/connectors.h"
+#include "engine/engine_int.h"
+#include "operator/operators.h"
+
+ck_status engine_register_builtins(ck_registry *r, ck_error *err) {
+    static const ck_op_desc *const ops[] = {
+        &ck_op_filter,    &ck_op_project,     &ck_op_group_agg,      &ck_op_limit,
+        &ck_op_union,     &ck_op_source_file, &ck_op_source_datagen, &ck_op_source_values,
+        &ck_op_sink_file, &ck_op_sink_print,  &ck_op_sink_blackhole, &ck_op_sink_collect,
+    };
+    static const ck_connector_desc *const connectors[] = {
+        &ck_connector_file, &ck_connector_print, &ck_connector_blackhole, &ck_connector_collect, &ck_connector_datagen,
+    };
+    for (size_t i = 0; i < CK_ARRAY_COUNT(ops); i++) CK_TRY(ck_registry_add_op(r, ops[i], err));
+    for (size_t i = 0; i < CK_ARRAY_COUNT(connectors); i++) CK_TRY(ck_registry_add_connector(r, connectors[i], err));
+    return CK_OK;
+}

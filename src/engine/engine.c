@@ -1,0 +1,103 @@
+/* clink_open and clink_close: what a process of clink is made of. The proc is wired here and nowhere else. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "engine/engine_int.h"
+#include "os/clock.h"
+#include "os/fs.h"
+#include "os/io.h"
+#include "os/random.h"
+#include "os/thread.h"
+
+enum { IO_THREADS_MAX = 16, REGISTRY_BYTES_MAX = 16 << 20 };
+
+uint32_t clink_abi_version(void) { return CLINK_ABI_VERSION; }
+const char *clink_version(void) { return CK_VERSION; }
+void clink_free(void *p) { free(p); }
+
+static void write_log(void *arg, ck_log_level level, const char *line) {
+    const clink_engine *e = arg;
+    if (e->user_log)
+        e->user_log(e->user_log_arg, (int32_t)level + 1, line);
+    else
+        fprintf(stderr, "clink: %s\n", line);
+}
+
+static ck_status wire_proc(clink_engine *e, const clink_options *o, ck_error *err) {
+    static const ck_log_level levels[] = {CK_LOG_WARN, CK_LOG_DEBUG, CK_LOG_INFO,
+                                          CK_LOG_WARN, CK_LOG_ERROR, CK_LOG_OFF};
+    if (o->log_level < 0 || (size_t)o->log_level >= CK_ARRAY_COUNT(levels))
+        return ck_fail(err, CK_INVALID, "log_level %d is not 0 to %zu", o->log_level, CK_ARRAY_COUNT(levels) - 1);
+    e->user_log = o->log;
+    e->user_log_arg = o->log_arg;
+    e->log = (ck_log){levels[o->log_level], e, write_log};
+    e->proc.heap = ck_heap_system();
+    ck_budget_init(&e->proc.budget, e->proc.heap, 0);
+    e->proc.clock = ck_clock_system();
+    e->proc.random = ck_random_system();
+    e->proc.fs = ck_fs_system();
+    ck_faults_init(&e->faults);
+    e->proc.faults = &e->faults;
+    e->proc.log = &e->log;
+    e->proc.cpu = ck_cpu_detect();
+    CK_TRY(ck_faults_parse(&e->faults, getenv("CLINK_FAULT"), err));
+    return ck_io_pool_new(&e->proc, IO_THREADS_MAX, &e->proc.io, err);
+}
+
+static ck_status open_engine(clink_engine *e, const clink_options *o, ck_error *err) {
+    CK_TRY(wire_proc(e, o, err));
+    ck_arena_init(&e->arena, ck_proc_mem(&e->proc, CK_MEM_PLAN), REGISTRY_BYTES_MAX);
+    ck_registry_init(&e->registry, &e->arena);
+    CK_TRY(engine_register_builtins(&e->registry, err));
+    CK_TRY(ck_catalog_new(&e->proc, &e->registry, &e->catalog, err));
+    e->memory_bytes = o->memory_bytes ? o->memory_bytes : ck_memory_limit_bytes(&e->proc);
+    return ck_scheduler_pool(&e->proc, o->threads ? o->threads : ck_cores(), &e->scheduler, err);
+}
+
+/* Options of a caller compiled against an older, shorter struct. */
+static bool copy_options(const clink_options *from, clink_options *to) {
+    *to = (clink_options){.struct_bytes = sizeof *to};
+    if (!from) return true;
+    if (from->struct_bytes < sizeof from->struct_bytes || from->struct_bytes > sizeof *to) return false;
+    memcpy(to, from, from->struct_bytes);
+    return true;
+}
+
+clink_status clink_open(const clink_options *options, clink_engine **out, clink_error *error) {
+    ck_error err = CK_ERROR_INIT;
+    clink_options o;
+    *out = NULL;
+    if (!copy_options(options, &o))
+        return engine_error(ck_fail(&err, CK_INVALID, "clink_options.struct_bytes is %zu, this library knows %zu",
+                                    options->struct_bytes, sizeof o),
+                            &err, error);
+    clink_engine *e = calloc(1, sizeof *e);
+    if (!e) return engine_error(ck_fail(&err, CK_NOMEM, "out of memory"), &err, error);
+    pthread_mutex_init(&e->lock, NULL);
+    ck_status s = open_engine(e, &o, &err);
+    if (s != CK_OK) {
+        clink_close(e);
+        return engine_error(s, &err, error);
+    }
+    *out = e;
+    return CLINK_OK;
+}
+
+void clink_close(clink_engine *e) {
+    if (!e) return;
+    while (e->jobs) clink_job_free(e->jobs);
+    ck_scheduler_free(e->scheduler);
+    ck_catalog_free(e->catalog);
+    ck_arena_destroy(&e->arena);
+    ck_io_pool_free(e->proc.io);
+    pthread_mutex_destroy(&e->lock);
+    free(e);
+}
+
+clink_status clink_set(clink_engine *e, const char *key, const char *value, clink_error *error) {
+    ck_error err = CK_ERROR_INIT;
+    pthread_mutex_lock(&e->lock);
+    ck_status s = ck_catalog_set(e->catalog, key, value, &err);
+    pthread_mutex_unlock(&e->lock);
+    return engine_error(s, &err, error);
+}

@@ -1,0 +1,75 @@
+/* Inside the facade: what the opaque handles of clink.h are. Only src/engine includes this. */
+#ifndef CK_ENGINE_ENGINE_INT_H
+#define CK_ENGINE_ENGINE_INT_H
+
+#include <pthread.h>
+
+#include "base/arena.h"
+#include "base/proc.h"
+#include "clink/clink.h"
+#include "connector/collect/collect.h"
+#include "engine/table.h"
+#include "os/io.h"
+#include "plugin/registry.h"
+#include "runtime/job.h"
+#include "sql/compile.h"
+
+struct clink_engine {
+    ck_proc proc;
+    ck_faults faults;
+    ck_log log;
+    void (*user_log)(void *arg, int32_t level, const char *line);
+    void *user_log_arg;
+    ck_arena arena; /* registry */
+    ck_registry registry;
+    ck_scheduler *scheduler;
+    size_t memory_bytes;  /* per job; 0 = none */
+    pthread_mutex_t lock; /* guards catalog and jobs */
+    ck_catalog *catalog;
+    clink_job *jobs; /* of this engine, newest first */
+};
+
+/* Work on the I/O executor after a step's end. Not part of the job: the executor still touches it when the job may be
+ * gone. */
+typedef struct engine_advance {
+    ck_io_job io;
+    clink_job *job;
+} engine_advance;
+
+/* One script under way: its steps run one after the other; the next starts when the one before has finished. */
+struct clink_job {
+    clink_engine *engine;
+    clink_job *next, **prev_link; /* engine->lock */
+    ck_arena arena;               /* plan and copies of the run options */
+    ck_sql_plan *plan;
+    clink_run run;
+    char *text;                /* of TEXT steps; in the arena */
+    ck_collector **collectors; /* one per step that has a result and does not print, else NULL */
+    ck_job_outputs outputs;    /* of the current step */
+    uint32_t step;             /* current; touched only by whoever advances the job */
+    uint32_t streams_taken;    /* steps before it have been given out as streams or printed as tables */
+    ck_table_view table;       /* TABLE: of step streams_taken */
+    bool table_open;
+
+    pthread_mutex_t lock; /* guards what follows */
+    pthread_cond_t changed;
+    ck_job *running; /* of the current step */
+    engine_advance *advance;
+    uint32_t savepoints; /* calls inside running */
+    bool step_ended, cancelled, ended, was_finished;
+    ck_status status;
+    ck_error error;
+    ck_job_progress last_progress; /* of the last step that ended */
+};
+
+/* ck_error to clink_error; returns the code. */
+clink_status engine_error(ck_status s, const ck_error *from, clink_error *to);
+/* Everything the binary has. */
+ck_status engine_register_builtins(ck_registry *r, ck_error *err);
+/* Runs the job's steps from the current one on, until one is under way or all have ended. Called with no lock held. */
+void engine_job_advance(clink_job *j);
+/* TABLE output: prints what the collectors have until all have ended (CK_OK), *timeout_ms is used up (CK_AGAIN), or
+ * nobody reads (CK_CLOSED). A job's failure is left to the caller to see. */
+ck_status engine_print_tables(clink_job *j, int64_t *timeout_ms, ck_error *err);
+
+#endif

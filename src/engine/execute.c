@@ -1,0 +1,184 @@
+/* clink_execute and clink_explain: from a script to a running job. */
+#include <stdlib.h>
+
+#include "engine/engine_int.h"
+
+enum { PLAN_BYTES_MAX = 256 << 20, COLLECT_BYTES_MAX = 8 << 20 };
+
+/* ---- the caller's options, checked and copied into the job's arena ---- */
+
+static ck_status copy_text(ck_arena *a, const char **text) {
+    if (!*text) return CK_OK;
+    *text = ck_arena_strdup(a, *text);
+    return *text ? CK_OK : CK_NOMEM;
+}
+
+static ck_status copy_run(ck_arena *a, const clink_run *from, clink_run *to, ck_error *err) {
+    *to = (clink_run){.struct_bytes = sizeof *to};
+    if (from) {
+        if (from->struct_bytes < sizeof from->struct_bytes || from->struct_bytes > sizeof *to)
+            return ck_fail(err, CK_INVALID, "clink_run.struct_bytes is %zu, this library knows %zu", from->struct_bytes,
+                           sizeof *to);
+        memcpy(to, from, from->struct_bytes);
+        to->struct_bytes = sizeof *to;
+    }
+    if (to->output < CLINK_OUTPUT_STREAM || to->output > CLINK_OUTPUT_TABLE)
+        return ck_fail(err, CK_INVALID, "clink_run.output %d is not known", to->output);
+    if (to->changes < CLINK_CHANGES_FINAL || to->changes > CLINK_CHANGES_FIELD)
+        return ck_fail(err, CK_INVALID, "clink_run.changes %d is not known", to->changes);
+    if (!to->source_name) to->source_name = "sql";
+    if (!to->name || !*to->name) to->name = to->source_name;
+    if (!to->parallelism) to->parallelism = 1;
+    if (!to->key_groups) to->key_groups = CK_KEY_GROUPS_DEFAULT;
+    if (to->key_groups < CK_KEY_GROUPS_MIN || to->key_groups > CK_KEY_GROUPS_MAX)
+        return ck_fail(err, CK_INVALID, "key_groups %u is not %d to %d", to->key_groups, CK_KEY_GROUPS_MIN,
+                       CK_KEY_GROUPS_MAX);
+    if (to->parallelism > to->key_groups)
+        return ck_fail(err, CK_INVALID, "parallelism %u is more than the %u key groups", to->parallelism,
+                       to->key_groups);
+    const char **texts[] = {&to->name, &to->source_name, &to->checkpoint_dir, &to->restore};
+    for (size_t i = 0; i < CK_ARRAY_COUNT(texts); i++)
+        if (copy_text(a, texts[i]) != CK_OK) return ck_nomem(err, a->mem, 0);
+    return CK_OK;
+}
+
+/* ---- compile ---- */
+
+static const char *result_params(ck_arena *a, const clink_run *run) {
+    static const char *const styles[] = {"none", "prefix", "field"};
+    if (run->output == CLINK_OUTPUT_STREAM || run->output == CLINK_OUTPUT_TABLE) return ck_arena_strdup(a, "{}");
+    return ck_arena_printf(a, "{\"fd\":%d,\"format\":\"%s\",\"changes\":\"%s\"}", run->fd,
+                           run->output == CLINK_OUTPUT_CSV ? "csv" : "json",
+                           styles[run->changes == CLINK_CHANGES_FIELD ? 2 : 1]);
+}
+
+static bool collects(const clink_run *run) {
+    return run->output == CLINK_OUTPUT_STREAM || run->output == CLINK_OUTPUT_TABLE;
+}
+
+static ck_status compile(clink_engine *e, clink_job *j, const char *sql, ck_error *err) {
+    const clink_run *run = &j->run;
+    ck_sql_options o = {
+        .source_name = run->source_name,
+        .job_name = run->name,
+        .parallelism = run->parallelism,
+        .key_groups = run->key_groups,
+        .changes = run->changes != CLINK_CHANGES_FINAL,
+        .checkpoints = run->checkpoint_dir != NULL,
+        .one_job = true,
+        .result_sink = collects(run) ? "sink.collect" : "sink.print",
+        .result_params = result_params(&j->arena, run),
+    };
+    if (!o.result_params) return ck_nomem(err, j->arena.mem, 0);
+    pthread_mutex_lock(&e->lock);
+    ck_status s = ck_sql_compile(e->catalog, ck_view_of(sql), &o, &j->arena, &j->plan, err);
+    pthread_mutex_unlock(&e->lock);
+    return s;
+}
+
+static ck_status gather_text(clink_job *j, ck_error *err) {
+    ck_bytes text;
+    ck_bytes_init(&text, j->arena.mem, PLAN_BYTES_MAX);
+    ck_status s = CK_OK;
+    for (uint32_t i = 0; s == CK_OK && i < j->plan->step_count; i++)
+        if (j->plan->steps[i].kind == CK_SQL_TEXT) s = ck_bytes_str(&text, j->plan->steps[i].text);
+    if (s == CK_OK && !(j->text = ck_arena_strndup(&j->arena, text.p ? text.p : "", text.n))) s = CK_NOMEM;
+    ck_bytes_destroy(&text);
+    return s == CK_OK ? s : ck_nomem(err, j->arena.mem, 0);
+}
+
+static ck_status make_collectors(clink_job *j, ck_error *err) {
+    uint32_t n = j->plan->step_count;
+    if (!(j->collectors = ck_arena_array(&j->arena, n ? n : 1, sizeof *j->collectors)))
+        return ck_nomem(err, j->arena.mem, 0);
+    for (uint32_t i = 0; i < n; i++) {
+        if (!j->plan->steps[i].has_result || !collects(&j->run)) continue;
+        ck_mem mem = ck_proc_mem(&j->engine->proc, CK_MEM_QUEUE);
+        if (ck_collector_new(&j->engine->proc, mem, COLLECT_BYTES_MAX, &j->collectors[i]) != CK_OK)
+            return ck_nomem(err, mem, 0);
+    }
+    return CK_OK;
+}
+
+/* ---- the handles ---- */
+
+static clink_job *new_job(clink_engine *e) {
+    clink_job *j = calloc(1, sizeof *j);
+    if (!j) return NULL;
+    j->engine = e;
+    ck_arena_init(&j->arena, ck_proc_mem(&e->proc, CK_MEM_PLAN), PLAN_BYTES_MAX);
+    pthread_mutex_init(&j->lock, NULL);
+    pthread_condattr_t attr;
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&j->changed, &attr);
+    pthread_condattr_destroy(&attr);
+    j->error = CK_ERROR_INIT;
+    j->ended = true; /* until it starts: freeing it has nothing to wait for */
+    return j;
+}
+
+static void link_job(clink_engine *e, clink_job *j) {
+    pthread_mutex_lock(&e->lock);
+    j->next = e->jobs;
+    j->prev_link = &e->jobs;
+    if (j->next) j->next->prev_link = &j->next;
+    e->jobs = j;
+    pthread_mutex_unlock(&e->lock);
+}
+
+static ck_status prepare(clink_engine *e, clink_job *j, const char *sql, const clink_run *run, ck_error *err) {
+    CK_TRY(copy_run(&j->arena, run, &j->run, err));
+    CK_TRY(compile(e, j, sql, err));
+    CK_TRY(gather_text(j, err));
+    return make_collectors(j, err);
+}
+
+clink_status clink_execute(clink_engine *e, const char *sql, const clink_run *run, clink_job **job,
+                           clink_error *error) {
+    ck_error err = CK_ERROR_INIT;
+    *job = NULL;
+    clink_job *j = new_job(e);
+    if (!j) return engine_error(ck_fail(&err, CK_NOMEM, "out of memory"), &err, error);
+    ck_status s = prepare(e, j, sql, run, &err);
+    if (s == CK_OK && j->plan->step_count == 0) {
+        clink_job_free(j);
+        return engine_error(CK_OK, NULL, error);
+    }
+    if (s == CK_OK) {
+        link_job(e, j);
+        j->ended = false;
+        engine_job_advance(j);
+        /* What fails before anything runs (a missing file, a used directory) is the call's error, not the job's. */
+        pthread_mutex_lock(&j->lock);
+        if (j->ended && j->step == 0 && j->status != CK_OK) s = j->status, err = j->error;
+        pthread_mutex_unlock(&j->lock);
+    }
+    if (s != CK_OK) {
+        clink_job_free(j);
+        return engine_error(s, &err, error);
+    }
+    *job = j;
+    return engine_error(CK_OK, NULL, error);
+}
+
+clink_status clink_explain(clink_engine *e, const char *sql, const clink_run *run, char **text, clink_error *error) {
+    ck_error err = CK_ERROR_INIT;
+    *text = NULL;
+    clink_job *j = new_job(e);
+    if (!j) return engine_error(ck_fail(&err, CK_NOMEM, "out of memory"), &err, error);
+    ck_status s = copy_run(&j->arena, run, &j->run, &err);
+    if (s == CK_OK) s = compile(e, j, sql, &err);
+    ck_bytes all;
+    ck_bytes_init(&all, j->arena.mem, PLAN_BYTES_MAX);
+    for (uint32_t i = 0; s == CK_OK && i < j->plan->step_count; i++) {
+        const ck_sql_step *step = &j->plan->steps[i];
+        const char *part = step->kind == CK_SQL_TEXT ? step->text : step->explain;
+        if (i) s = ck_bytes_char(&all, '\n');
+        if (s == CK_OK) s = ck_bytes_str(&all, part);
+    }
+    if (s == CK_OK && !(*text = strndup(all.p ? all.p : "", all.n))) s = ck_fail(&err, CK_NOMEM, "out of memory");
+    ck_bytes_destroy(&all);
+    clink_job_free(j);
+    return engine_error(s, &err, error);
+}

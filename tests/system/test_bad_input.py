@@ -1,0 +1,161 @@
+"""Bad input gets one clear sentence with its place, exit 1, and nothing half-written that looks whole."""
+import os
+import resource
+import shutil
+import subprocess
+
+import pytest
+from conftest import CLINK
+
+DDL = "CREATE TABLE t (a BIGINT NOT NULL, s VARCHAR) WITH (connector='file', format='{f}', path='{p}'{more});\n"
+
+
+def one_sentence(r, *says):
+    assert r.code == 1, (r.code, r.err)
+    assert r.out == "" or all(line.startswith("{") for line in r.lines)
+    first = r.err.strip().splitlines()[0]
+    assert first.startswith("clink: ")
+    for s in says:
+        assert s in r.err, r.err
+    assert "internal error" not in r.err
+
+
+@pytest.mark.parametrize(
+    "content,offset",
+    [
+        (b'{"a":1}\n{"a":2,}\n{"a":3}\n', 8),
+        (b'{"a":1}\n{"a":"x"}\n', 8),
+        (b'{"a":1}\n{"a":null}\n', 8),
+        (b'{"a":1}\n{"s":"x"}\n', 8),
+        (b'{"a":1}\nnot json\n', 8),
+        (b'{"a":1}\n{"a":2\n', 8),
+        (b'{"a":1}\n{"a":2} {"a":3}\n', 8),
+        (b'{"a":1}\n{"a":99999999999999999999}\n', 8),
+        (b'{"a":1}\n{"a":1,"s":"\xff\xfe"}\n', 8),
+        (b'{"a":1}\n{"a":1,"x":"\x00"}\n', 8),
+        (b'{"a":1}\n\x00\x00\x00\n', 8),
+        (b'{"a":1}\n[1,2]\n', 8),
+        (b'{"a":1}\n{"a":1.5}\n', 8),
+    ],
+)
+def test_bad_json_record(clink, tmp_path, content, offset):
+    (tmp_path / "t.json").write_bytes(content)
+    r = clink("run", "-e", DDL.format(f="json", p="t.json", more="") + "SELECT a FROM t", ok=False)
+    one_sentence(r, "t.json", "line 2")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"a,s\n1,x\nx,y\n", b"a,s\n1,x\n2\n", b"a,s\n1,x\n2,y,z\n", b'a,s\n1,x\n2,"open\n', b"a,s\n1,x\n,y\n", b"a,s\n1,x\n2,\xff\n"],
+)
+def test_bad_csv_record(clink, tmp_path, content):
+    (tmp_path / "t.csv").write_bytes(content)
+    r = clink("run", "-e", DDL.format(f="csv", p="t.csv", more=", header='true'") + "SELECT a FROM t", ok=False)
+    one_sentence(r, "t.csv", "line 3")
+
+
+@pytest.mark.parametrize(
+    "content,rows",
+    [(b"", 0), (b"\n\n", 0), (b'{"a":1}', 1), (b'{"a":1}\r\n{"a":2}\r\n', 2), (b'\xef\xbb\xbf{"a":1}\n', 1), (b'{"a":1}\n\n{"a":2}\n', 2)],
+)
+@pytest.mark.parametrize("p", [1, 3])
+def test_odd_but_good_files(clink, tmp_path, content, rows, p):
+    (tmp_path / "t.json").write_bytes(content)
+    r = clink("run", "-p", p, "-e", DDL.format(f="json", p="t.json", more="") + "SELECT a FROM t")
+    assert sorted(x["a"] for x in r.rows) == list(range(1, rows + 1))
+
+
+def test_missing_and_odd_paths(clink, tmp_path):
+    run = lambda path: clink("run", "-e", DDL.format(f="json", p=path, more="") + "SELECT a FROM t", ok=False)
+    one_sentence(run("no.json"), "no.json")
+    one_sentence(run("no*.json"), "no*.json")
+    (tmp_path / "empty").mkdir()
+    one_sentence(run("empty"), "empty")
+    one_sentence(run("a/b/c.json"), "a/b/c.json")
+
+
+@pytest.mark.parametrize(
+    "sql,says",
+    [
+        ("CREATE TABLE t (a BIGINT) WITH (connector='file', format='json', pth='x'); SELECT a FROM t", ["pth", "path"]),
+        ("CREATE TABLE t (a BIGINT) WITH (connector='fiel', format='json', path='x'); SELECT a FROM t", ["fiel", "file"]),
+        ("CREATE TABLE t (a BIGINT) WITH (connector='file', format='jsno', path='x'); SELECT a FROM t", ["jsno", "json"]),
+        ("CREATE TABLE t (a BIGINT) WITH (connector='file', path='x', follow='maybe'); SELECT a FROM t", ["follow", "maybe"]),
+        ("SELECT " + "(" * 10000 + "1" + ")" * 10000, ["nest"]),
+        ("SELECT a FROM nowhere", ["nowhere", "1:15"]),
+        ("SELECT 'open", ["1:8"]),
+        ("", []),
+    ],
+)
+def test_sql_errors(clink, sql, says):
+    if not sql:
+        assert clink("run", "-e", sql).out == ""
+        return
+    one_sentence(clink("run", "-e", sql, ok=False), *says)
+
+
+def test_nul_and_bad_utf8_in_sql(clink, tmp_path):
+    (tmp_path / "q.sql").write_bytes(b"SELECT 1\x00")
+    r = clink("run", "q.sql", ok=False)
+    assert r.code == 1 and "NUL" in r.err
+    (tmp_path / "q.sql").write_bytes(b"SELECT '\xff'")
+    r = clink("run", "q.sql", ok=False)
+    assert r.code == 1 and "UTF-8" in r.err
+
+
+def test_limits_at_the_sink(tmp_path):
+    """A file size limit stands in for a full disk: the part that failed must not appear."""
+    with open(tmp_path / "t.json", "w") as f:
+        for i in range(100000):
+            f.write('{"a":%d,"s":"%s"}\n' % (i, "x" * 50))
+    sql = (DDL.format(f="json", p=tmp_path / "t.json", more="")
+           + f"CREATE TABLE o (a BIGINT, s VARCHAR) WITH (connector='file', format='json', path='{tmp_path}/out'); INSERT INTO o SELECT a, s FROM t;")
+    p = subprocess.run([CLINK, "run", "-e", sql], capture_output=True, text=True,
+                       preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20)))
+    assert p.returncode == 1 and "out" in p.stderr and "internal" not in p.stderr, (p.returncode, p.stderr)
+    assert not [n for n in os.listdir(tmp_path / "out") if not n.startswith(".")] if (tmp_path / "out").exists() else True
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to mount a small disk")
+def test_full_disk(clink, tmp_path):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(disk)], capture_output=True).returncode:
+        pytest.skip("mount is not allowed here")
+    try:
+        with open(tmp_path / "t.json", "w") as f:
+            for i in range(50000):
+                f.write('{"a":%d,"s":"%s"}\n' % (i, "x" * 50))
+        sql = (DDL.format(f="json", p="t.json", more="")
+               + f"CREATE TABLE o (a BIGINT, s VARCHAR) WITH (connector='file', format='json', path='{disk}/out'); INSERT INTO o SELECT a, s FROM t;")
+        one_sentence(clink("run", "-e", sql, ok=False), "No space left")
+        assert not [n for n in os.listdir(disk / "out") if not n.startswith(".")]
+        # The same when the checkpoint directory is what is full.
+        shutil.rmtree(disk / "out")
+        (disk / "fill").write_bytes(b"x" * 1000000)
+        r = clink("run", "--name", "j", "--checkpoint-dir", disk / "ck", "--tolerable-failed-checkpoints", "1", "--checkpoint-interval-ms", "10",
+                  "-e", DDL.format(f="json", p="t.json", more=", rate_limit='20000'")
+                  + "CREATE TABLE o (s VARCHAR, n BIGINT) WITH (connector='blackhole'); INSERT INTO o SELECT s || CAST(a AS VARCHAR), COUNT(*) FROM t GROUP BY s || CAST(a AS VARCHAR);",
+                  ok=False)
+        one_sentence(r, "No space left")
+    finally:
+        subprocess.run(["umount", str(disk)])
+
+
+def test_division_by_zero_names_its_place(clink, tmp_path):
+    (tmp_path / "t.json").write_text('{"a":1}\n{"a":0}\n')
+    ddl = DDL.format(f="json", p="t.json", more="")
+    r = clink("run", "-e", ddl + "SELECT 10 / a AS q FROM t", ok=False)
+    one_sentence(r, "division by zero", "t.json")
+    assert clink("run", "-e", ddl + "SELECT 10 / a AS q FROM t WHERE a <> 0").rows == [{"q": 10}]
+    assert clink("run", "--set", "on_eval_error=null", "-e", ddl + "SELECT 10 / a AS q FROM t").rows == [{"q": 10}, {"q": None}]
+
+
+def test_bounded_group_by_into_csv_plans_and_unbounded_is_refused(clink, tmp_path):
+    (tmp_path / "t.json").write_text('{"a":1,"s":"x"}\n{"a":2,"s":"x"}\n')
+    o = "CREATE TABLE o (s VARCHAR, n BIGINT) WITH (connector='file', format='csv', path='out');\nINSERT INTO o SELECT s, COUNT(*) FROM t GROUP BY s;"
+    clink("run", "-e", DDL.format(f="json", p="t.json", more="") + o)
+    (part,) = [n for n in os.listdir(tmp_path / "out") if not n.startswith(".")]
+    assert (tmp_path / "out" / part).read_text().splitlines()[-1] == "x,2"
+    r = clink("run", "-e", DDL.format(f="json", p="t.json", more=", follow='true'") + o, ok=False)
+    one_sentence(r, "PRIMARY KEY", "window", "EMIT ON CLOSE")

@@ -1,0 +1,63 @@
+"""libclink.so from C and from Python: only clink_* is exported, rows come as Arrow, nothing leaks."""
+import os
+import resource
+import subprocess
+import sys
+
+import pytest
+from conftest import BUILD, TOP
+
+sys.path.insert(0, os.path.join(TOP, "examples"))
+LIB = os.path.join(BUILD, "libclink.so")
+pytestmark = pytest.mark.skipif(os.environ.get("CLINK_SANITIZE", "") != "", reason="a sanitized library needs its runtime preloaded")
+
+
+def test_exports_only_clink():
+    out = subprocess.run(["nm", "-D", "--defined-only", LIB], capture_output=True, text=True, check=True).stdout
+    names = {line.split()[-1].split("@")[0] for line in out.splitlines()}
+    assert names and all(n.startswith("clink_") for n in names), sorted(n for n in names if not n.startswith("clink_"))
+
+
+def test_c_example(tmp_path):
+    exe = tmp_path / "embed"
+    subprocess.run(["gcc", "-std=c17", "-Wall", "-Wextra", "-Werror", f"-I{TOP}/include", "-isystem", f"{TOP}/build/deps/nanoarrow/src",
+                    f"{TOP}/examples/embed.c", "-o", str(exe), f"-L{BUILD}", "-lclink", f"-Wl,-rpath,{BUILD}"], check=True)
+    assert subprocess.run([str(exe)], capture_output=True, text=True, check=True).stdout == "3 rows\n"
+    p = subprocess.run([str(exe), "SELECT x"], capture_output=True, text=True)
+    assert p.returncode == 1 and "x" in p.stderr
+
+
+def test_python_example(tmp_path):
+    import embed
+
+    (tmp_path / "orders.ndjson").write_text('{"usr":"alice","amount":12}\n{"usr":"bob","amount":7}\n{"usr":"alice","amount":5}\n')
+    ddl = f"CREATE TABLE orders (usr VARCHAR, amount BIGINT, price DECIMAL(10,2), ts TIMESTAMP, ok BOOLEAN) WITH (connector='file', format='json', path='{tmp_path}/orders.ndjson');"
+    c = embed.Clink(LIB)
+    t = c.query(ddl + "SELECT usr, SUM(amount) AS total FROM orders GROUP BY usr")
+    assert sorted(t.to_pylist(), key=lambda r: r["usr"]) == [{"usr": "alice", "total": 17}, {"usr": "bob", "total": 7}]
+    t = c.query("SELECT usr, price, ts, ok FROM orders")
+    assert [str(x) for x in t.schema.types] == ["string", "decimal128(10, 2)", "timestamp[us]", "bool"] and t.num_rows == 3
+    with pytest.raises(RuntimeError, match="nope"):
+        c.query("SELECT nope FROM orders")
+    c.close()
+
+
+def test_open_and_close_many_times(tmp_path):
+    import embed
+
+    def rss():
+        with open("/proc/self/statm") as f:
+            return int(f.read().split()[1]) * resource.getpagesize()
+
+    def once():
+        c = embed.Clink(LIB)
+        assert c.query("SELECT 1 AS one").to_pylist() == [{"one": 1}]
+        c.close()
+
+    for _ in range(200):
+        once()
+    before, fds, threads = rss(), len(os.listdir("/proc/self/fd")), len(os.listdir("/proc/self/task"))
+    for _ in range(1800):
+        once()
+    assert len(os.listdir("/proc/self/fd")) == fds and len(os.listdir("/proc/self/task")) <= threads
+    assert rss() - before < 8 << 20, f"grew by {rss() - before} bytes"

@@ -1,0 +1,124 @@
+"""Kill -9 at random moments of a checkpointing job, restart at another parallelism: the final result is exact each time."""
+import json
+import os
+import random
+import signal
+import subprocess
+import time
+
+import pytest
+from conftest import CLINK, run_clink
+
+ROWS, EARLY = 1_500_000, 40
+SEED = int(os.environ.get("CLINK_SEED", random.randrange(1 << 30)))
+
+
+def make_input(path, rows):
+    """Text keys; EARLY keys are seen only in the first thousand rows. Returns the answer, by plain Python."""
+    rnd, want = random.Random(7), {}
+    with open(path, "w") as f:
+        out = []
+        for i in range(rows):
+            k = f"early-{i % EARLY}" if i < 1000 else f"customer number {rnd.randrange(5000)}"
+            v = i % 97
+            n, s = want.get(k, (0, 0))
+            want[k] = (n + 1, s + v)
+            out.append('{"k":"%s","v":%d}\n' % (k, v))
+            if len(out) == 10000:
+                f.writelines(out)
+                out = []
+        f.writelines(out)
+    return want
+
+
+SCRIPT = """CREATE TABLE src (k VARCHAR, v BIGINT) WITH (connector='file', format='json', path='{inp}');
+CREATE TABLE snk (k VARCHAR, n BIGINT, s BIGINT, PRIMARY KEY (k) NOT ENFORCED)
+  WITH (connector='file', format='json', path='{out}', mode='upsert');
+CREATE TABLE copy (k VARCHAR, v BIGINT) WITH (connector='file', format='json', path='{copy}');
+INSERT INTO snk SELECT k, COUNT(*) AS n, SUM(v) AS s FROM src GROUP BY k;
+INSERT INTO copy SELECT k, v FROM src;
+"""
+
+
+def read_dir(path):
+    rows = []
+    for name in sorted(os.listdir(path)) if os.path.isdir(path) else []:
+        if name.startswith("."):
+            continue
+        with open(os.path.join(path, name)) as f:
+            for line in f:
+                assert line.endswith("\n"), f"{name} ends in the middle of a row"
+                rows.append(json.loads(line))
+    return rows
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory):
+    path = tmp_path_factory.mktemp("input") / "in.ndjson"
+    return path, make_input(path, ROWS)
+
+
+@pytest.mark.parametrize("then", [4, 3, 1])
+def test_kill_nine_and_restart(source, tmp_path, then):
+    inp, want = source
+    print(f"CLINK_SEED={SEED}")
+    rnd = random.Random(SEED + then)
+    script = tmp_path / "job.sql"
+    script.write_text(SCRIPT.format(inp=inp, out=tmp_path / "out", copy=tmp_path / "copy"))
+    base = [CLINK, "run", str(script), "--checkpoint-dir", str(tmp_path / "ck"), "--checkpoint-interval-ms", "30"]
+    kills, p = 0, 4
+    while kills < 7:
+        proc = subprocess.Popen(base + ["-p", str(p)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        try:
+            proc.wait(rnd.uniform(0.02, 0.5))
+        except subprocess.TimeoutExpired:
+            proc.send_signal(signal.SIGKILL)
+            kills += 1
+        err = proc.communicate()[1].decode()
+        assert proc.returncode in (0, -signal.SIGKILL), err
+        if proc.returncode == 0:
+            break
+        p = then if kills % 2 else 4
+    run_clink("run", script, "--checkpoint-dir", tmp_path / "ck", "--checkpoint-interval-ms", "30", "-p", then)
+    got = {r["k"]: (r["n"], r["s"]) for r in read_dir(tmp_path / "out")}
+    assert got == want
+    copied = {}
+    for r in read_dir(tmp_path / "copy"):
+        n, s = copied.get(r["k"], (0, 0))
+        copied[r["k"]] = (n + 1, s + r["v"])
+    assert copied == want, "rows missing or doubled in the committed files"
+    assert kills > 0 or ROWS < 1_000_000
+    again = run_clink("run", script, "--checkpoint-dir", tmp_path / "ck", "-p", then)
+    assert "has finished before" in again.err
+
+
+def test_another_job_is_refused(source, tmp_path):
+    inp, _ = source
+    a = tmp_path / "a.sql"
+    a.write_text(f"CREATE TABLE src (k VARCHAR, v BIGINT) WITH (connector='file', format='json', path='{inp}');\n"
+                 f"CREATE TABLE o (k VARCHAR) WITH (connector='blackhole');\nINSERT INTO o SELECT k FROM src WHERE v = 1;\n")
+    run_clink("run", a, "--checkpoint-dir", tmp_path / "ck")
+    b = tmp_path / "b.sql"
+    b.write_text(a.read_text().replace("v = 1", "v = 2"))
+    r = run_clink("run", b, "--checkpoint-dir", tmp_path / "ck", ok=False)
+    assert r.code == 1 and "ck" in r.err
+    r = run_clink("run", b, "--name", "a", "--checkpoint-dir", tmp_path / "ck", ok=False)
+    assert r.code == 1
+    run_clink("run", b, "--fresh", "--checkpoint-dir", tmp_path / "ck")
+
+
+def test_two_runs_of_one_job(source, tmp_path):
+    inp, _ = source
+    a = tmp_path / "a.sql"
+    a.write_text(f"CREATE TABLE src (k VARCHAR, v BIGINT) WITH (connector='file', format='json', path='{inp}', follow='true');\n"
+                 f"CREATE TABLE o (k VARCHAR) WITH (connector='blackhole');\nINSERT INTO o SELECT k FROM src;\n")
+    first = subprocess.Popen([CLINK, "run", str(a), "--checkpoint-dir", str(tmp_path / "ck")], stderr=subprocess.DEVNULL)
+    try:
+        deadline = time.monotonic() + 20
+        while not (tmp_path / "ck" / "job.lock").exists() and time.monotonic() < deadline:
+            assert first.poll() is None
+        r = run_clink("run", a, "--checkpoint-dir", tmp_path / "ck", ok=False)
+        assert r.code == 1 and "lock" in r.err
+    finally:
+        first.send_signal(signal.SIGINT)
+        assert first.wait(20) == 130
