@@ -46,6 +46,8 @@ static ck_status start_step(clink_job *j, const ck_sql_step *step, ck_job **out,
     ck_job_config cfg = {
         .name = j->run.name,
         .parallelism = j->run.parallelism,
+        .batch_rows = step->batch_rows,
+        .flush_us = step->flush_us,
         .memory_limit = j->engine->memory_bytes,
         .checkpoint = checkpoint_config(&j->run),
         .job_data = &j->outputs,

@@ -230,6 +230,7 @@ static ck_status make_node(collect_op *op, ck_batch *b, ck_op_ctx *ctx) {
         ck_free(mem, n, sizeof *n);
         return ck_nomem(ctx->error, mem, b->bytes);
     }
+    ck_origin_unref(&n->item.batch->origin); /* the job's memory; the rows outlive the job */
     op->held = n;
     n->bytes = ck_batch_pinned_bytes(n->item.batch);
     if (!op->kinds) return CK_OK;
