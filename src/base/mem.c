@@ -20,10 +20,9 @@ static void system_free(ck_heap *h, void *p, size_t bytes) {
     free(p);
 }
 
-ck_heap *ck_heap_system(void) {
-    static const ck_heap system_heap = {system_alloc, system_realloc, system_free};
-    return (ck_heap *)(uintptr_t)&system_heap; /* stateless: nobody writes through it */
-}
+static const ck_heap system_heap = {system_alloc, system_realloc, system_free};
+
+ck_heap *ck_heap_system(void) { return (ck_heap *)(uintptr_t)&system_heap; /* stateless: nobody writes through it */ }
 
 /* ---- tracked heap ---- */
 
@@ -154,7 +153,14 @@ const char *ck_mem_category_name(ck_mem_category c) {
     return (size_t)c < CK_MEM_CATEGORY_COUNT ? names[c] : "unknown";
 }
 
+static const ck_budget uncounted = {.heap = (ck_heap *)(uintptr_t)&system_heap};
+
+ck_budget *ck_budget_uncounted(void) {
+    return (ck_budget *)(uintptr_t)&uncounted; /* take and give know it and write nothing */
+}
+
 bool ck_mem_take(ck_mem m, size_t bytes) {
+    if (m.budget == &uncounted) return true;
     if (m.budget->limit && bytes > m.budget->limit) return false; /* and so the sum cannot wrap */
     size_t now = atomic_fetch_add_explicit(&m.budget->total, bytes, memory_order_relaxed) + bytes;
     if (m.budget->limit && now > m.budget->limit) {
@@ -169,6 +175,7 @@ bool ck_mem_take(ck_mem m, size_t bytes) {
 }
 
 void ck_mem_give(ck_mem m, size_t bytes) {
+    if (m.budget == &uncounted) return;
     atomic_fetch_sub_explicit(&m.budget->total, bytes, memory_order_relaxed);
     atomic_fetch_sub_explicit(&m.budget->used[m.category], bytes, memory_order_relaxed);
 }

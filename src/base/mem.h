@@ -53,6 +53,9 @@ typedef struct ck_budget {
 } ck_budget;
 
 void ck_budget_init(ck_budget *b, ck_heap *heap, size_t limit);
+/* A budget that counts nothing and has no limit, over the system heap: immutable, never destroyed. For what may outlive
+ * the engine that made it, such as rows in the hands of the embedding program; bound those where they are made. */
+ck_budget *ck_budget_uncounted(void);
 size_t ck_budget_used(const ck_budget *b, ck_mem_category c);
 size_t ck_budget_total(const ck_budget *b);
 const char *ck_mem_category_name(ck_mem_category c);

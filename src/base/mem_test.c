@@ -179,8 +179,23 @@ static void test_the_system_heap(void **state) {
     h->free(h, p, 100);
 }
 
+static void uncounted_counts_nothing(void **state) {
+    (void)state;
+    ck_mem m = {ck_budget_uncounted(), CK_MEM_QUEUE};
+    void *p = ck_alloc(m, 1000);
+    assert_non_null(p);
+    p = ck_realloc(m, p, 1000, 5000);
+    assert_non_null(p);
+    assert_int_equal(ck_budget_total(m.budget), 0);
+    ck_free(m, p, 5000);
+    assert_int_equal(ck_budget_total(m.budget), 0);
+    assert_true(ck_mem_take(m, SIZE_MAX));
+    ck_mem_give(m, SIZE_MAX);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(uncounted_counts_nothing),
         cmocka_unit_test(test_what_is_given_back_is_counted),
         cmocka_unit_test(test_realloc_keeps_the_bytes),
         cmocka_unit_test(test_the_limit_is_over_all_categories),

@@ -93,7 +93,7 @@ static ck_status make_collectors(clink_job *j, ck_error *err) {
         return ck_nomem(err, j->arena.mem, 0);
     for (uint32_t i = 0; i < n; i++) {
         if (!j->plan->steps[i].has_result || !collects(&j->run)) continue;
-        ck_mem mem = ck_proc_mem(&j->engine->proc, CK_MEM_QUEUE);
+        ck_mem mem = {ck_budget_uncounted(), CK_MEM_QUEUE}; /* the rows may outlive the engine */
         if (ck_collector_new(&j->engine->proc, mem, COLLECT_BYTES_MAX, &j->collectors[i]) != CK_OK)
             return ck_nomem(err, mem, 0);
     }

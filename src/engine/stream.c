@@ -22,7 +22,6 @@ static bool shows_changes(const clink_job *j, const ck_sql_step *step) {
 /* Outlives the job handle: it owns its schema and a reference on the collector. */
 typedef struct stream_state {
     ck_collector *collector;
-    ck_budget budget;
     ck_arena arena;
     const ck_schema *schema; /* with "op" in front when changes */
     bool changes;
@@ -145,8 +144,7 @@ clink_status clink_job_stream(clink_job *j, struct ArrowArrayStream *out, clink_
     const ck_sql_step *step = &j->plan->steps[i];
     stream_state *st = calloc(1, sizeof *st);
     if (!st) return engine_error(ck_fail(&err, CK_NOMEM, "out of memory"), &err, error);
-    ck_budget_init(&st->budget, ck_heap_system(), 0);
-    ck_arena_init(&st->arena, (ck_mem){&st->budget, CK_MEM_PLAN}, SCHEMA_BYTES_MAX);
+    ck_arena_init(&st->arena, (ck_mem){ck_budget_uncounted(), CK_MEM_PLAN}, SCHEMA_BYTES_MAX);
     st->changes = shows_changes(j, step);
     if (stream_schema_of(st, step) != CK_OK) {
         ck_arena_destroy(&st->arena);

@@ -104,7 +104,7 @@ def test_another_job_is_refused(source, tmp_path):
     assert r.code == 1 and "ck" in r.err
     r = run_clink("run", b, "--name", "a", "--checkpoint-dir", tmp_path / "ck", ok=False)
     assert r.code == 1
-    run_clink("run", b, "--fresh", "--checkpoint-dir", tmp_path / "ck")
+    run_clink("run", b, "--name", "a", "--fresh", "--checkpoint-dir", tmp_path / "ck")
 
 
 def test_two_runs_of_one_job(source, tmp_path):
@@ -118,7 +118,7 @@ def test_two_runs_of_one_job(source, tmp_path):
         while not (tmp_path / "ck" / "job.lock").exists() and time.monotonic() < deadline:
             assert first.poll() is None
         r = run_clink("run", a, "--checkpoint-dir", tmp_path / "ck", ok=False)
-        assert r.code == 1 and "lock" in r.err
+        assert r.code == 1 and "in use" in r.err
     finally:
         first.send_signal(signal.SIGINT)
         assert first.wait(20) == 130
