@@ -7,7 +7,7 @@
 #include "data/arrow.h"
 #include "engine/engine_int.h"
 #include "format/encoder.h"
-#include "nanoarrow/nanoarrow.h"
+#include <nanoarrow/nanoarrow.h>
 #include "os/clock.h"
 
 enum { TABLE_TEXT_BYTES_MAX = 256 << 20, SCHEMA_BYTES_MAX = 16 << 20 };
