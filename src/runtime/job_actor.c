@@ -334,6 +334,13 @@ static void retired(ck_task *t) {
     ck_job_unref(j);
 }
 
+/* Above every id in the directory, and above the one restored from, which may stand in another directory: barriers at
+ * or below it are stale. */
+static uint64_t next_id(const ck_job *j) {
+    uint64_t id = j->dir ? ck_checkpoint_dir_next_id(j->dir) : 1;
+    return j->restored && j->restored->checkpoint >= id ? j->restored->checkpoint + 1 : id;
+}
+
 ck_status ck_job_make_actor(ck_job *j, ck_error *err) {
     const ck_checkpoint_config *c = &j->cfg.checkpoint;
     ck_checkpoints_config cfg = {.enabled = j->dir != NULL,
@@ -342,7 +349,7 @@ ck_status ck_job_make_actor(ck_job *j, ck_error *err) {
                                  .final_timeout_us = c->final_timeout_us,
                                  .tolerable_failed = c->tolerable_failed,
                                  .subtasks = j->subtask_count,
-                                 .next_id = j->dir ? ck_checkpoint_dir_next_id(j->dir) : 1};
+                                 .next_id = next_id(j)};
     CK_TRY(ck_checkpoints_new(j->mem, &cfg, ck_mono_us(j->proc), &j->checkpoints, err));
     j->detached = ck_arena_array(&j->arena, j->subtask_count, sizeof *j->detached);
     if (!j->detached) return ck_nomem(err, j->mem, j->subtask_count);
