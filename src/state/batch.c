@@ -76,25 +76,80 @@ static inline __attribute__((always_inline)) bool key_equal(const ck_table *t, c
     return ck_key_equal_any(t, s, k, row);
 }
 
-/* Stages one and two for a run: candidates[i] is the first reference whose tag fits. */
-static inline void find_candidates(const ck_table *t, const uint64_t *hashes, uint32_t n, uint32_t *candidates) {
+/* Where pages and rows are, in locals: stores through row pointers may alias the table for all the compiler knows. */
+typedef struct geometry {
+    const ck_page_at *at;
+    uint32_t slot_bits, slot_mask, row_bytes, epoch, changed_at;
+} geometry;
+
+static inline geometry geometry_of(const ck_table *t) {
+    const ck_shape *s = t->shape;
+    const ck_page_form *form = &s->forms[CK_SMALL_PAGES];
+    return (geometry){.at = t->at,
+                      .slot_bits = s->slot_bits,
+                      .slot_mask = (1u << s->slot_bits) - 1,
+                      .row_bytes = s->row_bytes,
+                      .epoch = t->epochs->epoch,
+                      .changed_at = form->head_at + (uint32_t)sizeof(ck_page_head) + form->words * 8};
+}
+
+static inline uint64_t *changed_word(const ck_table *t, const geometry *g, uint32_t ref) {
+    uint32_t id = ref >> g->slot_bits, slot = ref & g->slot_mask;
+    if (CK_LIKELY(id >= CK_SMALL_PAGES)) return (uint64_t *)(void *)(g->at[id].rows + g->changed_at) + (slot >> 6);
+    return ck_page_bits(t->shape, ck_head_of(t->shape, id, g->at[id].rows), 1) + (slot >> 6);
+}
+
+/* Of a run: the first row whose tag fits, in the home bucket or the next; row NULL: none. */
+typedef struct candidates {
+    ck_row *row[RUN];
+    uint32_t ref[RUN];
+    bool unprepared; /* some page is not the owner's to write to yet */
+} candidates;
+
+static inline __attribute__((always_inline)) void take_candidate(const ck_table *t, const geometry *g,
+                                                                 const ck_bucket *b, uint32_t match, bool changes,
+                                                                 candidates *c, uint32_t i) {
+    uint32_t ref = b->ref[__builtin_ctz(match)];
+    const ck_page_at *at = &g->at[ref >> g->slot_bits];
+    ck_row *row = at->rows + (size_t)(ref & g->slot_mask) * g->row_bytes;
+    __builtin_prefetch(row);
+    __builtin_prefetch(row + g->row_bytes - 1);
+    c->ref[i] = ref;
+    c->row[i] = row;
+    c->unprepared |= at->prepared != g->epoch;
+    if (changes) __builtin_prefetch(changed_word(t, g, ref), 1);
+}
+
+/* Stages one and two. */
+static inline __attribute__((always_inline)) void find_candidates(const ck_table *t, const geometry *g,
+                                                                  const uint64_t *hashes, uint32_t n, bool changes,
+                                                                  candidates *c) {
+    const ck_index ix = t->index;
     const ck_bucket *home[RUN];
+    uint8_t later[RUN];
+    uint32_t later_count = 0;
+    c->unprepared = false;
     for (uint32_t i = 0; i < n; i++) {
-        const ck_index_slot *slot = ck_index_slot_of(&t->index, hashes[i]);
+        const ck_index_slot *slot = ck_index_slot_of(&ix, hashes[i]);
         home[i] = &slot->buckets[ck_index_home(hashes[i], slot->bucket_count)];
         __builtin_prefetch(home[i]);
     }
-    uint32_t last = t->shape->row_bytes - 1;
     for (uint32_t i = 0; i < n; i++) {
         uint32_t m = ck_bucket_match(home[i], ck_index_tag(hashes[i]));
-        if (!m) {
-            candidates[i] = NO_REF;
+        if (CK_LIKELY(m != 0)) {
+            take_candidate(t, g, home[i], m, changes, c, i);
             continue;
         }
-        candidates[i] = home[i]->ref[__builtin_ctz(m)];
-        const ck_row *row = ck_row_of(t, candidates[i]);
-        __builtin_prefetch(row);
-        __builtin_prefetch(row + last);
+        c->row[i] = NULL;
+        if (!home[i]->passed) continue;
+        const ck_index_slot *slot = ck_index_slot_of(&ix, hashes[i]);
+        home[i] = home[i] + 1 == slot->buckets + slot->bucket_count ? slot->buckets : home[i] + 1;
+        __builtin_prefetch(home[i]);
+        later[later_count++] = (uint8_t)i;
+    }
+    for (uint32_t k = 0; k < later_count; k++) {
+        uint32_t i = later[k], m = ck_bucket_match(home[i], ck_index_tag(hashes[i]));
+        if (m) take_candidate(t, g, home[i], m, changes, c, i);
     }
 }
 
@@ -117,29 +172,78 @@ static __attribute__((noinline)) ck_status insert(ck_table *t, const ck_key_sour
     return st;
 }
 
+/* A key whose candidate is not it: searched to the end, inserted where it is missing. */
+static inline __attribute__((always_inline)) ck_status search_or_insert(ck_table *t, const ck_key_source *s,
+                                                                        const fast_key *f, ck_key_path path, uint32_t k,
+                                                                        ck_row **row, uint8_t *fresh) {
+    uint64_t hash = s->keys->hashes[k];
+    uint32_t ref = search(t, s, f, path, k, hash);
+    if (ref == NO_REF) {
+        CK_TRY(insert(t, s, k, hash, &ref));
+        fresh[k] = 1;
+    }
+    return ck_row_writable(t, ref, row);
+}
+
+/* Stage three where pages may have to be copied first: pointers are taken anew. */
+static inline __attribute__((always_inline)) ck_status finish_run_slowly(ck_table *t, const ck_key_source *s,
+                                                                         const fast_key *f, ck_key_path path,
+                                                                         uint32_t first, uint32_t n,
+                                                                         const candidates *c, ck_row **rows,
+                                                                         uint8_t *fresh, uint32_t *done) {
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t k = first + i;
+        *done = k;
+        if (c->row[i] && key_equal(t, s, f, path, k, ck_row_of(t, c->ref[i])))
+            CK_TRY(ck_row_writable(t, c->ref[i], &rows[k]));
+        else
+            CK_TRY(search_or_insert(t, s, f, path, k, &rows[k], fresh));
+    }
+    return CK_OK;
+}
+
+static inline __attribute__((always_inline)) ck_status finish_run(ck_table *t, const ck_key_source *s,
+                                                                  const fast_key *f, ck_key_path path, uint32_t first,
+                                                                  uint32_t n, bool changes, const geometry *g,
+                                                                  const candidates *c, ck_row **rows, uint8_t *fresh,
+                                                                  uint32_t *done) {
+    uint64_t changed = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t k = first + i;
+        ck_row *row = c->row[i];
+        if (CK_UNLIKELY(!row || !key_equal(t, s, f, path, k, row))) {
+            *done = k;
+            CK_TRY(search_or_insert(t, s, f, path, k, &rows[k], fresh)); /* never moves a page: see upsert_loop */
+            continue;
+        }
+        rows[k] = row;
+        if (!changes) continue;
+        uint64_t *w = changed_word(t, g, c->ref[i]), bit = 1ULL << (c->ref[i] & g->slot_mask & 63);
+        changed += (*w & bit) == 0;
+        *w |= bit;
+    }
+    t->changed_now += changed;
+    return CK_OK;
+}
+
 static inline __attribute__((always_inline)) ck_status upsert_loop(ck_table *t, const ck_key_source *s,
                                                                    ck_key_path path, ck_row **rows, uint8_t *fresh,
                                                                    uint32_t *done) {
-    fast_key f = fast_key_of(s);
-    const uint64_t *hashes = s->keys->hashes;
-    uint32_t n = s->keys->n, candidates[RUN];
+    const fast_key f = fast_key_of(s);
+    uint32_t n = s->keys->n;
+    bool changes = t->epochs->tracking;
+    memset(fresh, 0, n);
+    candidates c;
     for (uint32_t first = 0; first < n; first += RUN) {
         uint32_t run = n - first < RUN ? n - first : RUN;
-        find_candidates(t, hashes + first, run, candidates);
-        for (uint32_t i = 0; i < run; i++) {
-            uint32_t k = first + i, ref = candidates[i];
-            *done = k;
-            bool is_new = false;
-            if (CK_UNLIKELY(ref == NO_REF || !key_equal(t, s, &f, path, k, ck_row_of(t, ref)))) {
-                ref = search(t, s, &f, path, k, hashes[k]);
-                if (ref == NO_REF) {
-                    CK_TRY(insert(t, s, k, hashes[k], &ref));
-                    is_new = true;
-                }
-            }
-            fresh[k] = is_new;
-            CK_TRY(ck_row_writable(t, ref, &rows[k]));
-        }
+        geometry g = geometry_of(t);
+        find_candidates(t, &g, s->keys->hashes + first, run, changes, &c);
+        /* A search may end at a row of any page, so pages only stay where they are when none is older than the newest
+         * live mark: then there is none to copy. */
+        if (c.unprepared || t->epochs->live)
+            CK_TRY(finish_run_slowly(t, s, &f, path, first, run, &c, rows, fresh, done));
+        else
+            CK_TRY(finish_run(t, s, &f, path, first, run, changes, &g, &c, rows, fresh, done));
     }
     *done = n;
     return CK_OK;
@@ -147,16 +251,19 @@ static inline __attribute__((always_inline)) ck_status upsert_loop(ck_table *t, 
 
 static inline __attribute__((always_inline)) void find_loop(const ck_table *t, const ck_key_source *s, ck_key_path path,
                                                             const ck_row **rows) {
-    fast_key f = fast_key_of(s);
+    const fast_key f = fast_key_of(s);
     const uint64_t *hashes = s->keys->hashes;
-    uint32_t n = s->keys->n, candidates[RUN];
+    const geometry g = geometry_of(t);
+    uint32_t n = s->keys->n;
+    candidates c;
     for (uint32_t first = 0; first < n; first += RUN) {
         uint32_t run = n - first < RUN ? n - first : RUN;
-        find_candidates(t, hashes + first, run, candidates);
+        find_candidates(t, &g, hashes + first, run, false, &c);
         for (uint32_t i = 0; i < run; i++) {
-            uint32_t k = first + i, ref = candidates[i];
-            if (CK_UNLIKELY(ref == NO_REF || !key_equal(t, s, &f, path, k, ck_row_of(t, ref))))
-                ref = search(t, s, &f, path, k, hashes[k]);
+            uint32_t k = first + i;
+            rows[k] = c.row[i];
+            if (CK_LIKELY(c.row[i] && key_equal(t, s, &f, path, k, c.row[i]))) continue;
+            uint32_t ref = search(t, s, &f, path, k, hashes[k]);
             rows[k] = ref == NO_REF ? NULL : ck_row_of(t, ref);
         }
     }

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { SPLIT_BUCKETS = 80, HASH_RUN = 256 };
+enum { SPLIT_BUCKETS = 91, HASH_RUN = 256, SPLIT_ENTRIES = CK_SEGMENT_BUCKETS * CK_BUCKET_ENTRIES };
 
 static ck_segment *segment_of(ck_bucket *buckets) { return (ck_segment *)(void *)buckets - 1; }
 static ck_bucket *buckets_of(ck_segment *s) { return (ck_bucket *)(void *)(s + 1); }
@@ -16,13 +16,13 @@ static size_t raw_bytes(uint32_t bucket_count) {
     return sizeof(ck_segment) + (size_t)bucket_count * sizeof(ck_bucket) + 64;
 }
 
-static ck_segment *segment_new(ck_index *ix, uint32_t bucket_count, uint32_t depth) {
+static ck_segment *segment_new(ck_index *ix, uint32_t bucket_count, uint32_t depth, uint32_t id) {
     size_t bytes = raw_bytes(bucket_count);
     uint8_t *raw = ck_alloc(ix->mem, bytes);
     if (!raw) return NULL;
     uint32_t shift = (uint32_t)((64 - ((uintptr_t)raw & 63)) & 63);
     ck_segment *s = (ck_segment *)(void *)(raw + shift);
-    *s = (ck_segment){.bucket_count = bucket_count, .depth = depth, .raw_shift = shift};
+    *s = (ck_segment){.bucket_count = bucket_count, .id = id, .depth = depth, .raw_shift = shift};
     ck_bucket *b = buckets_of(s);
     for (uint32_t i = 0; i < bucket_count; i++) memset(&b[i], 0, 16);
     ix->bytes += bytes;
@@ -38,18 +38,33 @@ static void segment_free(ck_index *ix, ck_segment *s) {
 
 static size_t slots_bytes(uint32_t depth) { return sizeof(ck_index_slot) << depth; }
 
+static ck_index_slot slot_of(ck_segment *s) { return (ck_index_slot){buckets_of(s), s->bucket_count, s->id}; }
+
+/* Room for one more segment's count. */
+static ck_status reserve_segment(ck_index *ix) {
+    if (ix->segment_count < ix->segment_capacity) return CK_OK;
+    uint32_t capacity = ix->segment_capacity ? ix->segment_capacity * 2 : 1;
+    uint32_t *more = ck_realloc(ix->mem, ix->entries_of, ix->segment_capacity * sizeof *more, capacity * sizeof *more);
+    if (!more) return CK_NOMEM;
+    ix->bytes += (capacity - ix->segment_capacity) * sizeof *more;
+    ix->entries_of = more, ix->segment_capacity = capacity;
+    return CK_OK;
+}
+
 ck_status ck_index_init(ck_index *ix, ck_mem mem, ck_index_hash_fn hash_fn, void *arg) {
     *ix = (ck_index){.mem = mem, .hash_fn = hash_fn, .arg = arg};
+    ck_segment *s = segment_new(ix, 1, 0, 0);
     ix->slots = ck_alloc(mem, slots_bytes(0));
-    if (!ix->slots) return CK_NOMEM;
-    ck_segment *s = segment_new(ix, 1, 0);
-    if (!s) {
+    if (!s || !ix->slots || reserve_segment(ix) != CK_OK) {
+        segment_free(ix, s);
         ck_free(mem, ix->slots, slots_bytes(0));
-        ix->slots = NULL;
+        *ix = (ck_index){.mem = mem};
         return CK_NOMEM;
     }
     ix->bytes += slots_bytes(0);
-    ix->slots[0] = (ck_index_slot){buckets_of(s), 1};
+    ix->slots[0] = slot_of(s);
+    ix->entries_of[0] = 0;
+    ix->segment_count = 1;
     return CK_OK;
 }
 
@@ -62,13 +77,14 @@ void ck_index_destroy(ck_index *ix) {
         segment_free(ix, s);
     }
     ck_free(ix->mem, ix->slots, slots_bytes(ix->depth));
+    ck_free(ix->mem, ix->entries_of, ix->segment_capacity * sizeof *ix->entries_of);
     *ix = (ck_index){.mem = ix->mem};
 }
 
 /* ---- placing entries ---- */
 
-static void place(ck_segment *s, uint64_t hash, uint32_t ref) {
-    ck_bucket *b = buckets_of(s);
+static void place(const ck_index_slot *s, uint64_t hash, uint32_t ref) {
+    ck_bucket *b = s->buckets;
     uint32_t at = ck_index_home(hash, s->bucket_count);
     for (;;) {
         uint32_t vacant = ck_bucket_match(&b[at], 0);
@@ -76,7 +92,6 @@ static void place(ck_segment *s, uint64_t hash, uint32_t ref) {
             uint32_t i = (uint32_t)__builtin_ctz(vacant);
             b[at].tag[i] = ck_index_tag(hash);
             b[at].ref[i] = ref;
-            s->entries++;
             return;
         }
         if (b[at].passed < UINT8_MAX) b[at].passed++;
@@ -84,46 +99,51 @@ static void place(ck_segment *s, uint64_t hash, uint32_t ref) {
     }
 }
 
-/* Moves all entries of `from` to a, or by the hash bit under its depth to a and b. */
-static void move_entries(ck_index *ix, ck_segment *from, ck_segment *a, ck_segment *b) {
+/* Calls fn with runs of a segment's entries and their hashes. */
+typedef void (*run_fn)(void *arg, const uint32_t *refs, const uint64_t *hashes, uint32_t n);
+static void each_run(ck_index *ix, ck_segment *s, run_fn fn, void *arg) {
     uint32_t refs[HASH_RUN], n = 0;
     uint64_t hashes[HASH_RUN];
-    ck_bucket *buckets = buckets_of(from);
-    for (uint32_t i = 0; i <= from->bucket_count; i++) {
-        bool last = i == from->bucket_count;
-        for (uint32_t e = 0; !last && e < CK_BUCKET_ENTRIES; e++)
-            if (buckets[i].tag[e]) refs[n++] = buckets[i].ref[e];
-        if (n + CK_BUCKET_ENTRIES <= HASH_RUN && !last) continue;
+    const ck_bucket *buckets = buckets_of(s);
+    for (uint32_t i = 0; i < s->bucket_count; i++) {
+        for (uint32_t used = ~ck_bucket_match(&buckets[i], 0) & 0xfffu; used; used &= used - 1)
+            refs[n++] = buckets[i].ref[__builtin_ctz(used)];
+        if (n + CK_BUCKET_ENTRIES <= HASH_RUN && i + 1 < s->bucket_count) continue;
         ix->hash_fn(ix->arg, refs, n, hashes);
-        for (uint32_t k = 0; k < n; k++) place(b && (hashes[k] >> (63 - from->depth) & 1) ? b : a, hashes[k], refs[k]);
+        fn(arg, refs, hashes, n);
         n = 0;
     }
 }
 
-/* How many of a segment's entries have the bit that splits it. */
-static uint32_t upper_count(ck_index *ix, ck_segment *s) {
-    uint32_t refs[HASH_RUN], n = 0, upper = 0;
-    uint64_t hashes[HASH_RUN];
-    ck_bucket *buckets = buckets_of(s);
-    for (uint32_t i = 0; i <= s->bucket_count; i++) {
-        bool last = i == s->bucket_count;
-        for (uint32_t e = 0; !last && e < CK_BUCKET_ENTRIES; e++)
-            if (buckets[i].tag[e]) refs[n++] = buckets[i].ref[e];
-        if (n + CK_BUCKET_ENTRIES <= HASH_RUN && !last) continue;
-        ix->hash_fn(ix->arg, refs, n, hashes);
-        for (uint32_t k = 0; k < n; k++) upper += (uint32_t)(hashes[k] >> (63 - s->depth) & 1);
-        n = 0;
+static void place_run(void *to, const uint32_t *refs, const uint64_t *hashes, uint32_t n) {
+    const ck_index_slot slot = slot_of(to);
+    for (uint32_t i = 0; i < n; i++) place(&slot, hashes[i], refs[i]);
+}
+
+/* A segment about to split, taken apart: hashing again means reading every row, so it is done once. */
+typedef struct halves {
+    uint32_t depth, count[2];
+    uint32_t refs[2][SPLIT_ENTRIES];
+    uint64_t hashes[2][SPLIT_ENTRIES];
+} halves;
+
+static void divide_run(void *arg, const uint32_t *refs, const uint64_t *hashes, uint32_t n) {
+    halves *h = arg;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t side = (uint32_t)(hashes[i] >> (63 - h->depth) & 1), k = h->count[side]++;
+        h->refs[side][k] = refs[i];
+        h->hashes[side][k] = hashes[i];
     }
-    return upper;
 }
 
 /* ---- growing ---- */
 
+/* By half up to the size of a fresh half, from there to the full size. */
 static uint32_t grown(uint32_t buckets) {
-    uint32_t pow2 = 1; /* steps of a quarter of the last power of two */
-    while (pow2 * 2 <= buckets) pow2 *= 2;
-    uint32_t step = pow2 / 4 ? pow2 / 4 : 1;
-    return buckets + step;
+    if (buckets >= CK_SEGMENT_BUCKETS) return buckets + buckets / 2; /* at the maximum depth */
+    if (buckets >= SPLIT_BUCKETS) return CK_SEGMENT_BUCKETS;
+    uint32_t more = buckets + (buckets + 1) / 2;
+    return more < SPLIT_BUCKETS ? more : SPLIT_BUCKETS;
 }
 
 static void point_slots(ck_index *ix, uint64_t hash, ck_segment *a, ck_segment *b) {
@@ -132,7 +152,7 @@ static void point_slots(ck_index *ix, uint64_t hash, ck_segment *a, ck_segment *
     size_t first = (size_t)((hash >> 1) >> (63 - ix->depth)) & ~(span - 1);
     for (size_t i = 0; i < span; i++) {
         ck_segment *s = b && i >= span / 2 ? b : a;
-        ix->slots[first + i] = (ck_index_slot){buckets_of(s), s->bucket_count};
+        ix->slots[first + i] = slot_of(s);
     }
 }
 
@@ -148,51 +168,59 @@ static ck_status deepen(ck_index *ix) {
 }
 
 static ck_status enlarge(ck_index *ix, uint64_t hash, ck_segment *s) {
-    ck_segment *more = segment_new(ix, grown(s->bucket_count), s->depth);
+    ck_segment *more = segment_new(ix, grown(s->bucket_count), s->depth, s->id);
     if (!more) return CK_NOMEM;
-    move_entries(ix, s, more, NULL);
+    each_run(ix, s, place_run, more);
     point_slots(ix, hash, more, NULL);
     segment_free(ix, s);
     return CK_OK;
 }
 
-static uint32_t buckets_for(uint32_t entries) {
+static ck_segment *half_new(ck_index *ix, uint32_t entries, uint32_t depth, uint32_t id) {
     uint32_t n = SPLIT_BUCKETS;
     while (capacity_of(n) <= entries) n = grown(n);
-    return n;
+    return segment_new(ix, n, depth, id);
 }
 
 static ck_status split(ck_index *ix, uint64_t hash, ck_segment *s) {
     if (s->depth == ix->depth) CK_TRY(deepen(ix));
-    uint32_t upper = upper_count(ix, s);
-    ck_segment *a = segment_new(ix, buckets_for(s->entries - upper), s->depth + 1);
-    ck_segment *b = segment_new(ix, buckets_for(upper), s->depth + 1);
+    CK_TRY(reserve_segment(ix));
+    halves h;
+    h.depth = s->depth, h.count[0] = h.count[1] = 0;
+    each_run(ix, s, divide_run, &h);
+    ck_segment *a = half_new(ix, h.count[0], s->depth + 1, s->id);
+    ck_segment *b = half_new(ix, h.count[1], s->depth + 1, ix->segment_count);
     if (!a || !b) {
         segment_free(ix, a);
         segment_free(ix, b);
         return CK_NOMEM;
     }
-    move_entries(ix, s, a, b);
+    place_run(a, h.refs[0], h.hashes[0], h.count[0]);
+    place_run(b, h.refs[1], h.hashes[1], h.count[1]);
     point_slots(ix, hash, a, b);
+    ix->entries_of[a->id] = h.count[0];
+    ix->entries_of[ix->segment_count++] = h.count[1];
     segment_free(ix, s);
     return CK_OK;
 }
 
 ck_status ck_index_insert(ck_index *ix, uint64_t hash, uint32_t ref) {
-    ck_segment *s = segment_of(ck_index_slot_of(ix, hash)->buckets);
-    while (CK_UNLIKELY(s->entries >= capacity_of(s->bucket_count))) {
-        bool can_split = s->bucket_count >= CK_SEGMENT_BUCKETS && s->depth < CK_INDEX_DEPTH_MAX;
+    const ck_index_slot *slot = ck_index_slot_of(ix, hash);
+    while (CK_UNLIKELY(ix->entries_of[slot->segment] >= capacity_of(slot->bucket_count))) {
+        ck_segment *s = segment_of(slot->buckets);
+        bool can_split = s->bucket_count == CK_SEGMENT_BUCKETS && s->depth < CK_INDEX_DEPTH_MAX;
         CK_TRY(can_split ? split(ix, hash, s) : enlarge(ix, hash, s));
-        s = segment_of(ck_index_slot_of(ix, hash)->buckets);
+        slot = ck_index_slot_of(ix, hash);
     }
-    place(s, hash, ref);
+    place(slot, hash, ref);
+    ix->entries_of[slot->segment]++;
     ix->entries++;
     return CK_OK;
 }
 
 void ck_index_erase(ck_index *ix, uint64_t hash, uint32_t ref) {
-    ck_segment *s = segment_of(ck_index_slot_of(ix, hash)->buckets);
-    ck_bucket *b = buckets_of(s);
+    const ck_index_slot *s = ck_index_slot_of(ix, hash);
+    ck_bucket *b = s->buckets;
     uint32_t home = ck_index_home(hash, s->bucket_count), at = home;
     for (uint32_t left = s->bucket_count; left > 0; left--) {
         for (uint32_t m = ck_bucket_match(&b[at], ck_index_tag(hash)); m; m &= m - 1) {
@@ -201,7 +229,7 @@ void ck_index_erase(ck_index *ix, uint64_t hash, uint32_t ref) {
             b[at].tag[i] = 0;
             for (uint32_t p = home; p != at; p = p + 1 == s->bucket_count ? 0 : p + 1)
                 if (b[p].passed < UINT8_MAX) b[p].passed--;
-            s->entries--;
+            ix->entries_of[s->segment]--;
             ix->entries--;
             return;
         }

@@ -1,10 +1,11 @@
 /* The hash index of a table: from a key's hash to 32-bit references of rows. It knows neither keys nor rows.
  *
  * Extendible: a directory over the top bits of the hash points to segments, each a run of 64-byte buckets of 12 entries
- * (8-bit tag, 32-bit reference) found by the next 32 bits and probed linearly. A segment that is 15/16 full grows by
- * about a quarter, at 128 buckets it splits in two of 80, so that large indexes stay at least 3/4 full and never double
- * as a whole. At the directory's maximum depth segments grow on: entries of equal hashes then chain through the buckets
- * behind their own.
+ * (8-bit tag, 32-bit reference) found by the next 32 bits and probed linearly. A segment that is 15/16 full
+ * grows from 91 buckets to 128, from there it splits in two of 91, so that large indexes stay at least 2/3 full and
+ * never double as a whole. (Steps of a quarter keep them 3/4 full and save a byte a row, but move every entry twice as
+ * often, and moving an entry means reading its row.) At the directory's maximum depth segments grow on: entries of
+ * equal hashes then chain through the buckets behind their own.
  *
  * A bucket counts the entries that passed it on their way from home (saturating, then sticky), so that a search for
  * what is not there ends early and erasing needs no markers.
@@ -31,7 +32,7 @@ _Static_assert(sizeof(ck_bucket) == 64, "a bucket is a cache line");
 
 /* In front of its buckets, in one allocation aligned to 64. */
 typedef struct ck_segment {
-    uint32_t entries, bucket_count;
+    uint32_t bucket_count, id;
     uint32_t depth; /* local */
     uint32_t raw_shift;
     uint8_t unused[48];
@@ -41,6 +42,7 @@ _Static_assert(sizeof(ck_segment) == 64, "buckets stay aligned");
 typedef struct ck_index_slot {
     ck_bucket *buckets;
     uint32_t bucket_count;
+    uint32_t segment; /* id */
 } ck_index_slot;
 
 /* Hashes of the keys of rows that are in the index: for moving entries. */
@@ -52,6 +54,8 @@ typedef struct ck_index {
     void *arg;
     ck_index_slot *slots; /* 2^depth */
     uint32_t depth;
+    uint32_t *entries_of; /* by segment id: dense, so that inserting does not read the segment's head */
+    uint32_t segment_count, segment_capacity;
     uint64_t entries;
     size_t bytes;
 } ck_index;

@@ -19,12 +19,14 @@ struct ck_mark_scan {
     ck_mem mem;
     uint32_t table;
     /* where in the table: erased keys first (deltas), then pages */
-    bool log_open;
+    bool table_open;
     const ck_log_chunk *chunk;
     uint32_t chunk_at;
     uint32_t page, word;
     uint64_t bits; /* rows of the present word still to come */
     bool page_open;
+    bool plain;      /* of the present table */
+    ck_bytes prefix; /* its keys' first bytes, the group still to be set */
     ck_bytes bytes;
     piece_row rows[PIECE_ROWS];
     ck_mark_row out[PIECE_ROWS];
@@ -40,6 +42,7 @@ ck_status ck_mark_scan_new(ck_state_mark *m, ck_mark_scan_kind kind, ck_mark_sca
     if (!s) return ck_nomem(err, mem, sizeof *s);
     s->m = m, s->kind = kind, s->mem = mem;
     ck_bytes_init(&s->bytes, mem, SIZE_MAX);
+    ck_bytes_init(&s->prefix, mem, CK_NAME_BYTES_MAX + 8);
     *out = s;
     return CK_OK;
 }
@@ -47,6 +50,7 @@ ck_status ck_mark_scan_new(ck_state_mark *m, ck_mark_scan_kind kind, ck_mark_sca
 void ck_mark_scan_free(ck_mark_scan *s) {
     if (!s) return;
     ck_bytes_destroy(&s->bytes);
+    ck_bytes_destroy(&s->prefix);
     ck_free(s->mem, s, sizeof *s);
 }
 
@@ -58,13 +62,16 @@ static uint32_t group_of(const ck_mark_scan *s, const uint8_t *user_key, uint32_
     return (groups & (groups - 1)) == 0 ? (uint32_t)h & (groups - 1) : ck_key_group_of_hash(h, groups);
 }
 
-/* [key group][slot]['|'] or [marker][slot]['\n'], the group still to be set. */
-static ck_status begin_key(ck_mark_scan *s, const ck_frozen *f) {
+/* [key group][slot]['|'] or [marker][slot]['\n'], the group still to be set: the same for all rows of a table. */
+static ck_status make_prefix(ck_mark_scan *s, const ck_frozen *f) {
     bool narrow = ck_one_byte_groups(s->m->key_groups);
-    CK_TRY(ck_bytes_append(&s->bytes, "\xFF\xFF", narrow ? 1 : 2));
-    CK_TRY(ck_bytes_str(&s->bytes, f->slot_name));
-    return ck_bytes_char(&s->bytes, f->shape->schema->mode == CK_SLOT_KEYED ? '|' : '\n');
+    ck_bytes_clear(&s->prefix);
+    CK_TRY(ck_bytes_append(&s->prefix, "\xFF\xFF", narrow ? 1 : 2));
+    CK_TRY(ck_bytes_str(&s->prefix, f->slot_name));
+    return ck_bytes_char(&s->prefix, f->shape->schema->mode == CK_SLOT_KEYED ? '|' : '\n');
 }
+
+static ck_status begin_key(ck_mark_scan *s) { return ck_bytes_view(&s->bytes, ck_bytes_as_view(&s->prefix)); }
 
 static void set_group(ck_mark_scan *s, const ck_frozen *f, size_t key, size_t rest, uint32_t user_key_bytes) {
     if (f->shape->schema->mode != CK_SLOT_KEYED) return;
@@ -94,7 +101,7 @@ static ck_status put_row(ck_mark_scan *s, const ck_frozen *f, const ck_row *row)
         CK_TRY(put_raw(s, f, row, r));
     } else {
         r->key = s->bytes.n;
-        CK_TRY(begin_key(s, f));
+        CK_TRY(begin_key(s));
         size_t rest = s->bytes.n;
         CK_TRY(ck_key_rest_encode(f->shape, v, row, &s->bytes, &user_key_bytes));
         set_group(s, f, r->key, rest, user_key_bytes);
@@ -107,6 +114,33 @@ static ck_status put_row(ck_mark_scan *s, const ck_frozen *f, const ck_row *row)
     return CK_OK;
 }
 
+/* A plain shape without the general encoders; the bytes are the same. */
+static ck_status put_plain(ck_mark_scan *s, const ck_frozen *f, const ck_row *row) {
+    const ck_shape *shape = f->shape;
+    ck_view key = {(const char *)row + shape->fields[0].offset, 8};
+    if (shape->var_count) key = ck_var_source_get((ck_var_source){.root = f->vars}, row, shape->fields[0].offset);
+    if (key.n > CK_KEY_BYTES_MAX) return CK_FULL;
+    size_t values_at = shape->value_count ? shape->fields[1].offset : shape->extra_at,
+           values = shape->extra_at - values_at;
+    size_t head = s->prefix.n;
+    CK_TRY(ck_bytes_reserve(&s->bytes, head + key.n + values));
+    uint8_t *p = (uint8_t *)s->bytes.p + s->bytes.n;
+    uint32_t group = group_of(s, (const uint8_t *)key.p, (uint32_t)key.n);
+    memcpy(p, s->prefix.p, head);
+    if (ck_one_byte_groups(s->m->key_groups)) {
+        p[0] = (uint8_t)group;
+    } else {
+        p[0] = (uint8_t)(group >> 8);
+        p[1] = (uint8_t)group;
+    }
+    memcpy(p + head, key.p, key.n);
+    memcpy(p + head + key.n, row + values_at, values);
+    size_t at = s->bytes.n, value = at + head + key.n;
+    s->bytes.n = value + values;
+    s->rows[s->count++] = (piece_row){at, value, value + values, f->op_id, 1};
+    return CK_OK;
+}
+
 static ck_status put_erase(ck_mark_scan *s, const ck_frozen *f, const uint8_t *rest, uint32_t n,
                            uint32_t user_key_bytes) {
     piece_row *r = &s->rows[s->count];
@@ -114,7 +148,7 @@ static ck_status put_erase(ck_mark_scan *s, const ck_frozen *f, const uint8_t *r
     if (f->raw) { /* a raw key is the stored key itself */
         CK_TRY(ck_bytes_append(&s->bytes, rest, n));
     } else {
-        CK_TRY(begin_key(s, f));
+        CK_TRY(begin_key(s));
         size_t at = s->bytes.n;
         CK_TRY(ck_bytes_append(&s->bytes, rest, n));
         set_group(s, f, r->key, at, user_key_bytes);
@@ -181,20 +215,27 @@ static ck_status scan_page(ck_mark_scan *s, const ck_frozen *f, uint8_t *page) {
             s->bits = wanted_rows(s, f->shape, h, s->word);
         }
         uint32_t slot = s->word * 64 + (uint32_t)__builtin_ctzll(s->bits);
-        CK_TRY(put_row(s, f, page + (size_t)slot * f->shape->row_bytes));
+        const ck_row *row = page + (size_t)slot * f->shape->row_bytes;
+        CK_TRY(s->plain ? put_plain(s, f, row) : put_row(s, f, row));
         s->bits &= s->bits - 1;
     }
+    return CK_OK;
+}
+
+static ck_status open_table(ck_mark_scan *s, const ck_frozen *f) {
+    CK_TRY(make_prefix(s, f));
+    s->plain = f->shape->plain && !f->raw;
+    s->chunk = s->kind == CK_MARK_DELTA && f->log_last ? f->log_first : NULL;
+    s->chunk_at = 0;
+    s->page = 0, s->page_open = false;
+    s->table_open = true;
     return CK_OK;
 }
 
 static ck_status scan_tables(ck_mark_scan *s) {
     while (s->table < s->m->table_count && !piece_full(s)) {
         const ck_frozen *f = &s->m->tables[s->table];
-        if (!s->log_open && s->kind == CK_MARK_DELTA) {
-            s->log_open = true;
-            s->chunk = f->log_last ? f->log_first : NULL;
-            s->chunk_at = 0;
-        }
+        if (!s->table_open) CK_TRY(open_table(s, f));
         if (s->chunk) {
             CK_TRY(scan_log(s, f));
             continue;
@@ -208,7 +249,7 @@ static ck_status scan_tables(ck_mark_scan *s) {
             continue;
         }
         s->table++;
-        s->page = 0, s->page_open = false, s->log_open = false, s->chunk = NULL;
+        s->table_open = false;
     }
     return CK_OK;
 }

@@ -206,7 +206,7 @@ static inline void model_value(const ck_slot_schema *s, const ck_batch *b, uint3
 
 /* ---- the slots ---- */
 
-enum { MODEL_SLOTS = 11 };
+enum { MODEL_SLOTS = 12 };
 
 #define FIELD(n, t, nullable)                                                                                          \
     (ck_field) { n, t, nullable }
@@ -279,6 +279,9 @@ static inline const ck_slot_schema *model_slots(ck_arena *a) {
     NEXT("slices", "window");
     VALUES(FIELD("n", i64, false));
     NEXT("global", "global");
+    PART(FIELD("k", str, false));
+    VALUES(FIELD("n", i64, false), FIELD("seen", boolean, false), FIELD("d", dec, false));
+    NEXT("plain_text", "agg");
     assert_int_equal(k, MODEL_SLOTS);
     return s;
 }

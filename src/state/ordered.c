@@ -95,11 +95,11 @@ static ck_status insert_row(ck_table *t, ck_partition p, ck_partition_head *h, c
     ck_row *row;
     CK_TRY(ck_row_add(t, ref, &row));
     ck_status s = set_key_fast(t, p, order_key, row);
-    if (s == CK_OK) s = ck_tree_insert(t, h, order_key, *ref);
-    if (s != CK_OK)
-        ck_row_drop(t, *ref);
-    else
-        head_store(t, p, h);
+    if (s == CK_OK) {
+        s = ck_tree_insert(t, h, order_key, *ref);
+        head_store(t, p, h); /* also when it failed: blocks may have been split on the way */
+    }
+    if (s != CK_OK) ck_row_drop(t, *ref);
     return s;
 }
 

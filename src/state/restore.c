@@ -43,7 +43,7 @@ static ck_status make_raw(ck_state_store *s, uint64_t op_id, ck_view name, ck_st
 /* [key group][slot]['|'][rest], operator rows [marker][slot]['\n'][rest]. */
 typedef struct taken_key {
     uint32_t key_group;
-    bool keyed;
+    bool keyed, same_slot; /* same_slot: as the row before */
     ck_view slot, rest;
 } taken_key;
 
@@ -60,6 +60,13 @@ static ck_status take_key(const ck_state_store *s, uint64_t op_id, ck_view key, 
         return ck_fail(err, CK_CORRUPT, "operator %llu: key group %u of %u in a stored key", (unsigned long long)op_id,
                        k->key_group, s->cfg.key_groups);
     ck_view tail = {(const char *)c.p, c.left};
+    ck_view last = s->last_prefix; /* rows come slot by slot */
+    if (last.n && tail.n >= last.n && memcmp(tail.p, last.p, last.n) == 0 && (last.p[last.n - 1] == '|') == k->keyed) {
+        k->slot = (ck_view){tail.p, last.n - 1};
+        k->rest = (ck_view){tail.p + last.n, tail.n - last.n};
+        k->same_slot = s->last_op == op_id;
+        return CK_OK;
+    }
     const char *end = tail.n ? memchr(tail.p, k->keyed ? '|' : '\n', tail.n) : NULL;
     if (!end && k->keyed)
         return ck_fail(err, CK_CORRUPT, "operator %llu: a stored key without a slot", (unsigned long long)op_id);
@@ -72,18 +79,19 @@ static ck_status take_key(const ck_state_store *s, uint64_t op_id, ck_view key, 
 /* NULL in *slot: there is none and none is made. */
 static ck_status slot_for(ck_state_store *s, uint64_t op_id, const taken_key *k, bool make, ck_state_slot **slot,
                           ck_error *err) {
-    if (s->last_slot && s->last_op == op_id && ck_view_is(k->slot, s->last_slot->name)) {
+    if (k->same_slot) {
         *slot = s->last_slot;
-    } else {
-        ck_state *st = ck_state_find(s, op_id);
-        *slot = st ? ck_slot_find(st, k->slot) : NULL;
-        if (!*slot && !make) return CK_OK;
-        if (!*slot) CK_TRY(make_raw(s, op_id, k->slot, slot, err));
-        s->last_slot = *slot, s->last_op = op_id;
+        return CK_OK; /* its kind was checked */
     }
+    ck_state *st = ck_state_find(s, op_id);
+    *slot = st ? ck_slot_find(st, k->slot) : NULL;
+    if (!*slot && !make) return CK_OK;
+    if (!*slot) CK_TRY(make_raw(s, op_id, k->slot, slot, err));
     if (!(*slot)->raw && ((*slot)->shape->schema->mode == CK_SLOT_KEYED) != k->keyed)
         return ck_fail(err, CK_CORRUPT, "operator %llu, slot \"%s\": %s row in a slot of the other kind",
                        (unsigned long long)op_id, (*slot)->name, k->keyed ? "a keyed" : "an operator");
+    s->last_slot = *slot, s->last_op = op_id;
+    s->last_prefix = (ck_view){(*slot)->prefix[k->keyed], strlen((*slot)->prefix[k->keyed])};
     return CK_OK;
 }
 
@@ -156,6 +164,6 @@ ck_status ck_state_restore_erase(ck_state_store *s, uint64_t op_id, ck_view key,
 
 ck_status ck_state_restore_end(ck_state_store *s, ck_error *err) {
     (void)err;
-    s->last_slot = NULL;
+    s->last_slot = NULL, s->last_prefix.n = 0;
     return CK_OK;
 }

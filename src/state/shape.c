@@ -148,10 +148,17 @@ static void choose_path(ck_shape *s) {
                                                                             : CK_PATH_ANY;
 }
 
+static bool is_plain(const ck_shape *s) {
+    if (s->schema->mode != CK_SLOT_KEYED || s->partition_count != 1 || s->order_count || s->extra_bytes) return false;
+    bool text = s->fields[0].type->kind == CK_TYPE_VARCHAR;
+    return s->layout.null_bytes == 0 && (text || s->fields[0].phys == CK_PHYS_I64) && s->var_count == (text ? 1u : 0u);
+}
+
 static ck_status finish(ck_shape *s, ck_error *err) {
     CK_TRY(lay_out(s, err));
     form_pages(s);
     choose_path(s);
+    s->plain = is_plain(s);
     return CK_OK;
 }
 

@@ -51,6 +51,8 @@ typedef struct ck_shape {
     uint32_t key_count;
     ck_key_path path;
     bool ordered; /* order columns that sort, not hash */
+    bool plain;   /* keyed by one 8-byte or text column, values of fixed width, nothing nullable, no order: rows and
+                     stored bytes have fast ways between them */
     uint32_t row_bytes, extra_at, extra_bytes;
     uint32_t var_count; /* fields held by reference */
     uint32_t *var_fields;

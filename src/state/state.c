@@ -105,6 +105,13 @@ static ck_status add_partitions(ck_state_store *s, ck_state_slot *slot, ck_error
     return ck_table_new(&s->hidden_epochs, s->mem, hidden, s->cfg.hash_seed, &slot->table->partitions, err);
 }
 
+static ck_status name_slot(ck_state_store *s, ck_state_slot *slot, ck_error *err) {
+    slot->name = slot->shape->schema->slot;
+    slot->prefix[0] = ck_arena_printf(&s->arena, "%s\n", slot->name);
+    slot->prefix[1] = ck_arena_printf(&s->arena, "%s|", slot->name);
+    return slot->prefix[0] && slot->prefix[1] ? CK_OK : ck_nomem(err, s->mem, 0);
+}
+
 ck_status ck_slot_make(ck_state *st, const ck_slot_schema *schema, bool raw, ck_state_slot **out, ck_error *err) {
     ck_state_store *s = st->store;
     if (s->slot_count >= CK_SLOTS_MAX) return ck_fail(err, CK_FULL, "more than %d slots in one subtask", CK_SLOTS_MAX);
@@ -112,7 +119,7 @@ ck_status ck_slot_make(ck_state *st, const ck_slot_schema *schema, bool raw, ck_
     if (!slot) return ck_nomem(err, s->mem, sizeof *slot);
     *slot = (ck_state_slot){.raw = raw};
     CK_TRY(ck_shape_new(&s->arena, schema, &slot->shape, err));
-    slot->name = slot->shape->schema->slot;
+    CK_TRY(name_slot(s, slot, err));
     CK_TRY(ck_table_new(&s->epochs, s->mem, slot->shape, s->cfg.hash_seed, &slot->table, err));
     if (slot->shape->ordered) {
         ck_status added = add_partitions(s, slot, err);
@@ -187,8 +194,8 @@ static ck_status slot_rebuild(ck_state *st, ck_state_slot *slot, const ck_slot_s
         return added == CK_CORRUPT ? CK_REFUSED : added;
     }
     ck_table_free(slot->table);
+    s->last_slot = NULL, s->last_prefix.n = 0;
     slot->shape = made.shape, slot->table = made.table;
-    slot->name = made.shape->schema->slot;
     slot->raw = false;
     return CK_OK;
 }

@@ -12,6 +12,7 @@ enum { CK_MARKS_LIVE_MAX = 4, CK_MARKS_UNRESOLVED = 32, CK_SLOTS_MAX = 4096 };
 /* A slot: its table, or the rows of a slot whose schema is not known (raw: stored key -> value, both as they are). */
 typedef struct ck_state_slot {
     const char *name;
+    const char *prefix[2]; /* of stored keys behind the key group: name and '\n', name and '|' */
     ck_shape *shape;
     ck_table *table;
     bool raw;
@@ -47,6 +48,7 @@ struct ck_state_store {
     uint64_t completed_checkpoint;
     ck_state_slot *last_slot; /* of the restore: rows come slot by slot */
     uint64_t last_op;
+    ck_view last_prefix;
 };
 
 /* The operator with this id, or NULL. */
