@@ -1,9 +1,10 @@
 /* Reading snapshot files, see snapshot.h. Bytes come from outside: message sizes are held against what the file still
- * has before anything is allocated, nanoarrow verifies the headers' flatbuffers, every offset of a batch is validated
- * before a row is handed out. Compressed batches and other byte orders are refused by name. */
+ * has before anything is allocated, nanoarrow verifies the headers' flatbuffers, snapshot_arrow.c every offset of a
+ * batch before a row is handed out. Compressed batches and other byte orders are refused by name. */
 #include "checkpoint/snapshot_int.h"
 
-#include <errno.h>
+#include "checkpoint/snapshot_arrow_int.h"
+
 #include <inttypes.h>
 #include <nanoarrow/nanoarrow.h>
 #include <nanoarrow/nanoarrow_ipc.h>
@@ -22,9 +23,8 @@ struct ck_snapshot_reader {
     ck_bytes head, body;
     struct ArrowIpcDecoder decoder;
     bool decoder_made;
-    struct ArrowSchema schema;
-    struct ArrowArrayView *view; /* the decoder's; of the present batch */
-    int64_t row;
+    ck_arrow_batch batch;
+    uint64_t row;
     bool at_end;
     ck_snapshot_header header;
     ck_snapshot_row rows[PIECE_ROWS];
@@ -34,10 +34,12 @@ static ck_status corrupt(const ck_snapshot_reader *r, ck_error *err, const char 
     return ck_fail(err, CK_CORRUPT, "%s is damaged at byte %" PRIu64 ": %s", r->name, r->at, what);
 }
 
-static ck_status arrow_failed(const ck_snapshot_reader *r, int rc, const struct ArrowError *e, ck_error *err) {
-    if (rc == ENOMEM) return ck_nomem(err, r->mem, r->body.n);
-    return corrupt(r, err, e->message[0] ? e->message : "not an Arrow stream");
+static ck_status bad_message(const ck_snapshot_reader *r, ck_arrow_problem problem, bool refused, ck_error *err) {
+    return refused ? ck_fail(err, CK_REFUSED, "%s: %s", r->name, problem) : corrupt(r, err, problem);
 }
+
+/* The flatbuffer of the present message, behind its prefix. */
+static const void *message(const ck_snapshot_reader *r) { return r->head.p + PREFIX_BYTES; }
 
 /* ---- bytes ---- */
 
@@ -75,39 +77,16 @@ static ck_status take_head(ck_snapshot_reader *r, bool *end, ck_error *err) {
     if (n > CK_META_BYTES_MAX) return corrupt(r, err, "a message header of over 16 MiB");
     CK_TRY(take(r, n, &r->head, err));
     struct ArrowBufferView v = {{r->head.p}, (int64_t)r->head.n};
-    int rc = ArrowIpcDecoderVerifyHeader(&r->decoder, v, &e);
-    if (rc == 0) rc = ArrowIpcDecoderDecodeHeader(&r->decoder, v, &e);
-    return rc ? arrow_failed(r, rc, &e, err) : CK_OK;
+    if (ArrowIpcDecoderVerifyHeader(&r->decoder, v, &e) == 0) return CK_OK;
+    return corrupt(r, err, e.message[0] ? e.message : "not an Arrow stream");
 }
 
 /* ---- schema ---- */
 
-static bool column_is(const struct ArrowSchema *s, const char *name, const char *format) {
-    return s->name && strcmp(s->name, name) == 0 && s->format && strcmp(s->format, format) == 0 && !s->dictionary &&
-           s->n_children == 0;
-}
-
-static ck_status check_columns(ck_snapshot_reader *r, ck_error *err) {
-    const struct ArrowSchema *s = &r->schema;
-    bool struct_of = s->format && strcmp(s->format, "+s") == 0;
-    r->header.delta = struct_of && s->n_children == 4;
-    int64_t i = r->header.delta ? 1 : 0;
-    if (!struct_of || (s->n_children != 3 && s->n_children != 4) ||
-        (r->header.delta && !column_is(s->children[0], "row_kind", "C")) || !column_is(s->children[i], "op_id", "L") ||
-        !column_is(s->children[i + 1], "key_bytes", "z") || !column_is(s->children[i + 2], "value_bytes", "z"))
-        return ck_fail(
-            err, CK_CORRUPT,
-            "%s is not a snapshot: its columns are not (op_id uint64, key_bytes binary, value_bytes binary), "
-            "deltas with row_kind uint8 in front",
-            r->name);
-    return CK_OK;
-}
-
 static ck_view metadata(const ck_snapshot_reader *r, const char *key, bool *there) {
-    struct ArrowStringView v = {NULL, 0};
-    *there = r->schema.metadata && ArrowMetadataHasKey(r->schema.metadata, ArrowCharView(key)) &&
-             ArrowMetadataGetValue(r->schema.metadata, ArrowCharView(key), &v) == 0;
-    return (ck_view){v.data ? v.data : "", v.data ? (size_t)v.size_bytes : 0};
+    ck_view v = ck_arrow_metadata(message(r), key);
+    *there = v.p != NULL;
+    return v.p ? v : (ck_view){"", 0};
 }
 
 /* Decimal digits only. */
@@ -163,72 +142,42 @@ static ck_status read_metadata(ck_snapshot_reader *r, ck_arena *a, ck_error *err
 }
 
 static ck_status read_schema(ck_snapshot_reader *r, ck_arena *a, ck_error *err) {
-    struct ArrowError e = {""};
-    bool end;
+    bool end, refused;
     CK_TRY(take_head(r, &end, err));
-    if (end || r->decoder.message_type != NANOARROW_IPC_MESSAGE_TYPE_SCHEMA)
-        return corrupt(r, err, "it does not begin with a schema");
-    if (r->decoder.endianness == NANOARROW_IPC_ENDIANNESS_BIG)
-        return ck_fail(err, CK_REFUSED, "%s was written on a big-endian machine", r->name);
-    int rc = ArrowIpcDecoderDecodeSchema(&r->decoder, &r->schema, &e);
-    if (rc == 0) {
-        CK_TRY(check_columns(r, err));
-        rc = ArrowIpcDecoderSetSchema(&r->decoder, &r->schema, &e);
-    }
-    return rc ? arrow_failed(r, rc, &e, err) : read_metadata(r, a, err);
+    if (end) return corrupt(r, err, "it does not begin with a schema");
+    ck_arrow_problem problem = ck_arrow_schema_check(message(r), &r->header.delta, &refused);
+    return problem ? bad_message(r, problem, refused, err) : read_metadata(r, a, err);
 }
 
 /* ---- batches ---- */
 
-static ck_status check_batch(const ck_snapshot_reader *r, ck_error *err) {
-    struct ArrowError e = {""};
-    int rc = ArrowArrayViewValidate(r->view, NANOARROW_VALIDATION_LEVEL_FULL, &e);
-    if (rc) return arrow_failed(r, rc, &e, err);
-    if (r->view->length < 0 || r->view->offset != 0) return corrupt(r, err, "a batch of a bad length");
-    for (int64_t c = 0; c < r->view->n_children; c++) {
-        const struct ArrowArrayView *child = r->view->children[c];
-        if (child->length < r->view->length || child->offset != 0) return corrupt(r, err, "columns of unequal length");
-        if (ArrowArrayViewComputeNullCount(child) != 0) return corrupt(r, err, "a NULL in a column that has none");
-    }
-    return CK_OK;
-}
-
 static ck_status next_batch(ck_snapshot_reader *r, ck_error *err) {
-    struct ArrowError e = {""};
-    r->view = NULL, r->row = 0;
+    r->batch.rows = 0, r->row = 0;
     CK_TRY(take_head(r, &r->at_end, err));
     if (r->at_end) return CK_OK;
-    if (r->decoder.message_type != NANOARROW_IPC_MESSAGE_TYPE_RECORD_BATCH)
-        return corrupt(r, err, "a message that is no record batch");
-    if (r->decoder.codec != NANOARROW_IPC_COMPRESSION_TYPE_NONE)
-        return ck_fail(err, CK_REFUSED, "%s holds compressed batches; snapshots are written without compression",
-                       r->name);
-    if (r->decoder.body_size_bytes < 0) return corrupt(r, err, "a batch of a negative size");
+    int64_t bytes = r->decoder.body_size_bytes;
+    if (bytes < 0) return corrupt(r, err, "a batch of a negative size");
     ck_bytes_clear(&r->body);
-    CK_TRY(take(r, (size_t)r->decoder.body_size_bytes, &r->body, err));
-    struct ArrowBufferView v = {{r->body.p ? r->body.p : ""}, (int64_t)r->body.n};
-    int rc = ArrowIpcDecoderDecodeArrayView(&r->decoder, v, -1, &r->view, &e);
-    return rc ? arrow_failed(r, rc, &e, err) : check_batch(r, err);
-}
-
-static ck_view bytes_at(const struct ArrowArrayView *column, int64_t row) {
-    struct ArrowBufferView b = ArrowArrayViewGetBytesUnsafe(column, row);
-    return (ck_view){b.size_bytes ? b.data.as_char : "", (size_t)b.size_bytes};
+    CK_TRY(take(r, (size_t)bytes, &r->body, err));
+    bool refused;
+    ck_arrow_problem problem =
+        ck_arrow_batch_check(message(r), r->header.delta, ck_bytes_as_view(&r->body), &r->batch, &refused);
+    return problem ? bad_message(r, problem, refused, err) : CK_OK;
 }
 
 ck_status ck_snapshot_next(ck_snapshot_reader *r, const ck_snapshot_row **rows, uint32_t *count, ck_error *err) {
     *rows = r->rows, *count = 0;
-    while (!r->at_end && (!r->view || r->row == r->view->length)) CK_TRY(next_batch(r, err));
+    while (!r->at_end && r->row == r->batch.rows) CK_TRY(next_batch(r, err));
     if (r->at_end) return CK_OK;
-    struct ArrowArrayView **c = r->view->children;
-    int64_t n = r->view->length - r->row < PIECE_ROWS ? r->view->length - r->row : PIECE_ROWS;
-    for (int64_t i = 0; i < n; i++) {
-        int64_t row = r->row + i;
+    const ck_arrow_batch *b = &r->batch;
+    uint64_t n = b->rows - r->row < PIECE_ROWS ? b->rows - r->row : PIECE_ROWS;
+    for (uint64_t i = 0; i < n; i++) {
+        uint64_t row = r->row + i;
         ck_snapshot_row *out = &r->rows[i];
-        out->kind = r->header.delta ? (uint8_t)ArrowArrayViewGetUIntUnsafe(c[0], row) : 0;
-        out->op_id = ArrowArrayViewGetUIntUnsafe(c[r->header.delta], row);
-        out->key = bytes_at(c[r->header.delta + 1], row);
-        out->value = bytes_at(c[r->header.delta + 2], row);
+        *out = (ck_snapshot_row){.op_id = ck_arrow_u64(b->op_ids, row),
+                                 .key = ck_arrow_bytes(b->key_offsets, b->keys, row),
+                                 .value = ck_arrow_bytes(b->value_offsets, b->values, row),
+                                 .kind = b->kinds ? b->kinds[row] : 0};
         if (out->kind > 4) return corrupt(r, err, "a row of a kind that is not known");
     }
     r->row += n;
@@ -297,7 +246,6 @@ const ck_snapshot_header *ck_snapshot_header_of(const ck_snapshot_reader *r) { r
 void ck_snapshot_close(ck_snapshot_reader *r) {
     if (!r) return;
     if (r->decoder_made) ArrowIpcDecoderReset(&r->decoder);
-    if (r->schema.release) ArrowSchemaRelease(&r->schema);
     if (r->file) r->file->fs->close(r->file);
     ck_bytes_destroy(&r->head);
     ck_bytes_destroy(&r->body);
