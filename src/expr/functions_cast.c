@@ -172,6 +172,11 @@ ck_status ck_expr_cast(ck_arena *a, ck_expr *e, const ck_type *to, bool try_cast
                        ck_kind_is_integer(e->type->kind) && ck_kind_is_datetime(to->kind)
                            ? "; TO_TIMESTAMP_LTZ(x, 3) makes a timestamp of epoch milliseconds"
                            : "");
+    if (e->kind == CK_EXPR_LITERAL && impl == &ck_cast_none) { /* the same value under another type */
+        *out = ck_expr_literal(a, to, e->value);
+        if (*out) (*out)->line = e->line, (*out)->col = e->col;
+        return *out ? CK_OK : ck_nomem(err, a->mem, sizeof **out);
+    }
     bool may_fail = try_cast && (impl->flags & CK_FN_FALLIBLE);
     *out = ck_expr_new_call(a, &functions[may_fail ? TRY_CAST_FUNCTION : CAST_FUNCTION], impl, &e, 1, to,
                             e->nullable || may_fail);

@@ -399,9 +399,14 @@ static ck_status bind_between(ck_bind_call *call, ck_error *err) {
 static ck_status bind_in(ck_bind_call *call, ck_error *err) {
     if (call->arg_count < 2) return ck_bind_mismatch(call, err);
     bool constant = true;
+    const ck_type *checked = NULL; /* of the latest literal: the next of its type compares as well */
     for (uint32_t i = 1; i < call->arg_count; i++) {
-        CK_TRY(check_pair(call, "=", i, err));
-        constant = constant && call->args[i]->kind == CK_EXPR_LITERAL;
+        const ck_expr *e = call->args[i];
+        bool literal = e->kind == CK_EXPR_LITERAL;
+        bool parsed = ck_expr_is_text_literal(e) && call->args[0]->type->kind != CK_TYPE_VARCHAR;
+        if (!literal || parsed || e->type != checked) CK_TRY(check_pair(call, "=", i, err));
+        checked = literal && !parsed ? e->type : NULL;
+        constant = constant && literal;
     }
     call->type = ck_type_simple(CK_TYPE_BOOLEAN);
     call->impl = &impl_in_any;

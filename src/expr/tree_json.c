@@ -14,11 +14,6 @@
 
 /* ---- writing ---- */
 
-typedef struct writer {
-    yyjson_mut_doc *doc;
-    ck_mem mem;
-} writer;
-
 static ck_status put_type(yyjson_mut_doc *doc, yyjson_mut_val *obj, const ck_type *t, ck_bytes *b) {
     ck_bytes_clear(b);
     CK_TRY(ck_type_print(t, b));
@@ -77,10 +72,30 @@ static ck_status to_json(const ck_expr *e, yyjson_mut_doc *doc, ck_bytes *b, yyj
     return good ? CK_OK : CK_NOMEM;
 }
 
+/* The document's allocator as a heap, for the texts that are made on the way. */
+typedef struct document_heap {
+    ck_heap base;
+    yyjson_alc *alc;
+} document_heap;
+
+static void *heap_alloc(ck_heap *h, size_t bytes) {
+    yyjson_alc *alc = ((document_heap *)h)->alc;
+    return alc->malloc(alc->ctx, bytes ? bytes : 1);
+}
+static void *heap_realloc(ck_heap *h, void *p, size_t old_bytes, size_t bytes) {
+    yyjson_alc *alc = ((document_heap *)h)->alc;
+    return alc->realloc(alc->ctx, p, old_bytes, bytes);
+}
+static void heap_free(ck_heap *h, void *p, size_t bytes) {
+    yyjson_alc *alc = ((document_heap *)h)->alc;
+    (void)bytes;
+    alc->free(alc->ctx, p);
+}
+
 ck_status ck_expr_to_json(const ck_expr *e, struct yyjson_mut_doc *doc, struct yyjson_mut_val **out) {
-    /* Type names and hex, in memory of the document's budget's making: the system heap, freed here. */
+    document_heap heap = {{heap_alloc, heap_realloc, heap_free}, &doc->alc};
     ck_budget budget;
-    ck_budget_init(&budget, ck_heap_system(), 0);
+    ck_budget_init(&budget, &heap.base, 0);
     ck_bytes b;
     ck_bytes_init(&b, (ck_mem){&budget, CK_MEM_PLAN}, SIZE_MAX / 4);
     ck_status s = to_json(e, doc, &b, out);
