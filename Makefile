@@ -5,7 +5,7 @@ CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/clink
 DEPS  := build/deps
 CMAKE := cmake -G Ninja -DCK_DEPS=$(CURDIR)/$(DEPS)
 .DEFAULT_GOAL := release
-.PHONY: release deps help clean fuzz
+.PHONY: release deps help clean fuzz demo test-deps asan tsan check test format tidy includes headers nm-globals faults biggest
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 18
@@ -13,20 +13,26 @@ help: ## this list
 deps: ## Debian packages and pinned sources a build needs
 	@tools/deps.sh $(CURDIR)/$(DEPS)
 
+# The tests' own needs: clang for the second compiler, a Python with the oracles, the real data set.
+test-deps:
+	@tools/deps.sh --test $(CURDIR)/$(DEPS)
+	@tools/venv.sh >/dev/null
+	@tools/data.sh
+
 release: deps ## the release binary at build/clink and build/libclink.so
 	@$(CMAKE) -S . -B build -DCMAKE_BUILD_TYPE=Release >/dev/null
 	@ninja -C build -j $(JOBS) --quiet clink clink_shared
 
-build-%/build.ninja: | deps
-	@true
+demo: release ## build, fetch a real data set, run a query on it
+	@tools/demo.sh
 
 # Each variant has its own folder: build (release), build-asan, build-tsan, build-clang.
-asan: deps ## unit, corpus and SQL tests under AddressSanitizer and UBSan
+asan: test-deps ## unit, corpus and SQL tests under AddressSanitizer and UBSan
 	@$(CMAKE) -S . -B build-asan -DCMAKE_BUILD_TYPE=Debug -DCK_SANITIZE=address -DCK_DEBUG=ON >/dev/null
 	@ninja -C build-asan -j $(JOBS) --quiet
 	@cd build-asan && ctest --output-on-failure -j $(JOBS) $(CTEST)
 
-tsan: deps ## the same under ThreadSanitizer
+tsan: test-deps ## the same under ThreadSanitizer
 	@$(CMAKE) -S . -B build-tsan -DCMAKE_BUILD_TYPE=Debug -DCK_SANITIZE=thread >/dev/null
 	@ninja -C build-tsan -j $(JOBS) --quiet
 	@cd build-tsan && TSAN_OPTIONS=halt_on_error=1 ctest --output-on-failure -j $(JOBS) $(CTEST)
@@ -44,7 +50,7 @@ check: deps ## unit tests and corpus replay, under a minute
 	@ninja -C build -j $(JOBS) --quiet
 	@cd build && ctest --output-on-failure -j $(JOBS) -L unit $(CTEST)
 
-test: deps ## everything CI runs
+test: test-deps ## everything CI runs
 	@$(CMAKE) -S . -B build -DCMAKE_BUILD_TYPE=Release >/dev/null
 	@ninja -C build -j $(JOBS) --quiet
 	@cd build && ctest --output-on-failure -j $(JOBS) $(CTEST)

@@ -1,17 +1,21 @@
 #!/usr/bin/env bash
 # Makes what a build needs and a machine may lack: Debian packages, and the pinned foreign sources unpacked under build/deps.
-# Downloads are kept under ${XDG_CACHE_HOME:-~/.cache}/clink and checked against their SHA-256.   tools/deps.sh [DEPS_DIR]
+# Downloads are kept under ${XDG_CACHE_HOME:-~/.cache}/clink and checked against their SHA-256.   tools/deps.sh [--test] [DEPS_DIR]
+# --test: also what only the tests need.
 set -euo pipefail
+for_tests=""
+if [ "${1:-}" = --test ]; then for_tests=1; shift; fi
 top=$(cd "$(dirname "$0")/.." && pwd)
 deps=${1:-$top/build/deps}
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/clink/downloads
 
 packages="gcc cmake ninja-build bison flex curl unzip ca-certificates python3 python3-venv libcmocka-dev libisal-dev libzstd-dev
   liblz4-dev zlib1g-dev libxxhash-dev libpcre2-dev"
+if [ -n "$for_tests" ]; then packages="$packages clang"; fi
 need=""
 for p in $packages; do dpkg-query -W -f='${Status}' "$p" 2>/dev/null | grep -q 'ok installed' || need="$need $p"; done
 # A compiler, cmake, ninja, curl or python that came another way is fine.
-for pair in gcc:gcc cmake:cmake ninja-build:ninja curl:curl unzip:unzip python3:python3; do
+for pair in gcc:gcc cmake:cmake ninja-build:ninja curl:curl unzip:unzip python3:python3 clang:clang; do
   command -v "${pair#*:}" >/dev/null 2>&1 && need=$(printf '%s' "$need" | sed -E "s/(^| )${pair%%:*}( |$)/ /")
 done
 if [ -n "${need// /}" ]; then
