@@ -5,7 +5,7 @@ CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/clink
 DEPS  := build/deps
 CMAKE := cmake -G Ninja -DCK_DEPS=$(CURDIR)/$(DEPS)
 .DEFAULT_GOAL := release
-.PHONY: release deps help clean fuzz demo test-deps asan tsan check test format tidy includes headers nm-globals faults biggest
+.PHONY: release deps help clean fuzz demo test-deps asan tsan check test format tidy docs includes headers nm-globals faults biggest
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 18
@@ -61,6 +61,11 @@ format: ## clang-format every source in place
 tidy: ## clang-tidy's analyzer over src/
 	@$(CMAKE) -S . -B build-tidy -DCMAKE_C_COMPILER=clang >/dev/null && ninja -C build-tidy --quiet clink_core
 	@git ls-files 'src/*.c' | xargs -P $(JOBS) -n 8 clang-tidy --quiet -p build-tidy
+
+docs: deps ## docs/functions.md from the function tables
+	@$(CMAKE) -S . -B build -DCMAKE_BUILD_TYPE=Release >/dev/null
+	@ninja -C build -j $(JOBS) --quiet functions_doc
+	@build/functions_doc > docs/functions.md
 
 includes: ## rooms that include what they may not
 	@python3 tools/includes.py
