@@ -260,4 +260,13 @@ typedef struct ck_bound_select {
 CK_NODISCARD ck_status ck_bind_select(ck_binder *b, const ck_ast_select *s, const ck_ast_orders *order,
                                       ck_bound_select *out);
 
+/* ---- correlate.c, once the subquery's node is made ---- */
+/* Puts what ties behind exprs[0..*count), which has room for the pairs and all columns of the scope. */
+CK_NODISCARD ck_status ck_bind_ties(ck_binder *b, const ck_scope *scope, const ck_grouping *g,
+                                    const ck_plan_node *input, ck_outer *outer, ck_expr **exprs, const char **names,
+                                    uint32_t *count);
+CK_NODISCARD ck_status ck_bind_groups_as_value(ck_binder *b, const ck_scope *scope, const ck_grouping *g,
+                                               ck_expr *value, ck_plan_node *node, ck_outer *outer,
+                                               ck_bound_select *out);
+
 #endif

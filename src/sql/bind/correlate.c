@@ -70,3 +70,62 @@ ck_status ck_bind_correlated(ck_binder *b, ck_outer *o, ck_expr **conjuncts, uin
             "inner.x = outer.y");
     return CK_OK;
 }
+
+/* ---- what ties stands behind the subquery's own columns ---- */
+
+typedef struct behind {
+    ck_expr **exprs;
+    const char **names;
+    uint32_t count;
+    ck_plan *plan;
+    const ck_plan_node *input;
+} behind;
+
+static uint32_t column_behind(behind *x, ck_expr *e) {
+    for (uint32_t i = 0; i < x->count; i++)
+        if (ck_expr_equal(x->exprs[i], e)) return i;
+    x->names[x->count] = "tie";
+    x->exprs[x->count] = e;
+    return x->count++;
+}
+
+/* An inner column of a residual condition: put behind, and numbered as it stands there. */
+static ck_expr *residual_column(void *arg, const ck_expr *e) {
+    behind *x = (behind *)arg;
+    if (e->kind != CK_EXPR_COLUMN || (e->column & CK_BIND_OUTER)) return NULL;
+    ck_expr *c = ck_plan_column(x->plan, x->input, e->column);
+    if (!c) return NULL;
+    return ck_expr_column(x->plan->arena, column_behind(x, c), e->type, e->nullable);
+}
+
+ck_status ck_bind_ties(ck_binder *b, const ck_scope *scope, const ck_grouping *g, const ck_plan_node *input,
+                       ck_outer *outer, ck_expr **exprs, const char **names, uint32_t *count) {
+    behind x = {exprs, names, *count, &b->plan, input};
+    for (uint32_t i = 0; i < outer->pair_count; i++) {
+        ck_expr *e = outer->inner_exprs[i];
+        if (g->node) CK_TRY(ck_bind_over_groups(b, g, scope, e, (ck_pos){0}, &e));
+        outer->inner_columns[i] = column_behind(&x, e);
+    }
+    for (uint32_t i = 0; i < outer->residual_count; i++)
+        if (!(outer->residual[i] = ck_expr_rewrite(b->plan.arena, outer->residual[i], residual_column, &x)))
+            return ck_bind_nomem(b);
+    *count = x.count;
+    return CK_OK;
+}
+
+/* A correlated aggregate used as a value: its groups come out as they are, the value is computed behind the join. */
+ck_status ck_bind_groups_as_value(ck_binder *b, const ck_scope *scope, const ck_grouping *g, ck_expr *value,
+                                  ck_plan_node *node, ck_outer *outer, ck_bound_select *out) {
+    outer->is_count = CK_BIND_ARRAY(b, node->schema->field_count, bool);
+    if (!outer->is_count) return CK_NOMEM;
+    for (uint32_t i = 0; i < g->calls.count; i++)
+        outer->is_count[g->key_count + i] = strcmp(g->calls.at[i].fn->name, "count") == 0;
+    for (uint32_t i = 0; i < outer->pair_count; i++) {
+        ck_expr *e;
+        CK_TRY(ck_bind_over_groups(b, g, scope, outer->inner_exprs[i], (ck_pos){0}, &e));
+        outer->inner_columns[i] = e->column;
+    }
+    outer->value = value;
+    *out = (ck_bound_select){.node = node, .visible = node->schema->field_count};
+    return CK_OK;
+}

@@ -260,63 +260,6 @@ static const char *text_at(ck_binder *b, ck_pos at) {
     return ck_arena_strndup(b->plan.arena, v.p, v.n > 60 ? 60 : v.n);
 }
 
-/* ---- what ties a subquery to the query around it stands behind its columns ---- */
-
-typedef struct behind {
-    ck_expr **exprs;
-    const char **names;
-    uint32_t count;
-    ck_plan *plan;
-    const ck_plan_node *input;
-    bool failed;
-} behind;
-
-static uint32_t column_behind(behind *x, ck_expr *e, uint32_t first) {
-    for (uint32_t i = first; i < x->count; i++)
-        if (ck_expr_equal(x->exprs[i], e)) return i;
-    x->names[x->count] = "tie";
-    x->exprs[x->count] = e;
-    return x->count++;
-}
-
-/* An inner column of a residual condition: put behind, and numbered as it stands there. */
-static ck_expr *residual_column(void *arg, const ck_expr *e) {
-    behind *x = (behind *)arg;
-    if (e->kind != CK_EXPR_COLUMN || (e->column & CK_BIND_OUTER)) return NULL;
-    ck_expr *c = ck_plan_column(x->plan, x->input, e->column);
-    if (!c) return NULL;
-    return ck_expr_column(x->plan->arena, column_behind(x, c, 0), e->type, e->nullable);
-}
-
-static ck_status tie(ck_binder *b, const ck_scope *scope, const ck_grouping *g, ck_outer *outer, behind *x) {
-    for (uint32_t i = 0; i < outer->pair_count; i++) {
-        ck_expr *e = outer->inner_exprs[i];
-        if (g->node) CK_TRY(ck_bind_over_groups(b, g, scope, e, (ck_pos){0}, &e));
-        outer->inner_columns[i] = column_behind(x, e, 0);
-    }
-    for (uint32_t i = 0; i < outer->residual_count; i++)
-        if (!(outer->residual[i] = ck_expr_rewrite(b->plan.arena, outer->residual[i], residual_column, x)))
-            return ck_bind_nomem(b);
-    return CK_OK;
-}
-
-/* A correlated aggregate used as a value: its groups come out as they are, the value is computed behind the join. */
-static ck_status groups_as_value(ck_binder *b, const ck_scope *scope, const ck_grouping *g, const list *l,
-                                 ck_plan_node *node, ck_outer *outer, ck_bound_select *out) {
-    outer->is_count = CK_BIND_ARRAY(b, node->schema->field_count, bool);
-    if (!outer->is_count) return CK_NOMEM;
-    for (uint32_t i = 0; i < g->calls.count; i++)
-        outer->is_count[g->key_count + i] = strcmp(g->calls.at[i].fn->name, "count") == 0;
-    for (uint32_t i = 0; i < outer->pair_count; i++) {
-        ck_expr *e;
-        CK_TRY(ck_bind_over_groups(b, g, scope, outer->inner_exprs[i], (ck_pos){0}, &e));
-        outer->inner_columns[i] = e->column;
-    }
-    outer->value = l->exprs[0];
-    *out = (ck_bound_select){.node = node, .visible = node->schema->field_count};
-    return CK_OK;
-}
-
 /* ---- the list ---- */
 
 static ck_status project(ck_binder *b, const ck_scope *scope, const ck_grouping *g, ck_plan_node *input, const list *l,
@@ -333,10 +276,9 @@ static ck_status project(ck_binder *b, const ck_scope *scope, const ck_grouping 
         exprs[n] = o->exprs[i], names[n] = text_at(b, o->pos[i]);
         if (!names[n++]) return ck_bind_nomem(b);
     }
-    behind x = {exprs, names, n, &b->plan, input, false};
-    if (outer) CK_TRY(tie(b, scope, g, outer, &x));
+    if (outer) CK_TRY(ck_bind_ties(b, scope, g, input, outer, exprs, names, &n));
     out->visible = l->count, out->order = o->items, out->order_count = o->count;
-    return ck_plan_project(&b->plan, input, exprs, names, x.count, &out->node);
+    return ck_plan_project(&b->plan, input, exprs, names, n, &out->node);
 }
 
 static ck_status distinct(ck_binder *b, const ck_ast_select *s, const ordering *o, ck_bound_select *out) {
@@ -421,7 +363,7 @@ ck_status ck_bind_select(ck_binder *b, const ck_ast_select *s, const ck_ast_orde
     CK_TRY(over_node(b, s, &scope, &g, &c, tied ? outer : NULL, &node));
     if (outer) outer->visible = c.l.count;
     if (tied && outer->scalar && g.calls.count && !s->grouped && !s->having && !s->distinct)
-        return groups_as_value(b, &scope, &g, &c.l, node, outer, out);
+        return ck_bind_groups_as_value(b, &scope, &g, c.l.exprs[0], node, outer, out);
     CK_TRY(project(b, &scope, &g, node, &c.l, &c.o, tied ? outer : NULL, out));
     return distinct(b, s, &c.o, out);
 }
