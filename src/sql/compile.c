@@ -49,6 +49,12 @@ static ck_status with_rows(ck_script *s, const ck_ast_statement *st) {
     return ck_script_add_output(s, &o);
 }
 
+static ck_status create_table(ck_script *s, const ck_ast_statement *st) {
+    ck_output rows;
+    CK_TRY(ck_bind_create_table(&s->b, st->create_table, st->pos, &rows));
+    return rows.node ? ck_script_add_output(s, &rows) : CK_OK;
+}
+
 /* The plan of a statement that does not run: its outputs are taken off again. */
 static ck_status explain(ck_script *s, const ck_ast_statement *st) {
     uint32_t before = s->output_count;
@@ -73,7 +79,7 @@ static ck_status set(ck_script *s, const ck_ast_statement *st) {
 static ck_status one(ck_script *s, const ck_ast_statement *st) {
     ck_binder *b = &s->b;
     switch (st->kind) {
-    case CK_STATEMENT_CREATE_TABLE: return ck_bind_create_table(b, st->create_table, st->pos);
+    case CK_STATEMENT_CREATE_TABLE: return create_table(s, st);
     case CK_STATEMENT_CREATE_VIEW: return ck_bind_create_view(b, st->create_view, st->pos);
     case CK_STATEMENT_CREATE_FUNCTION: return ck_bind_refuse(b, st->pos, "CREATE FUNCTION is not supported yet");
     case CK_STATEMENT_INSERT:

@@ -44,7 +44,8 @@ CK_NODISCARD ck_status ck_bind_insert(ck_binder *b, const ck_ast_insert *i, ck_p
 CK_NODISCARD ck_status ck_bind_warn(ck_binder *b, const char *fmt, ...) CK_PRINTF(2, 3);
 
 /* ---- definitions: they change the catalog ---- */
-CK_NODISCARD ck_status ck_bind_create_table(ck_binder *b, const ck_ast_create_table *t, ck_pos pos);
+/* *rows: what CREATE TABLE ... AS writes, its node NULL without AS or when IF NOT EXISTS made nothing. */
+CK_NODISCARD ck_status ck_bind_create_table(ck_binder *b, const ck_ast_create_table *t, ck_pos pos, ck_output *rows);
 CK_NODISCARD ck_status ck_bind_create_view(ck_binder *b, const ck_ast_create_view *v, ck_pos pos);
 CK_NODISCARD ck_status ck_bind_drop(ck_binder *b, const ck_ast_statement *s);
 /* A table by its name as written; unknown names are errors with the nearest. */

@@ -12,4 +12,18 @@ CK_NODISCARD ck_status ck_bind_options(ck_binder *b, const ck_ast_options *list,
 CK_NODISCARD ck_status ck_bind_free_name(ck_binder *b, const ck_ast_names *name, bool if_not_exists, ck_entry_kind kind,
                                          bool *skip, ck_catalog_entry **replaced);
 
+/* PRIMARY KEY, of columns or of the table: the schema's fields become NOT NULL. The schema is still the entry's alone.
+ */
+CK_NODISCARD ck_status ck_bind_table_key(ck_binder *b, ck_catalog_entry *e, const ck_ast_create_table *t,
+                                         ck_table_column *columns, uint32_t count);
+/* Whether the table can be written, and the query's rows as an output into it. */
+CK_NODISCARD ck_status ck_bind_check_sink(ck_binder *b, const ck_table_def *t, ck_pos at);
+CK_NODISCARD ck_status ck_bind_rows_into(ck_binder *b, const ck_catalog_entry *e, const ck_ast_insert *i,
+                                         ck_plan_node *n, ck_pos pos, ck_output *out);
+/* Every column has a type: a NULL that nothing gave one becomes text. */
+CK_NODISCARD ck_status ck_bind_typed_nulls(ck_binder *b, ck_plan_node **n, ck_pos at);
+/* CREATE TABLE ... AS: the table from the query's columns, and the query's rows as an output into it. */
+CK_NODISCARD ck_status ck_bind_create_as(ck_binder *b, ck_catalog_entry *e, const ck_ast_create_table *t, ck_pos pos,
+                                         ck_output *out);
+
 #endif

@@ -35,14 +35,15 @@ ck_status ck_bind_free_name(ck_binder *b, const ck_ast_names *name, bool if_not_
 /* ---- what is refused before anything is made ---- */
 
 static ck_status refuse_unsupported(ck_binder *b, const ck_ast_create_table *t, ck_pos pos) {
-    if (t->query)
-        return ck_bind_refuse(b, t->query->pos,
-                              "CREATE TABLE ... AS SELECT is not supported yet; CREATE TABLE, then INSERT INTO it");
     if (t->partitioned_pos.line) return ck_bind_refuse(b, t->partitioned_pos, "PARTITIONED BY is not supported");
     if (t->watermarks) return ck_bind_refuse(b, t->watermarks->pos, "WATERMARK is not supported yet");
     for (const ck_ast_column *c = t->columns; c; c = c->next)
         if (c->metadata_pos.line) return ck_bind_refuse(b, c->metadata_pos, "METADATA columns are not supported yet");
-    if (!t->columns) return ck_bind_fail(b, pos, "a table has columns: CREATE TABLE t (a BIGINT, ...)");
+    if (t->columns && t->query)
+        return ck_bind_refuse(b, t->columns->name.pos,
+                              "CREATE TABLE ... AS takes its columns from the query; name them there with AS, and give "
+                              "them types with CAST");
+    if (!t->columns && !t->query) return ck_bind_fail(b, pos, "a table has columns: CREATE TABLE t (a BIGINT, ...)");
     return CK_OK;
 }
 
@@ -145,8 +146,8 @@ static ck_status add_key(ck_binder *b, ck_catalog_entry *e, const ck_table_colum
     return CK_OK;
 }
 
-static ck_status primary_key(ck_binder *b, ck_catalog_entry *e, const ck_ast_create_table *t, ck_table_column *columns,
-                             uint32_t count) {
+ck_status ck_bind_table_key(ck_binder *b, ck_catalog_entry *e, const ck_ast_create_table *t, ck_table_column *columns,
+                            uint32_t count) {
     for (const ck_ast_column *c = t->columns; c; c = c->next) {
         if (!c->primary_key) continue;
         ck_ast_name one = {.ident = c->name};
@@ -179,24 +180,27 @@ static ck_status fill(ck_binder *b, ck_catalog_entry *e, const ck_ast_create_tab
     if (!columns || !e->sql) return ck_bind_nomem(b);
     for (const ck_ast_column *c = t->columns; c; c = c->next, n++) CK_TRY(add_column(b, e, c, columns, n));
     CK_TRY(physical_schema(b, e, t, columns, count));
-    CK_TRY(primary_key(b, e, t, columns, count));
+    CK_TRY(ck_bind_table_key(b, e, t, columns, count));
     CK_TRY(computed_columns(b, e, t, columns));
     e->table.columns = columns, e->table.column_count = count;
     e->table.decl.name = e->name;
     e->temporary = t->temporary;
+    e->table.comment = ck_arena_strndup(&e->arena, t->comment.p ? t->comment.p : "", t->comment.n);
+    if (!e->table.comment) return ck_bind_nomem(b);
     return ck_bind_options(b, &t->options, e, t->name.first->ident.pos);
 }
 
-ck_status ck_bind_create_table(ck_binder *b, const ck_ast_create_table *t, ck_pos pos) {
+ck_status ck_bind_create_table(ck_binder *b, const ck_ast_create_table *t, ck_pos pos, ck_output *rows) {
     ck_catalog_entry *e;
     bool skip;
+    *rows = (ck_output){0};
     CK_TRY(refuse_unsupported(b, t, pos));
     if (t->or_replace)
         return ck_bind_refuse(b, pos, "OR REPLACE is for views; DROP TABLE IF EXISTS comes before CREATE TABLE");
     CK_TRY(ck_bind_free_name(b, &t->name, t->if_not_exists, CK_ENTRY_TABLE, &skip, NULL));
     if (skip) return CK_OK;
     CK_TRY(ck_catalog_entry_new(b->catalog, CK_ENTRY_TABLE, t->name.first->ident.text, &e, b->err));
-    ck_status s = fill(b, e, t, pos);
+    ck_status s = t->query ? ck_bind_create_as(b, e, t, pos, rows) : fill(b, e, t, pos);
     if (s == CK_OK) {
         ck_catalog_add(b->catalog, e);
     } else {

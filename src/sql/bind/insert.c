@@ -1,6 +1,6 @@
 /* Where a query's rows go: INSERT INTO a table, or the result of a bare SELECT; and whether the sink can take them. */
 #include "base/suggest.h"
-#include "sql/bind/bind_int.h"
+#include "sql/bind/create_int.h"
 
 /* ---- columns of the table from columns of the query ---- */
 
@@ -156,7 +156,7 @@ static ck_status check_changes(ck_binder *b, const ck_table_def *t, const ck_pla
     return CK_OK;
 }
 
-static ck_status check_sink(ck_binder *b, const ck_table_def *t, ck_pos at) {
+ck_status ck_bind_check_sink(ck_binder *b, const ck_table_def *t, ck_pos at) {
     if (!t->connector->sink_type)
         return ck_bind_refuse(b, at, "table \"%s\" cannot be written: connector '%s' only makes rows", t->decl.name,
                               t->connector->name);
@@ -164,6 +164,20 @@ static ck_status check_sink(ck_binder *b, const ck_table_def *t, ck_pos at) {
     ck_status s = t->connector->check(&t->decl, true, b->err);
     if (s != CK_OK && s != CK_NOMEM && b->err) ck_error_prefix(b->err, "table \"%s\": ", t->decl.name);
     return ck_bind_at(b, at, s);
+}
+
+ck_status ck_bind_rows_into(ck_binder *b, const ck_catalog_entry *e, const ck_ast_insert *i, ck_plan_node *n,
+                            ck_pos pos, ck_output *out) {
+    const ck_table_decl *t = &e->table.decl;
+    CK_TRY(fit(b, i, &e->table, &n));
+    CK_TRY(check_changes(b, &e->table, n, i->query->pos));
+    *out = (ck_output){.node = n,
+                       .table = e,
+                       .schema = t->schema,
+                       .key = t->primary_key,
+                       .key_count = t->primary_key_count,
+                       .pos = pos};
+    return CK_OK;
 }
 
 ck_status ck_bind_insert(ck_binder *b, const ck_ast_insert *i, ck_pos pos, ck_output *out) {
@@ -178,17 +192,9 @@ ck_status ck_bind_insert(ck_binder *b, const ck_ast_insert *i, ck_pos pos, ck_ou
     if (i->hints)
         return ck_bind_refuse(b, i->hints->name.pos, "hint %.*s is not supported", ck_cut(i->hints->name.text),
                               i->hints->name.text.p);
-    CK_TRY(check_sink(b, &e->table, at));
+    CK_TRY(ck_bind_check_sink(b, &e->table, at));
     CK_TRY(ck_bind_query(b, i->query, true, &n));
-    CK_TRY(fit(b, i, &e->table, &n));
-    CK_TRY(check_changes(b, &e->table, n, i->query->pos));
-    *out = (ck_output){.node = n,
-                       .table = e,
-                       .schema = e->table.decl.schema,
-                       .key = e->table.decl.primary_key,
-                       .key_count = e->table.decl.primary_key_count,
-                       .pos = pos};
-    return CK_OK;
+    return ck_bind_rows_into(b, e, i, n, pos, out);
 }
 
 /* ---- the result of a bare SELECT ---- */
@@ -211,8 +217,7 @@ static ck_status distinct_names(ck_binder *b, ck_plan_node **n) {
     return changed ? ck_bind_rename(b, *n, names, n) : CK_OK;
 }
 
-/* A NULL that nothing gave a type leaves as text. */
-static ck_status typed_nulls(ck_binder *b, ck_plan_node **n, ck_pos at) {
+ck_status ck_bind_typed_nulls(ck_binder *b, ck_plan_node **n, ck_pos at) {
     const ck_schema *s = (*n)->schema;
     ck_expr **exprs = CK_BIND_ARRAY(b, s->field_count, ck_expr *);
     bool changed = false;
@@ -231,7 +236,7 @@ static ck_status typed_nulls(ck_binder *b, ck_plan_node **n, ck_pos at) {
 ck_status ck_bind_root_query(ck_binder *b, const ck_ast_query *q, ck_output *out) {
     ck_plan_node *n;
     CK_TRY(ck_bind_query(b, q, true, &n));
-    CK_TRY(typed_nulls(b, &n, q->pos));
+    CK_TRY(ck_bind_typed_nulls(b, &n, q->pos));
     CK_TRY(distinct_names(b, &n));
     *out = (ck_output){.node = n, .schema = n->schema, .pos = q->pos};
     if (n->key_count && n->keys[0].count) out->key = n->keys[0].at, out->key_count = n->keys[0].count;

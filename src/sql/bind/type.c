@@ -96,6 +96,9 @@ static ck_status interval(ck_binder *b, const ck_ast_type *t, const ck_type **ou
 }
 
 static ck_status row(ck_binder *b, const ck_ast_type *t, ck_arena *arena, const ck_type **out) {
+    if (t->field_count > CK_SQL_COLUMNS_MAX)
+        return ck_bind_fail(b, t->pos, "a ROW of %u fields is too wide; at most %d are allowed", t->field_count,
+                            CK_SQL_COLUMNS_MAX);
     ck_field *fields = ck_arena_array(arena, t->field_count, sizeof *fields);
     uint32_t n = 0;
     if (!fields) return ck_bind_nomem(b);

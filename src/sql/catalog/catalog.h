@@ -22,6 +22,7 @@ typedef struct ck_table_def {
     const ck_connector_desc *connector;
     const ck_table_column *columns;
     uint32_t column_count;
+    const char *comment; /* "": none */
 } ck_table_def;
 
 typedef struct ck_view_def {
@@ -73,6 +74,9 @@ void ck_catalog_entry_discard(ck_catalog *c, ck_catalog_entry **e);
 void ck_catalog_add(ck_catalog *c, ck_catalog_entry *e); /* takes it; its name is free */
 void ck_catalog_drop(ck_catalog *c, ck_catalog_entry *e);
 void ck_catalog_undrop(ck_catalog *c, ck_catalog_entry *e); /* dropped by this compilation, its name is free */
+
+/* The CREATE TABLE that makes the table; table_text.c. */
+CK_NODISCARD ck_status ck_table_text(const ck_catalog_entry *e, ck_bytes *out);
 
 /* Around a compilation: commit frees what was dropped; rollback takes back every change since begin. */
 void ck_catalog_begin(ck_catalog *c);

@@ -25,8 +25,10 @@ static ck_status result_params(ck_lower_state *s, const ck_output *o, const char
     ck_lower_params p;
     CK_TRY(ck_json_read(s->arena, ck_view_of(given ? given : "{}"), &read, s->err));
     CK_TRY(ck_json_new(s->arena, &p.doc, s->err));
+    if (!yyjson_is_obj(yyjson_doc_get_root(read)))
+        return ck_fail(s->err, CK_INVALID, "result_params is no JSON object");
     p.root = yyjson_val_mut_copy(p.doc, yyjson_doc_get_root(read));
-    if (!p.root || !yyjson_mut_is_obj(p.root)) return ck_fail(s->err, CK_INVALID, "result_params is no JSON object");
+    if (!p.root) return ck_lower_nomem(s);
     yyjson_mut_doc_set_root(p.doc, p.root);
     yyjson_mut_obj_remove_key(p.root, "key");
     CK_TRY(ck_lower_params_columns(s, &p, "key", (ck_columns){o->key, o->key_count}));

@@ -300,7 +300,8 @@ static ck_status prune_set_op(ck_plan *p, const ck_plan_node *n, ck_plan_node *c
     if (!moved) return CK_NOMEM;
     for (uint32_t i = 0; i < n->schema->field_count; i++) moved[i] = i;
     s->moved[n->id] = moved;
-    for (uint32_t k = 0; k < 2; k++) CK_TRY(only_these(p, n, inputs[k], s->moved[n->inputs[k]->id], moved, n->schema->field_count, &arms[k]));
+    for (uint32_t k = 0; k < 2; k++)
+        CK_TRY(only_these(p, n, inputs[k], s->moved[n->inputs[k]->id], moved, n->schema->field_count, &arms[k]));
     return ck_plan_with_inputs(p, n, arms, out);
 }
 

@@ -53,7 +53,7 @@ static ck_status below_project(ck_plan *p, const ck_plan_node *n, ck_expr *e, ck
 }
 
 typedef struct only_below {
-    uint32_t bound; /* columns below it are fine */
+    uint32_t bound;  /* columns below it are fine */
     ck_columns some; /* or, when at is set, these */
     bool all;
 } only_below;
@@ -209,12 +209,14 @@ static ck_status push_into_join(pushdown *d, ck_plan_node *n, conjuncts pending,
 /* ---- top-N ---- */
 
 static bool literal_count(const ck_expr *e, uint64_t *out) {
-    if (e->kind != CK_EXPR_LITERAL || e->value.null || !ck_kind_is_integer(e->type->kind) || e->value.i64 < 0) return false;
+    if (e->kind != CK_EXPR_LITERAL || e->value.null || !ck_kind_is_integer(e->type->kind) || e->value.i64 < 0)
+        return false;
     *out = (uint64_t)e->value.i64;
     return true;
 }
 
-/* What `rank <= n`, `rank < n`, `rank = n`, `rank BETWEEN m AND n` say about the greatest rank; *whole: nothing else. */
+/* What `rank <= n`, `rank < n`, `rank = n`, `rank BETWEEN m AND n` say about the greatest rank; *whole: nothing else.
+ */
 static bool rank_bound(const ck_expr *e, uint32_t rank, uint64_t *bound, bool *whole) {
     if (e->kind != CK_EXPR_CALL || e->arg_count < 2) return false;
     const char *op = e->fn->name;

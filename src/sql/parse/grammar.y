@@ -78,6 +78,7 @@ static bool push_order(ck_parser *ps, ck_ast_orders *list, ck_ast_order o) {
     ck_ast_options options;
     ck_ast_column *column;
     struct { ck_ast_column *first, *last; } columns;
+    struct { ck_ast_type *first, *last; } types;
     ck_ast_create_table *create_table;
     ck_ast_statement *statement;
     struct { ck_ast_statement *first, *last; } statements;
@@ -150,7 +151,8 @@ static bool push_order(ck_parser *ps, ck_ast_orders *list, ck_ast_order o) {
 %type <flag> opt_if_not_exists opt_if_exists opt_or_replace opt_temporary not_enforced opt_all_distinct opt_desc
 %type <flag> opt_ordinality into
 %type <number> object_kind opt_nulls unit opt_to_unit opt_zone join_kind comparison
-%type <type> type simple_type type_list row_field row_fields
+%type <type> type element_type simple_type row_field
+%type <types> row_fields
 %type <query> query query_body query_clause simple_query query_parens values_clause
 %type <cte> cte
 %type <ctes> ctes
@@ -574,10 +576,10 @@ simple_type:
         NEED($$ = ck_ast_build_type(ps, @$, CK_VIEW("interval"), NULL));
         $$->from_unit = $2, $$->to_unit = $3;
     }
-  | K_ARRAY '<' type '>' { NEED($$ = ck_ast_build_type(ps, @$, CK_VIEW("array"), $3)); }
-  | K_MAP '<' type ',' type '>' { $3->next = $5; NEED($$ = ck_ast_build_type(ps, @$, CK_VIEW("map"), $3)); }
-  | K_ROW '<' row_fields '>' { NEED($$ = ck_ast_build_type(ps, @$, CK_VIEW("row"), $3)); }
-  | K_ROW '(' row_fields ')' { NEED($$ = ck_ast_build_type(ps, @$, CK_VIEW("row"), $3)); }
+  | K_ARRAY '<' element_type '>' { NEED($$ = ck_ast_build_type(ps, @$, CK_VIEW("array"), $3)); }
+  | K_MAP '<' element_type ',' element_type '>' { $3->next = $5; NEED($$ = ck_ast_build_type(ps, @$, CK_VIEW("map"), $3)); }
+  | K_ROW '<' row_fields '>' { NEED($$ = ck_ast_build_type(ps, @$, CK_VIEW("row"), $3.first)); }
+  | K_ROW '(' row_fields ')' { NEED($$ = ck_ast_build_type(ps, @$, CK_VIEW("row"), $3.first)); }
   ;
 type_word: IDENT | K_DATE;
 opt_zone:
@@ -586,21 +588,12 @@ opt_zone:
   | WITH_LA K_LOCAL K_TIME K_ZONE { $$ = CK_TZ_WITH_LOCAL; }
   | K_WITHOUT K_TIME K_ZONE { $$ = CK_TZ_WITHOUT; }
   ;
-row_fields: type_list;
-type_list: /* of named fields, newest last */
-    row_field
-  | type_list ',' row_field {
-        ck_ast_type *t = $1;
-        while (t->next) t = t->next;
-        t->next = $3;
-        $$ = $1;
-    }
+row_fields:
+    row_field { $$.first = $$.last = $1; }
+  | row_fields ',' row_field { $$ = $1; $$.last->next = $3, $$.last = $3; }
   ;
-row_field:
-    col_id type { $$ = $2; $$->field_name = $1; }
-  | col_id type K_NOT K_NULL { $$ = $2; $$->field_name = $1; $$->not_null = true; }
-  | col_id type K_NULL { $$ = $2; $$->field_name = $1; }
-  ;
+row_field: col_id element_type { $$ = $2; $$->field_name = $1; };
+element_type: type | type K_NOT K_NULL { $$ = $1; $$->not_null = true; } | type K_NULL;
 
 unit:
     K_YEAR { $$ = CK_UNIT_YEAR; } | K_QUARTER { $$ = CK_UNIT_QUARTER; } | K_MONTH { $$ = CK_UNIT_MONTH; }

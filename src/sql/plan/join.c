@@ -1,5 +1,5 @@
-/* Joins. The condition is a list of conjuncts over left then right columns; which of them are equalities of the two sides
- * is found again where it matters, so that the optimiser may add conjuncts. */
+/* Joins. The condition is a list of conjuncts over left then right columns; which of them are equalities of the two
+ * sides is found again where it matters, so that the optimiser may add conjuncts. */
 #include "expr/function.h"
 #include "sql/plan/plan_int.h"
 
@@ -146,7 +146,8 @@ ck_status ck_plan_join(ck_plan *p, ck_join_kind kind, ck_plan_node *left, ck_pla
     CK_TRY(ck_plan_new(p, CK_PLAN_JOIN, inputs, 2, &n));
     CK_TRY(schema_of(p, left, right, kind, &n->schema));
     n->join.kind = kind, n->join.on = on, n->join.on_count = on_count, n->join.single = single;
-    bool waits = kind != CK_JOIN_BOTH_INNER && kind != CK_JOIN_LEFT_SEMI; /* a row that has no partner yet may get one */
+    bool waits =
+        kind != CK_JOIN_BOTH_INNER && kind != CK_JOIN_LEFT_SEMI; /* a row that has no partner yet may get one */
     n->final = waits && (p->emit_on_close || (n->bounded && !p->changes));
     if (waits) n->mode = n->final ? CK_MODE_APPEND : CK_MODE_RETRACT;
     CK_TRY(keys_of(p, n));

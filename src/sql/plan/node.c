@@ -187,8 +187,8 @@ const char *const *ck_plan_names(ck_plan *p, const ck_plan_node *n) {
 static bool tests_not_null(const ck_plan_node *filter, uint32_t column) {
     for (uint32_t i = 0; i < filter->filter.count; i++) {
         const ck_expr *e = filter->filter.conjuncts[i];
-        if (e->kind == CK_EXPR_CALL && strcmp(e->fn->name, "is_not_null") == 0 &&
-            e->args[0]->kind == CK_EXPR_COLUMN && e->args[0]->column == column)
+        if (e->kind == CK_EXPR_CALL && strcmp(e->fn->name, "is_not_null") == 0 && e->args[0]->kind == CK_EXPR_COLUMN &&
+            e->args[0]->column == column)
             return true;
     }
     return false;
@@ -237,8 +237,8 @@ bool ck_plan_is_identity(const ck_plan_node *n) {
 }
 
 const char *ck_plan_kind_name(ck_plan_kind k) {
-    static const char *const names[] = {"scan", "values", "filter", "project", "aggregate", "union", "limit",
-                                        "sort", "top_n", "join",   "set_op",  "unnest"};
+    static const char *const names[] = {"scan",  "values", "filter", "project", "aggregate", "union",
+                                        "limit", "sort",   "top_n",  "join",    "set_op",    "unnest"};
     return names[k];
 }
 

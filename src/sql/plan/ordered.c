@@ -64,7 +64,8 @@ ck_status ck_plan_top_n(ck_plan *p, ck_plan_node *input, const ck_plan_top *top,
     n->mode = n->final ? CK_MODE_APPEND : CK_MODE_RETRACT;
     memcpy(n->keys, input->keys, sizeof n->keys);
     n->key_count = input->key_count;
-    if (top->rank == CK_RANK_ROW_NUMBER && top->limit <= 1 && !ck_plan_add_key(p, n, top->partition.at, top->partition.count))
+    if (top->rank == CK_RANK_ROW_NUMBER && top->limit <= 1 &&
+        !ck_plan_add_key(p, n, top->partition.at, top->partition.count))
         return CK_NOMEM;
     if (top->rank == CK_RANK_ROW_NUMBER && rank_name) { /* partition and number name a row */
         uint32_t *key = CK_PLAN_ARRAY(p, top->partition.count + 1, uint32_t);

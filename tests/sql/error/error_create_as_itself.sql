@@ -1,0 +1,1 @@
+CREATE TABLE t WITH (connector='file', path='t') AS SELECT * FROM t;
