@@ -117,7 +117,8 @@ CLINK_API const char *clink_job_text(const clink_job *job);      /* EXPLAIN, SHO
 CLINK_API const char *clink_job_guarantee(const clink_job *job); /* one sentence */
 /* NULL when there is none at i. */
 CLINK_API const char *clink_job_warning(const clink_job *job, size_t i);
-CLINK_API int32_t clink_job_was_finished(clink_job *job); /* the directory held this job, finished: nothing was done */
+/* After clink_job_wait: its directory held this job, finished; nothing was done. */
+CLINK_API int32_t clink_job_was_finished(clink_job *job);
 CLINK_API int32_t clink_job_has_result(const clink_job *job); /* a bare SELECT */
 
 /* Rows of a bare SELECT as an Arrow C stream (struct ArrowArrayStream, declared by Arrow's abi.h; utf8 strings).

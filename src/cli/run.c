@@ -50,6 +50,10 @@ static void print_start(clink_job *job, bool checkpoints) {
     const char *g = clink_job_guarantee(job);
     if (g && *g && (checkpoints || !clink_job_has_result(job)))
         fprintf(stderr, "clink: %s: %s\n", clink_job_name(job), g);
+}
+
+/* Known for certain only once it ended. */
+static void print_end(clink_job *job) {
     if (clink_job_was_finished(job))
         fprintf(stderr, "clink: %s has finished before; nothing to do (--fresh starts it anew)\n", clink_job_name(job));
 }
@@ -94,6 +98,7 @@ static int run_script(clink_engine *engine, const script *s, const clink_run *ru
     fflush(stdout);
     print_start(job, run->checkpoint_dir != NULL);
     st = wait_for_end(job, &e);
+    print_end(job);
     clink_job_free(job);
     return st == CLINK_OK ? 0 : report_error(st, &e);
 }
