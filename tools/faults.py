@@ -5,7 +5,7 @@ import re
 import sys
 
 TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "src")
-NOT_POINTS = {"COUNT", "KILL", "ERROR", "CRASH"}  # the count and the actions share the prefix
+NOT_POINTS = {"POINT", "COUNT", "KILL", "ERROR", "CRASH"}  # the macro, the count and the actions share the prefix
 
 
 def text(path):
