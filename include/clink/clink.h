@@ -100,7 +100,8 @@ typedef struct clink_run {
 
 /* Runs all statements of a script. DDL takes effect in the engine's session; INSERTs and SELECTs become one job
  * (several where a statement reads what an earlier one writes). *job is the running job, NULL when there was nothing to
- * run. Text that statements print (EXPLAIN, SHOW) is kept on the job. run may be NULL. */
+ * run. Text that statements print (EXPLAIN, SHOW) is kept on the job, and written to fd before the first row
+ * unless rows are read as a stream. run may be NULL. */
 CLINK_API clink_status clink_execute(clink_engine *engine, const char *sql, const clink_run *run, clink_job **job,
                                      clink_error *error);
 /* The plan of a script, not run. *text is freed with clink_free. */

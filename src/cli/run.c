@@ -94,8 +94,6 @@ static int run_script(clink_engine *engine, const script *s, const clink_run *ru
     clink_status st = clink_execute(engine, s->text, run, &job, &e);
     if (st != CLINK_OK) return report_error(st, &e);
     if (!job) return 0;
-    fputs(clink_job_text(job), stdout);
-    fflush(stdout);
     print_start(job, run->checkpoint_dir != NULL);
     st = wait_for_end(job, &e);
     print_end(job);

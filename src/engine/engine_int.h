@@ -71,5 +71,7 @@ void engine_job_advance(clink_job *j);
 /* TABLE output: prints what the collectors have until all have ended (CK_OK), *timeout_ms is used up (CK_AGAIN), or
  * nobody reads (CK_CLOSED). A job's failure is left to the caller to see. */
 ck_status engine_print_tables(clink_job *j, int64_t *timeout_ms, ck_error *err);
+/* All of it; CK_CLOSED: nobody reads. */
+ck_status engine_write(int fd, ck_view text, ck_error *err);
 
 #endif

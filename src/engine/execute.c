@@ -131,6 +131,10 @@ static ck_status prepare(clink_engine *e, clink_job *j, const char *sql, const c
     CK_TRY(copy_run(&j->arena, run, &j->run, err));
     CK_TRY(compile(e, j, sql, err));
     CK_TRY(gather_text(j, err));
+    if (j->run.output != CLINK_OUTPUT_STREAM && *j->text) { /* before the first row */
+        ck_status s = engine_write(j->run.fd, ck_view_of(j->text), err);
+        if (s != CK_OK) return s == CK_CLOSED ? ck_fail(err, CK_CANCELLED, "nobody reads the output") : s;
+    }
     return make_collectors(j, err);
 }
 

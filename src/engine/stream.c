@@ -159,16 +159,15 @@ clink_status clink_job_stream(clink_job *j, struct ArrowArrayStream *out, clink_
 
 /* ---- tables ---- */
 
-static ck_status write_out(int fd, ck_bytes *text, ck_error *err) {
+ck_status engine_write(int fd, ck_view text, ck_error *err) {
     size_t at = 0;
-    while (at < text->n) {
-        ssize_t n = write(fd, text->p + at, text->n - at);
+    while (at < text.n) {
+        ssize_t n = write(fd, text.p + at, text.n - at);
         if (n < 0 && errno == EINTR) continue;
         if (n < 0 && errno == EPIPE) return CK_CLOSED;
         if (n < 0) return ck_fail_errno(err, errno, "writing the result");
         at += (size_t)n;
     }
-    ck_bytes_clear(text);
     return CK_OK;
 }
 
@@ -199,7 +198,8 @@ static ck_status table_turn(clink_job *j, uint32_t i, int64_t wait_us, ck_bytes 
         s = CK_OK;
     }
     if (s == CK_OK || s == CK_AGAIN) {
-        ck_status w = write_out(j->run.fd, text, err);
+        ck_status w = engine_write(j->run.fd, (ck_view){text->p, text->n}, err);
+        ck_bytes_clear(text);
         if (w != CK_OK) ck_collector_close(j->collectors[i]);
         return w == CK_OK ? s : w;
     }

@@ -474,7 +474,7 @@ set:
         $$->set.option = ck_view_eq_nocase($2.text, CK_VIEW("all")) ? NULL : o.first;
     }
   ;
-set_value: option_value | col_id;
+set_value: option_value | col_id | K_NULL;
 
 alter:
     K_ALTER K_TABLE opt_if_exists table_name K_RENAME K_TO col_id {

@@ -1,0 +1,47 @@
+"""Every example of docs/sql.md gives what the page shows. Blocks: `sh` makes files, `sql setup` stays in front of all later ones, `sql` runs (`sql changes`
+with --changes) and the `output` or `error` behind it is compared."""
+import os
+import re
+import subprocess
+
+from conftest import TOP, run_clink
+
+PAGE = os.path.join(TOP, "docs", "sql.md")
+
+
+def examples():
+    """(language, words behind it, text, expected kind, expected words, expected text)"""
+    found = re.findall(r"^```(\S+)([^\n]*)\n(.*?)^```$", open(PAGE).read(), re.S | re.M)
+    out = []
+    for lang, words, text in found:
+        if lang in ("output", "error"):
+            assert out and out[-1][0] == "sql" and out[-1][3] is None, text
+            out[-1][3:] = [lang, words.split(), text]
+        else:
+            assert lang in ("sh", "sql"), lang
+            out.append([lang, words.split(), text, None, [], ""])
+    return out
+
+
+def run_one(words, text, setup, expected, unordered, want, cwd):
+    args = ["run"] + (["--changes"] if "changes" in words else []) + ["-e", setup + text]
+    r = run_clink(*args, cwd=cwd, ok=False)
+    if expected == "error":
+        assert r.code == 1 and want.strip() in r.err, f"{text}\n{r.err}"
+        return
+    assert r.code == 0, f"{text}\n{r.err}"
+    got, want = r.out.splitlines(), want.splitlines()
+    assert (sorted(got) == sorted(want)) if unordered else (got == want), f"{text}\n{r.out}"
+
+
+def test_examples(tmp_path):
+    setup, ran = "", 0
+    for lang, words, text, expected, expected_words, want in examples():
+        if lang == "sh":
+            subprocess.run(["bash", "-euo", "pipefail", "-c", text], cwd=tmp_path, check=True)
+        elif "setup" in words:
+            setup += text
+        else:
+            run_one(words, text, setup, expected, "unordered" in expected_words, want, tmp_path)
+            ran += 1
+    assert ran >= 20
