@@ -7,7 +7,7 @@
 #include "os/clock.h"
 #include "os/random.h"
 
-enum { PLAN_BYTES_MAX = 1 << 30, TURN_STEPS = 64 };
+enum { PLAN_BYTES_MAX = 1 << 30, CONNECT_US = 10000000 };
 
 /* ---- references: who may still touch the job ---- */
 
@@ -47,11 +47,13 @@ static void free_messages(ck_job *j) {
 
 /* Nothing of it runs. */
 static void destroy(ck_job *j) {
+    if (j->links) ck_links_close(j->links); /* nothing comes in any more */
     for (uint32_t i = 0; j->subtasks && i < j->subtask_count; i++) ck_subtask_disconnect(j->subtasks[i]);
     free_messages(j);
     for (uint32_t i = 0; j->subtasks && i < j->subtask_count; i++) ck_subtask_free(j->subtasks[i]);
     if (j->actor.scheduler && !ck_task_is_retired(&j->actor)) ck_task_remove(&j->actor);
     ck_job_close_outside(j);
+    ck_links_free(j->links);
     ck_checkpoints_free(j->checkpoints);
     ck_arena_destroy(&j->arena);
     pthread_cond_destroy(&j->changed);
@@ -87,6 +89,7 @@ static ck_status new_job(ck_scheduler *s, const ck_registry *r, const ck_job_con
 
 static ck_status prepare(ck_job *j, const ck_graph *g, const ck_job_config *cfg, ck_error *err) {
     CK_TRY(ck_job_make_plan(j, g, cfg, err));
+    CK_TRY(ck_job_make_links(j, err));
     CK_TRY(ck_job_open_dir(j, err));
     if (j->dir) {
         j->settings.job_uuid = ck_checkpoint_dir_job_uuid(j->dir);
@@ -98,19 +101,23 @@ static ck_status prepare(ck_job *j, const ck_graph *g, const ck_job_config *cfg,
     if (!j->was_finished) CK_TRY(ck_job_deploy(j, err));
     CK_TRY(ck_job_restore(j, err));
     if (!j->was_finished) CK_TRY(ck_job_deal_splits(j, err));
-    return ck_job_make_actor(j, err);
+    CK_TRY(ck_job_make_actor(j, err));
+    int64_t connect_us = j->cfg.placement.connect_timeout_us;
+    return j->links ? ck_links_up(j->links, connect_us ? connect_us : CONNECT_US, err) : CK_OK;
 }
 
 static void start(ck_job *j) {
-    uint32_t subtasks = j->was_finished ? 0 : j->subtask_count;
-    atomic_store(&j->live_subtasks, subtasks);
-    j->refs = subtasks + 1; /* each task, and the actor */
+    uint32_t tasks = j->local_count + (j->links ? ck_links_task_count(j->links) : 0);
+    atomic_store(&j->live_tasks, tasks);
+    j->refs = tasks + 1; /* and the actor */
     if (j->was_finished) {
         j->ending = true;
         j->outcome = CK_JOB_FINISHED;
     }
     atomic_store(&j->state, j->was_finished ? CK_JOB_FINISHED : CK_JOB_RUNNING);
-    for (uint32_t i = 0; i < subtasks; i++) ck_task_notify(ck_subtask_task(j->subtasks[i]));
+    for (uint32_t i = 0; i < j->subtask_count; i++)
+        if (j->subtasks[i]) ck_task_notify(ck_subtask_task(j->subtasks[i]));
+    if (j->links) ck_links_start(j->links);
     ck_task_notify(&j->actor);
 }
 

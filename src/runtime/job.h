@@ -30,6 +30,17 @@ typedef struct ck_checkpoint_config {
     bool allow_duplicates;
 } ck_checkpoint_config;
 
+/* A job over several processes: each starts the same graph with its own `process`, and they find each other. Subtask i
+ * of a vertex runs in process i mod process_count unless process_of says otherwise. Without checkpoints for now. */
+typedef struct ck_job_placement {
+    uint32_t process, process_count; /* count 0 or 1: everything is here */
+    const char *const *addresses;    /* data port of every process, "HOST:PORT" */
+    const char *secret;              /* the same everywhere; who does not know it is turned away */
+    int64_t connect_timeout_us;      /* until all are there; 0 = 10 s */
+    uint32_t (*process_of)(void *arg, uint64_t vertex, uint32_t subtask);
+    void *process_of_arg;
+} ck_job_placement;
+
 typedef struct ck_job_config {
     const char *name;
     uint32_t parallelism;
@@ -38,6 +49,7 @@ typedef struct ck_job_config {
     size_t queue_bytes;  /* per edge and subtask pair; 0 = 1 MiB */
     size_t memory_limit; /* 0 = none */
     ck_checkpoint_config checkpoint;
+    ck_job_placement placement;
     void *job_data;                       /* for ck_op_spec */
     void (*on_end)(void *arg, ck_job *j); /* once, from a scheduler thread; may be NULL */
     void *on_end_arg;

@@ -13,6 +13,7 @@ static void begin_end(ck_job *j, ck_job_state outcome) {
     j->outcome = outcome;
     for (uint32_t i = 0; i < j->subtask_count; i++)
         if (j->subtasks[i]) ck_subtask_stop(j->subtasks[i]);
+    if (j->links) ck_links_end(j->links, outcome == CK_JOB_FINISHED);
 }
 
 static void fail_job(ck_job *j, const ck_error *e) {
@@ -39,7 +40,8 @@ static void tell(ck_job *j, ck_subtask *s, ck_tell_kind kind, uint64_t checkpoin
 }
 
 static void tell_all(ck_job *j, ck_tell_kind kind, uint64_t checkpoint) {
-    for (uint32_t i = 0; i < j->subtask_count; i++) tell(j, j->subtasks[i], kind, checkpoint, CK_BARRIER_PERIODIC);
+    for (uint32_t i = 0; i < j->subtask_count; i++)
+        if (j->subtasks[i]) tell(j, j->subtasks[i], kind, checkpoint, CK_BARRIER_PERIODIC);
 }
 
 /* ---- acknowledgements ---- */
@@ -235,12 +237,23 @@ void ck_job_report(void *job, ck_report *r) {
     ck_task_notify(&j->actor);
 }
 
-void ck_job_subtask_retired(void *job, ck_subtask *s) {
+void ck_job_link_retired(void *job) {
     ck_job *j = job;
-    (void)s;
-    atomic_fetch_sub(&j->live_subtasks, 1);
+    atomic_fetch_sub(&j->live_tasks, 1);
     ck_task_notify(&j->actor);
     ck_job_unref(j);
+}
+
+void ck_job_subtask_retired(void *job, ck_subtask *s) {
+    (void)s;
+    ck_job_link_retired(job);
+}
+
+void ck_job_link_failed(void *job, const ck_error *err) {
+    ck_job *j = job;
+    if (atomic_exchange(&j->link_told, true)) return;
+    j->link_failed = (ck_report){.kind = CK_REPORT_FAILED, .error = *err};
+    ck_job_report(j, &j->link_failed);
 }
 
 void ck_job_disk_finished(ck_job *j, ck_job_disk *d) {
@@ -281,6 +294,13 @@ static void ask_for_savepoints(ck_job *j) {
     }
 }
 
+/* Subtasks of other processes have their own ends. */
+static void note_remote(ck_job *j) {
+    j->remote_noted = true;
+    for (uint32_t i = 0; i < j->subtask_count; i++)
+        if (!j->subtasks[i]) feed(j, (ck_checkpoints_event){.kind = CK_CKPT_SUBTASK_FINISHED, .subtask = i});
+}
+
 static void note_progress(ck_job *j) {
     ck_checkpoints_view v;
     ck_checkpoints_look(j->checkpoints, &v);
@@ -313,11 +333,12 @@ static ck_step step(ck_task *t, const ck_quantum *q, int64_t *until_us) {
     ck_job_take_disk_results(j);
     if (atomic_load(&j->cancel)) begin_end(j, CK_JOB_CANCELLED);
     if (atomic_exchange(&j->savepoint_asked, false)) ask_for_savepoints(j);
+    if (!j->remote_noted) note_remote(j);
     if (!j->ending && ck_mono_us(j->proc) >= ck_checkpoints_deadline(j->checkpoints))
         feed(j, (ck_checkpoints_event){.kind = CK_CKPT_TICK});
     note_progress(j);
     if (j->ending) {
-        bool quiet = atomic_load(&j->live_subtasks) == 0 && (j->disk_jobs == 0 || j->closing);
+        bool quiet = atomic_load(&j->live_tasks) == 0 && (j->disk_jobs == 0 || j->closing);
         return quiet ? finish(j) : CK_STEP_NEED_INPUT;
     }
     *until_us = ck_checkpoints_deadline(j->checkpoints);

@@ -7,10 +7,27 @@
 #include "os/clock.h"
 #include "os/random.h"
 
-enum { EDGE_EVENTS_MAX = 256, EDGE_BYTES = 1 << 20, EDGE_BYTES_MIN = 128 << 10, EDGE_FULL_WIDTH = 4 };
+enum {
+    EDGE_EVENTS_MAX = 256,
+    EDGE_BYTES = 1 << 20,
+    EDGE_BYTES_MIN = 128 << 10,
+    EDGE_FULL_WIDTH = 4,
+    FLOATING_CREDITS = 64
+};
 
 static ck_subtask *subtask_of(const ck_job *j, uint32_t vertex, uint32_t index) {
     return j->subtasks[j->first_subtask[vertex] + index];
+}
+
+static uint32_t process_of(const ck_job *j, uint32_t vertex, uint32_t index) {
+    const ck_job_placement *p = &j->cfg.placement;
+    if (p->process_count <= 1) return p->process;
+    if (p->process_of) return p->process_of(p->process_of_arg, j->plan.vertices[vertex].id, index) % p->process_count;
+    return index % p->process_count;
+}
+
+bool ck_job_is_here(const ck_job *j, uint32_t vertex, uint32_t index) {
+    return process_of(j, vertex, index) == j->cfg.placement.process;
 }
 
 uint32_t ck_job_vertex_of(const ck_job *j, const ck_subtask *s) {
@@ -115,6 +132,7 @@ static ck_status make_subtask(ck_job *j, uint32_t vertex, uint32_t index, ck_err
     };
     ck_state_store *store;
     CK_TRY(ck_subtask_new(&cfg, &j->subtasks[number], err));
+    j->local_count++;
     CK_TRY(make_state(j, vertex, j->subtasks[number], &store, err));
     for (uint32_t place = 0; place < v->op_count; place++) {
         ck_status s = make_op(j, vertex, place, j->subtasks[number], store, err);
@@ -161,50 +179,115 @@ static ck_status make_gate(ck_job *j, uint32_t vertex, uint32_t index, ck_error 
     return CK_OK;
 }
 
-/* The sending side of one input of one vertex, at one producer. */
-static ck_status connect_producer(ck_job *j, uint32_t vertex, uint32_t input, uint32_t producer, ck_error *err) {
-    const ck_vertex *v = &j->plan.vertices[vertex];
-    const ck_graph_input *in = &v->ops[0]->inputs[input];
-    const ck_job_op *from = producer_of(j, in);
-    ck_subtask *s = subtask_of(j, from->vertex, producer);
-    ck_exchange_group *group = ck_chain_exchanges(ck_subtask_chain(s));
-    ck_exchange_config cfg = {.kind = in->kind,
-                              .schema = from->op->schema,
-                              .key = in->key,
-                              .key_count = in->key_count,
+/* ---- one producer's channels into one input ---- */
+
+typedef struct edge_end {
+    uint32_t vertex, input, producer, target; /* target: index in the vertex */
+    const ck_graph_input *in;
+    const ck_job_op *from;
+    uint32_t number; /* of this channel, in the job */
+} edge_end;
+
+static ck_channel *gate_channel(const ck_job *j, const edge_end *e) {
+    ck_gate *gate = ck_subtask_gate(subtask_of(j, e->vertex, e->target));
+    return ck_gate_channel(gate, e->input, e->in->kind == CK_EDGE_FORWARD ? 0 : e->producer);
+}
+
+static ck_status connect_out(ck_job *j, const edge_end *e, ck_exchange *x, ck_error *err) {
+    ck_subtask *s = subtask_of(j, e->from->vertex, e->producer);
+    ck_channel *ch;
+    if (ck_job_is_here(j, e->vertex, e->target))
+        ch = gate_channel(j, e);
+    else
+        CK_TRY(ck_links_add_out(j->links, process_of(j, e->vertex, e->target), e->number, e->from->op->schema,
+                                e->in->mode != CK_MODE_APPEND, &ch, err));
+    ch->producer = ck_subtask_task(s);
+    ch->closed_hint = &ck_chain_exchanges(ck_subtask_chain(s))->closed_hint;
+    ck_exchange_connect(x, e->in->kind == CK_EDGE_FORWARD ? 0 : e->target, ch);
+    return CK_OK;
+}
+
+static ck_status connect_in(ck_job *j, const edge_end *e, ck_error *err) {
+    if (!ck_job_is_here(j, e->vertex, e->target)) return CK_OK;
+    return ck_links_add_in(j->links, process_of(j, e->from->vertex, e->producer), e->number, e->from->op->schema,
+                           e->in->mode != CK_MODE_APPEND, gate_channel(j, e), err);
+}
+
+static ck_status make_exchange(ck_job *j, const edge_end *e, ck_exchange **out, ck_error *err) {
+    ck_chain *chain = ck_subtask_chain(subtask_of(j, e->from->vertex, e->producer));
+    ck_exchange_config cfg = {.kind = e->in->kind,
+                              .schema = e->from->op->schema,
+                              .key = e->in->key,
+                              .key_count = e->in->key_count,
                               .key_groups = j->graph->key_groups,
-                              .producer = producer,
-                              .target_count = v->parallelism,
+                              .producer = e->producer,
+                              .target_count = j->plan.vertices[e->vertex].parallelism,
                               .batch_rows = j->cfg.batch_rows};
-    ck_exchange *x;
-    CK_TRY(ck_exchange_new(group, &cfg, &x, err));
-    for (uint32_t t = 0; t < ck_exchange_channels(x); t++) {
-        bool forward = in->kind == CK_EDGE_FORWARD;
-        ck_gate *gate = ck_subtask_gate(subtask_of(j, vertex, forward ? producer : t));
-        ck_channel *ch = ck_gate_channel(gate, input, forward ? 0 : producer);
-        ch->producer = ck_subtask_task(s);
-        ch->closed_hint = &group->closed_hint;
-        ck_exchange_connect(x, t, ch);
+    CK_TRY(ck_exchange_new(ck_chain_exchanges(chain), &cfg, out, err));
+    if (ck_chain_connect_exchange(chain, e->from->place, e->in->port, *out) != CK_OK) return ck_nomem(err, j->mem, 64);
+    return CK_OK;
+}
+
+static ck_status connect_producer(ck_job *j, edge_end e, ck_error *err) {
+    bool here = ck_job_is_here(j, e.from->vertex, e.producer), forward = e.in->kind == CK_EDGE_FORWARD;
+    ck_exchange *x = NULL;
+    if (here) CK_TRY(make_exchange(j, &e, &x, err));
+    for (e.target = 0; e.target < j->plan.vertices[e.vertex].parallelism; e.target++) {
+        e.number = j->edge_count++; /* counted by every process, whether it has a part in it or not */
+        if (forward && e.target != e.producer) continue;
+        CK_TRY(here ? connect_out(j, &e, x, err) : connect_in(j, &e, err));
     }
-    if (ck_chain_connect_exchange(ck_subtask_chain(s), from->place, in->port, x) != CK_OK)
-        return ck_nomem(err, j->mem, 64);
     return CK_OK;
 }
 
 static ck_status connect_vertex(ck_job *j, uint32_t vertex, ck_error *err) {
     const ck_vertex *v = &j->plan.vertices[vertex];
-    for (uint32_t t = 0; t < v->parallelism; t++) CK_TRY(make_gate(j, vertex, t, err));
+    for (uint32_t t = 0; t < v->parallelism; t++)
+        if (ck_job_is_here(j, vertex, t)) CK_TRY(make_gate(j, vertex, t, err));
     for (uint32_t i = 0; i < v->ops[0]->input_count; i++) {
-        uint32_t producers = parallelism_of(j, producer_of(j, &v->ops[0]->inputs[i]));
-        for (uint32_t p = 0; p < producers; p++) CK_TRY(connect_producer(j, vertex, i, p, err));
+        edge_end e = {.vertex = vertex, .input = i, .in = &v->ops[0]->inputs[i]};
+        e.from = producer_of(j, e.in);
+        if (j->links && e.in->port != 0)
+            return ck_fail(err, CK_REFUSED, "the side output of %s cannot go to another process yet", e.in->uid);
+        for (e.producer = 0; e.producer < parallelism_of(j, e.from); e.producer++) CK_TRY(connect_producer(j, e, err));
     }
     return CK_OK;
+}
+
+/* ---- placement ---- */
+
+ck_status ck_job_make_links(ck_job *j, ck_error *err) {
+    const ck_job_placement *p = &j->cfg.placement;
+    if (p->process_count <= 1) return CK_OK;
+    if (p->process >= p->process_count || !p->addresses)
+        return ck_fail(err, CK_INVALID, "process %u of %u, or no addresses", p->process, p->process_count);
+    if (ck_scheduler_is_seeded(j->scheduler))
+        return ck_fail(err, CK_REFUSED, "the seeded scheduler has one thread and no network");
+    if (j->cfg.checkpoint.dir)
+        return ck_fail(err, CK_REFUSED, "checkpoints of a job over several processes need a coordinator");
+    ck_links_config cfg = {.proc = j->proc,
+                           .scheduler = j->scheduler,
+                           .mem = j->mem,
+                           .queue_mem = j->queue_mem,
+                           .process = p->process,
+                           .process_count = p->process_count,
+                           .addresses = p->addresses,
+                           .secret = p->secret,
+                           .graph_hash = ck_graph_hash(j->graph),
+                           .bytes_max = channel_bytes(j, EDGE_FULL_WIDTH),
+                           .events_max = EDGE_EVENTS_MAX,
+                           .floating_credits = FLOATING_CREDITS,
+                           .arg = j,
+                           .failed = ck_job_link_failed,
+                           .retired = ck_job_link_retired};
+    return ck_links_new(&cfg, &j->links, err);
 }
 
 ck_status ck_job_deploy(ck_job *j, ck_error *err) {
     j->flush_origin_us = ck_wall_us(j->proc) - ck_mono_us(j->proc);
     for (uint32_t v = 0; v < j->plan.count; v++)
-        for (uint32_t i = 0; i < j->plan.vertices[v].parallelism; i++) CK_TRY(make_subtask(j, v, i, err));
+        for (uint32_t i = 0; i < j->plan.vertices[v].parallelism; i++)
+            if (ck_job_is_here(j, v, i)) CK_TRY(make_subtask(j, v, i, err));
     for (uint32_t v = 0; v < j->plan.count; v++) CK_TRY(connect_vertex(j, v, err));
     return CK_OK;
 }

@@ -98,6 +98,7 @@ static ck_status commit_all(ck_job *j, ck_job_disk *d) {
 }
 
 void ck_job_close_outside(ck_job *j) {
+    if (j->links) ck_links_close(j->links);
     for (uint32_t i = 0; j->ops && i < j->graph->op_count; i++) {
         ck_job_op *o = &j->ops[i];
         if (!o->committer) continue;

@@ -16,6 +16,7 @@
 #include "checkpoint/coordinator.h"
 #include "checkpoint/directory.h"
 #include "checkpoint/restore.h"
+#include "runtime/link.h"
 #include "runtime/subtask.h"
 
 /* One operator of the graph. Fixed after the start. */
@@ -99,6 +100,12 @@ struct ck_job {
     uint32_t *first_subtask; /* by vertex; numbers are consecutive */
     ck_subtask **subtasks;
     uint32_t subtask_count;
+    uint32_t local_count;  /* subtasks of this process; the others stay NULL */
+    ck_links *links;       /* to other processes; NULL: everything is here */
+    uint32_t edge_count;   /* channels numbered so far, alike in every process */
+    ck_report link_failed; /* the first failure of a link */
+    _Atomic bool link_told;
+    bool remote_noted;       /* the checkpoint machine knows that others are not its business */
     bool flush;              /* bounded sources inject FLUSH too: some operator is not final */
     int64_t flush_origin_us; /* wall minus monotonic at the start: flushes are numbered by it */
 
@@ -117,7 +124,7 @@ struct ck_job {
     ck_mailbox disk_done; /* ck_job_disk */
     _Atomic bool cancel;
     _Atomic bool savepoint_asked;
-    _Atomic uint32_t live_subtasks;
+    _Atomic uint32_t live_tasks; /* subtasks, and the tasks of links */
 
     bool ending;             /* subtasks have been told to stop */
     bool closing;            /* the last disk job runs, or ran */
@@ -146,6 +153,8 @@ ck_op_spec *ck_job_op_spec(ck_job *j, const ck_job_op *op, uint32_t subtask, uin
 ck_job_op *ck_job_chain_op(const ck_job *j, uint32_t vertex, uint32_t place);
 
 /* ---- job_deploy.c ---- */
+bool ck_job_is_here(const ck_job *j, uint32_t vertex, uint32_t index);
+CK_NODISCARD ck_status ck_job_make_links(ck_job *j, ck_error *err);
 CK_NODISCARD ck_status ck_job_deploy(ck_job *j, ck_error *err);
 uint32_t ck_job_vertex_of(const ck_job *j, const ck_subtask *s);
 
@@ -162,6 +171,8 @@ CK_NODISCARD ck_status ck_job_commit_one(ck_job *j, ck_job_op *sink, const ck_co
 CK_NODISCARD ck_status ck_job_make_actor(ck_job *j, ck_error *err);
 void ck_job_report(void *job, ck_report *r);
 void ck_job_subtask_retired(void *job, ck_subtask *s);
+void ck_job_link_retired(void *job);
+void ck_job_link_failed(void *job, const ck_error *err);
 void ck_job_disk_finished(ck_job *j, ck_job_disk *d); /* actor */
 
 /* ---- job_disk.c ---- */

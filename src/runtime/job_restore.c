@@ -165,7 +165,8 @@ static ck_status load(ck_job *j, ck_restore *r, ck_error *err) {
 }
 
 static ck_status begin_empty(ck_job *j, ck_error *err) {
-    for (uint32_t i = 0; i < j->subtask_count; i++) CK_TRY(ck_state_restore_end(ck_subtask_store(j->subtasks[i]), err));
+    for (uint32_t i = 0; i < j->subtask_count; i++)
+        if (j->subtasks[i]) CK_TRY(ck_state_restore_end(ck_subtask_store(j->subtasks[i]), err));
     return CK_OK;
 }
 
@@ -223,7 +224,7 @@ static ck_status deal(ck_job *j, const ck_job_op *o, ck_error *err) {
     for (uint32_t i = 0; i < found.count; i++) {
         if (has_split(&known, found.splits[i].id)) continue;
         ck_subtask *s = j->subtasks[j->first_subtask[o->vertex] + turn++ % parallelism];
-        if (ck_subtask_add_split(s, &found.splits[i]) != CK_OK) return nomem(j, err);
+        if (s && ck_subtask_add_split(s, &found.splits[i]) != CK_OK) return nomem(j, err); /* NULL: another process */
     }
     return CK_OK;
 }
