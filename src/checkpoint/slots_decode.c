@@ -140,6 +140,7 @@ static void read_slot(reader *r, yyjson_val *o, ck_snapshot_slot *out) {
     s->ttl_us *= r->status == CK_OK ? 1000 : 0;
     s->hashed = flag_of(r, o, "hashed");
     s->bucketed = flag_of(r, o, "bucketed");
+    s->listed = flag_of(r, o, "listed");
     read_fields(r, o, "partition", &s->partition, &s->partition_count);
     read_order(r, o, s);
     read_fields(r, o, "values", &s->values, &s->value_count);

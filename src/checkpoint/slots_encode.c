@@ -3,9 +3,11 @@
  *   {"op_id":"decimal","uid","op_type","slot","state_type","version":N,"mode":"keyed|broadcast|union|split",
  *    "partition":[{"name","type","nullable"}],
  *    "order":[{"name","type","nullable","desc","nulls":"first|last"}],
- *    "values":[{"name","type","nullable"}],"ttl":ms,"hashed":true,"bucketed":true}
+ *    "values":[{"name","type","nullable"}],"ttl":ms,"hashed":true,"bucketed":true,
+ *    "listed":true}
  *
- * ttl 0 is for ever; hashed and bucketed stand only where true: they are hints for holding the slot in memory. */
+ * ttl 0 is for ever; hashed, bucketed and listed stand only where true: they are hints for holding the slot in memory.
+ */
 #include "checkpoint/snapshot_int.h"
 
 #include <inttypes.h>
@@ -83,6 +85,7 @@ static yyjson_mut_val *slot_value(writer *w, const ck_marked_slot *m) {
     put(w, o, "ttl", yyjson_mut_sint(w->doc, s->ttl_us / 1000));
     if (s->hashed) put(w, o, "hashed", yyjson_mut_bool(w->doc, true));
     if (s->bucketed) put(w, o, "bucketed", yyjson_mut_bool(w->doc, true));
+    if (s->listed) put(w, o, "listed", yyjson_mut_bool(w->doc, true));
     return o;
 }
 

@@ -237,3 +237,19 @@ void ck_index_erase(ck_index *ix, uint64_t hash, uint32_t ref) {
     }
     ck_assert_failed(__FILE__, __LINE__, "the index entry is there");
 }
+
+void ck_index_replace(ck_index *ix, uint64_t hash, uint32_t ref, uint32_t by) {
+    const ck_index_slot *s = ck_index_slot_of(ix, hash);
+    ck_bucket *b = s->buckets;
+    uint32_t at = ck_index_home(hash, s->bucket_count);
+    for (uint32_t left = s->bucket_count; left > 0; left--) {
+        for (uint32_t m = ck_bucket_match(&b[at], ck_index_tag(hash)); m; m &= m - 1) {
+            uint32_t i = (uint32_t)__builtin_ctz(m);
+            if (b[at].ref[i] != ref) continue;
+            b[at].ref[i] = by;
+            return;
+        }
+        at = at + 1 == s->bucket_count ? 0 : at + 1;
+    }
+    ck_assert_failed(__FILE__, __LINE__, "the index entry is there");
+}

@@ -66,6 +66,8 @@ void ck_index_destroy(ck_index *ix); /* safe on zero and twice */
 CK_NODISCARD ck_status ck_index_insert(ck_index *ix, uint64_t hash, uint32_t ref);
 /* The entry must be there. */
 void ck_index_erase(ck_index *ix, uint64_t hash, uint32_t ref);
+/* The entry of `hash`, which must be there, leads to another row of the same key from now on. */
+void ck_index_replace(ck_index *ix, uint64_t hash, uint32_t ref, uint32_t by);
 
 static inline uint8_t ck_index_tag(uint64_t hash) { return (uint8_t)((uint8_t)hash + ((uint8_t)hash == 0)); }
 static inline const ck_index_slot *ck_index_slot_of(const ck_index *ix, uint64_t hash) {

@@ -25,15 +25,18 @@ static uint64_t field_hash(const ck_table *t, const ck_row *row, const ck_shape_
     return ck_value_hash_str(seed, ck_var_get(t, row, f->offset));
 }
 
-uint64_t ck_row_hash(const ck_table *t, const ck_row *row) {
+/* Of the first `count` key fields. */
+static uint64_t hash_of(const ck_table *t, const ck_row *row, uint32_t count) {
     const ck_shape *s = t->shape;
-    if (s->key_count == 0) return ck_hash_u64(t->seed, 0);
-    if (s->key_count == 1) return field_hash(t, row, &s->fields[s->key_fields[0]]);
+    if (count == 0) return ck_hash_u64(t->seed, 0);
+    if (count == 1) return field_hash(t, row, &s->fields[s->key_fields[0]]);
     uint64_t h = t->seed;
-    for (uint32_t i = 0; i < s->key_count; i++)
-        h = ck_hash_combine(h, field_hash(t, row, &s->fields[s->key_fields[i]]));
+    for (uint32_t i = 0; i < count; i++) h = ck_hash_combine(h, field_hash(t, row, &s->fields[s->key_fields[i]]));
     return h;
 }
+
+uint64_t ck_row_hash(const ck_table *t, const ck_row *row) { return hash_of(t, row, t->shape->key_count); }
+uint64_t ck_row_list_hash(const ck_table *t, const ck_row *row) { return hash_of(t, row, t->shape->partition_count); }
 
 static void hash_refs_i64(const ck_table *t, const uint32_t *refs, uint32_t n, uint64_t *hashes) {
     const ck_shape_field *f = &t->shape->fields[t->shape->key_fields[0]];
@@ -45,16 +48,26 @@ static void hash_refs_i64(const ck_table *t, const uint32_t *refs, uint32_t n, u
     }
 }
 
-void ck_table_hash_refs(void *table, const uint32_t *refs, uint32_t n, uint64_t *hashes) {
-    const ck_table *t = table;
-    if (t->shape->path == CK_PATH_I64) {
+static void hash_refs(const ck_table *t, ck_key_path path, uint32_t count, const uint32_t *refs, uint32_t n,
+                      uint64_t *hashes) {
+    if (path == CK_PATH_I64) {
         hash_refs_i64(t, refs, n, hashes);
         return;
     }
     for (uint32_t i = 0; i < n; i++) {
         if (i + PREFETCH_AHEAD < n) __builtin_prefetch(ck_row_of(t, refs[i + PREFETCH_AHEAD]));
-        hashes[i] = ck_row_hash(t, ck_row_of(t, refs[i]));
+        hashes[i] = hash_of(t, ck_row_of(t, refs[i]), count);
     }
+}
+
+void ck_table_hash_refs(void *table, const uint32_t *refs, uint32_t n, uint64_t *hashes) {
+    const ck_table *t = table;
+    hash_refs(t, t->shape->path, t->shape->key_count, refs, n, hashes);
+}
+
+void ck_table_list_hash_refs(void *table, const uint32_t *refs, uint32_t n, uint64_t *hashes) {
+    const ck_table *t = table;
+    hash_refs(t, t->shape->list_path, t->shape->partition_count, refs, n, hashes);
 }
 
 /* ---- keys of a batch ---- */
@@ -103,10 +116,11 @@ static ck_status pack_all(ck_key_source *s, ck_table *t, uint32_t nested) {
     return CK_OK;
 }
 
-ck_status ck_key_source_init(ck_key_source *s, ck_table *t, const ck_keys *keys, ck_error *err) {
+ck_status ck_key_source_init(ck_key_source *s, ck_table *t, const ck_keys *keys, bool list, ck_error *err) {
     const ck_shape *shape = t->shape;
-    CK_DASSERT(keys->spec->count == shape->key_count && keys->n == keys->batch->sel_count);
-    s->keys = keys, s->count = shape->key_count;
+    s->keys = keys, s->count = list ? shape->partition_count : shape->key_count;
+    s->path = list ? shape->list_path : shape->path, s->index = list ? &t->lists : &t->index;
+    CK_DASSERT(keys->spec->count == s->count && keys->n == keys->batch->sel_count);
     s->columns = s->inline_columns;
     s->columns_bytes = 0, s->packed = NULL, s->packed_bytes = 0;
     ck_bytes_init(&s->packed_values, t->mem, UINT32_MAX);

@@ -206,7 +206,7 @@ static inline void model_value(const ck_slot_schema *s, const ck_batch *b, uint3
 
 /* ---- the slots ---- */
 
-enum { MODEL_SLOTS = 12 };
+enum { MODEL_SLOTS = 14 };
 
 #define FIELD(n, t, nullable)                                                                                          \
     (ck_field) { n, t, nullable }
@@ -282,6 +282,17 @@ static inline const ck_slot_schema *model_slots(ck_arena *a) {
     PART(FIELD("k", str, false));
     VALUES(FIELD("n", i64, false), FIELD("seen", boolean, false), FIELD("d", dec, false));
     NEXT("plain_text", "agg");
+    PART(FIELD("k", i64, true));
+    ORDER(FIELD("#", i64, false), false, false);
+    VALUES(FIELD("name", str, true), FIELD("n", i64, false));
+    s[k].listed = true;
+    NEXT("numbered", "join_side");
+    PART(FIELD("k", str, false), FIELD("d", dec, true));
+    ORDER(FIELD("v", str, true), false, true);
+    ORDER(FIELD("x", f64, true), false, false);
+    VALUES(FIELD("count", i64, false));
+    s[k].listed = s[k].hashed = true;
+    NEXT("counted", "join_side");
     assert_int_equal(k, MODEL_SLOTS);
     return s;
 }

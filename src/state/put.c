@@ -134,6 +134,7 @@ ck_status ck_table_stored_put(ck_table *t, ck_view rest, ck_view value, uint32_t
     split_key k;
     if (!split_rest(t->shape, rest, &k)) return CK_CORRUPT;
     if (key_groups != UINT32_MAX && ck_key_group_for_key(k.user_key, key_groups) != key_group) return CK_CORRUPT;
+    if (t->shape->listed) CK_TRY(ck_lists_suspend(t));
     if (t->shape->plain) return put_plain(t, rest, value);
     if (t->shape->ordered) return put_ordered(t, &k, value);
     ck_table *to;
@@ -154,6 +155,7 @@ static ck_status erase_ref(ck_table *t, uint32_t ref) {
 ck_status ck_table_stored_erase(ck_table *t, ck_view rest) {
     split_key k;
     if (!split_rest(t->shape, rest, &k)) return CK_CORRUPT;
+    if (t->shape->listed) CK_TRY(ck_lists_suspend(t));
     if (t->shape->ordered) {
         ck_partition p;
         CK_TRY(partition_of(t, k.user_key, false, &p));

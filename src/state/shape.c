@@ -68,6 +68,12 @@ static ck_status check(const ck_slot_schema *s, ck_error *err) {
         (s->order_count == 0 || s->order[0].field.nullable || ck_type_phys(s->order[0].field.type) != CK_PHYS_I64))
         return ck_fail(err, CK_REFUSED, "slot \"%s\": the bucket is the first order column, integer-like and NOT NULL",
                        s->slot);
+    if (s->listed && (s->order_count == 0 || s->bucketed || s->mode != CK_SLOT_KEYED))
+        return ck_fail(err, CK_REFUSED, "slot \"%s\": lists need an order column, no bucket, and keyed state", s->slot);
+    if (s->listed && !s->hashed &&
+        (s->order_count != 1 || s->order[0].field.nullable || s->order[0].field.type->kind != CK_TYPE_BIGINT))
+        return ck_fail(err, CK_REFUSED, "slot \"%s\": a list that is not hashed is numbered by one BIGINT NOT NULL",
+                       s->slot);
     return CK_OK;
 }
 
@@ -138,14 +144,15 @@ static void form_pages(ck_shape *s) {
     while ((1u << s->slot_bits) < s->forms[CK_SMALL_PAGES].rows) s->slot_bits++;
 }
 
-static void choose_path(ck_shape *s) {
-    ck_phys p0 = s->key_count > 0 ? s->fields[s->key_fields[0]].phys : CK_PHYS_NULL;
-    ck_phys p1 = s->key_count > 1 ? s->fields[s->key_fields[1]].phys : CK_PHYS_NULL;
-    s->path = s->key_count == 0                                             ? CK_PATH_NONE
-              : s->key_count == 1 && p0 == CK_PHYS_I64                      ? CK_PATH_I64
-              : s->key_count == 1 && p0 == CK_PHYS_VIEW                     ? CK_PATH_STR
-              : s->key_count == 2 && p0 == CK_PHYS_I64 && p1 == CK_PHYS_I64 ? CK_PATH_I64X2
-                                                                            : CK_PATH_ANY;
+/* Of the first `count` key fields. */
+static ck_key_path path_of(const ck_shape *s, uint32_t count) {
+    ck_phys p0 = count > 0 ? s->fields[s->key_fields[0]].phys : CK_PHYS_NULL;
+    ck_phys p1 = count > 1 ? s->fields[s->key_fields[1]].phys : CK_PHYS_NULL;
+    return count == 0                                             ? CK_PATH_NONE
+           : count == 1 && p0 == CK_PHYS_I64                      ? CK_PATH_I64
+           : count == 1 && p0 == CK_PHYS_VIEW                     ? CK_PATH_STR
+           : count == 2 && p0 == CK_PHYS_I64 && p1 == CK_PHYS_I64 ? CK_PATH_I64X2
+                                                                  : CK_PATH_ANY;
 }
 
 static bool is_plain(const ck_shape *s) {
@@ -157,7 +164,8 @@ static bool is_plain(const ck_shape *s) {
 static ck_status finish(ck_shape *s, ck_error *err) {
     CK_TRY(lay_out(s, err));
     form_pages(s);
-    choose_path(s);
+    s->path = path_of(s, s->key_count);
+    if (s->listed) s->list_path = path_of(s, s->partition_count);
     s->plain = is_plain(s);
     return CK_OK;
 }
@@ -184,7 +192,9 @@ ck_status ck_shape_new(ck_arena *a, const ck_slot_schema *schema, ck_shape **out
     for (uint32_t i = 0; i < c->value_count; i++) put_field(s, &c->values[i], false, false);
     s->partition_count = c->partition_count, s->order_count = c->order_count, s->value_count = c->value_count;
     s->value_first = c->partition_count + c->order_count;
-    s->ordered = c->order_count > 0 && !c->hashed && !c->bucketed;
+    s->listed = c->listed;
+    if (s->listed) s->extra_bytes = sizeof(ck_list_link);
+    s->ordered = c->order_count > 0 && !c->hashed && !c->bucketed && !c->listed;
     for (uint32_t i = 0; i < s->value_first && !s->ordered; i++)
         if (!(c->bucketed && i == c->partition_count)) s->key_fields[s->key_count++] = i;
     ck_status st = finish(s, err);

@@ -16,6 +16,11 @@
 
 enum { CK_SMALL_PAGES = 4, CK_ROW_BYTES_MAX = 1 << 20 };
 
+/* In the extra bytes of a listed row: references + 1 of its neighbours, 0 = none. Not part of what a mark shows. */
+typedef struct ck_list_link {
+    uint32_t next, prev;
+} ck_list_link;
+
 typedef enum ck_key_path { CK_PATH_NONE, CK_PATH_I64, CK_PATH_STR, CK_PATH_I64X2, CK_PATH_ANY } ck_key_path;
 
 typedef struct ck_page_head {
@@ -50,9 +55,11 @@ typedef struct ck_shape {
     uint32_t *key_fields; /* numbers of the fields of the hash key */
     uint32_t key_count;
     ck_key_path path;
-    bool ordered; /* order columns that sort, not hash */
-    bool plain;   /* keyed by one 8-byte or text column, values of fixed width, nothing nullable, no order: rows and
-                     stored bytes have fast ways between them */
+    ck_key_path list_path; /* of the partition fields, which are the first of key_fields then */
+    bool ordered;          /* order columns that sort, not hash */
+    bool listed;           /* extra bytes: ck_list_link */
+    bool plain; /* keyed by one 8-byte or text column, values of fixed width, nothing nullable, no order: rows and
+                   stored bytes have fast ways between them */
     uint32_t row_bytes, extra_at, extra_bytes;
     uint32_t var_count; /* fields held by reference */
     uint32_t *var_fields;

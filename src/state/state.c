@@ -137,7 +137,7 @@ ck_status ck_slot_make(ck_state *st, const ck_slot_schema *schema, bool raw, ck_
 }
 
 /* Moves the rows of a slot into a new table under another schema: one found as bytes gets its types, one restored under
- * other index flags (hashed, bucketed) is built anew. The stored bytes are the same. */
+ * other index flags (hashed, bucketed, listed) is built anew. The stored bytes are the same. */
 typedef struct rebuild {
     ck_table *to;
     ck_state_slot *slot;
@@ -207,7 +207,8 @@ ck_status ck_state_table(ck_state *st, const ck_slot_schema *schema, ck_table **
     } else {
         const ck_slot_schema *stored = slot->shape->schema;
         if (!slot->raw) CK_TRY(ck_slot_agree(st->store->mem, st->uid, stored, schema, err));
-        bool rebuilt = slot->raw || stored->hashed != schema->hashed || stored->bucketed != schema->bucketed;
+        bool rebuilt = slot->raw || stored->hashed != schema->hashed || stored->bucketed != schema->bucketed ||
+                       stored->listed != schema->listed;
         if (rebuilt) {
             CK_ASSERT(!st->store->marks); /* slots are opened before the first barrier */
             CK_TRY(slot_rebuild(st, slot, schema, err));

@@ -352,6 +352,140 @@ static void on_bucketed(world *w, ck_table *t, uint32_t slot, const ck_batch *b)
     assert_int_equal(ck_table_drop_bucket(t, first, &err), CK_OK);
 }
 
+/* ---- lists ---- */
+
+typedef struct list_rows {
+    key_set keys;
+    ck_list heads[CK_BATCH_ROWS_MAX];
+    uint16_t key_of[CK_BATCH_ROWS_MAX];
+    ck_row *rows[CK_BATCH_ROWS_MAX];
+    uint32_t n;
+} list_rows;
+
+/* All rows of the lists of the batch's keys, in small pieces. */
+static void walk(world *w, ck_table *t, uint32_t slot, const ck_batch *b, list_rows *l) {
+    ck_error err = CK_ERROR_INIT;
+    ck_slot_schema partition = w->slots[slot];
+    partition.order_count = 0;
+    keys_of(w, &partition, b, &l->keys);
+    assert_int_equal(ck_table_lists(t, &l->keys.keys, l->heads, &err), CK_OK);
+    ck_list_walk at = {0};
+    l->n = 0;
+    for (uint32_t n, most = 1; l->n + most < CK_BATCH_ROWS_MAX; l->n += n, most = most % 7 + 1)
+        if ((n = ck_table_walk_lists(t, l->heads, b->sel_count, &at, l->key_of + l->n, l->rows + l->n, most)) == 0)
+            return;
+    l->n = 0; /* too many to be looked at */
+}
+
+/* The rows as a batch of the slot's columns. */
+static ck_batch *rows_batch(world *w, ck_table *t, uint32_t slot, ck_row *const *rows, uint32_t n) {
+    const ck_slot_schema *s = &w->slots[slot];
+    uint32_t width = s->partition_count + s->order_count + s->value_count;
+    ck_batch *b = ck_batch_new(w->own, width, n, false, false);
+    for (uint32_t i = 0; i < width; i++) {
+        const ck_type *type = i < s->partition_count + s->order_count
+                                  ? type_of(s, i)
+                                  : s->values[i - s->partition_count - s->order_count].type;
+        ck_column_builder cb;
+        assert_int_equal(ck_column_builder_init(&cb, w->own, type, n), CK_OK);
+        assert_int_equal(ck_table_gather_field(t, (const ck_row *const *)rows, n, i, &cb), CK_OK);
+        ck_column *c = ck_column_builder_finish(&cb);
+        ck_batch_set_column(b, i, &c);
+        ck_column_builder_destroy(&cb);
+    }
+    return b;
+}
+
+static size_t model_rows_of_list(world *w, uint32_t slot, const ck_batch *b, uint32_t row) {
+    const ck_slot_schema *s = &w->slots[slot];
+    ck_bytes key, user;
+    ck_bytes_init(&key, w->own, SIZE_MAX);
+    ck_bytes_init(&user, w->own, SIZE_MAX);
+    prefixed(w, slot, b, row, &key);
+    model_user_key(s, b, row, &user);
+    ck_view list = {key.p, 8 + (w->groups <= 128 ? 1u : 2u) + strlen(s->slot) + 1 + 4 + user.n};
+    size_t first = model_lower(&w->now, list), n = 0;
+    while (first + n < w->now.n && w->now.e[first + n].key_n >= list.n &&
+           memcmp(w->now.e[first + n].key, list.p, list.n) == 0)
+        n++;
+    ck_bytes_destroy(&key);
+    ck_bytes_destroy(&user);
+    return n;
+}
+
+static void check_lists(world *w, ck_table *t, uint32_t slot, const ck_batch *b) {
+    static list_rows l;
+    walk(w, t, slot, b, &l);
+    if (l.n == 0) return;
+    ck_batch *found = rows_batch(w, t, slot, l.rows, l.n);
+    for (uint32_t k = 0, i = 0; k < b->sel_count; k++) {
+        size_t n = 0;
+        for (; i < l.n && l.key_of[i] == k; i++, n++)
+            for (uint32_t c = 0; c < w->slots[slot].partition_count; c++)
+                assert_true(ck_column_rows_equal(found->columns[c], i, b->columns[c], ck_batch_row(b, k)));
+        assert_int_equal(n, model_rows_of_list(w, slot, b, ck_batch_row(b, k)));
+    }
+    ck_batch_unref(&found);
+}
+
+static void list_add(world *w, ck_table *t, uint32_t slot, const ck_batch *b) {
+    static list_rows l;
+    ck_error err = CK_ERROR_INIT;
+    ck_slot_schema partition = w->slots[slot];
+    partition.order_count = 0;
+    keys_of(w, &partition, b, &l.keys);
+    assert_int_equal(ck_table_list_add(t, &l.keys.keys, l.rows, &err), CK_OK);
+    uint32_t number = w->slots[slot].partition_count, at = ck_table_layout(t)->fields[number].offset;
+    for (uint32_t i = 0; i < b->sel_count; i++) {
+        uint32_t r = ck_batch_row(b, i);
+        bool had;
+        b->columns[number]->i64[r] = ck_row_i64(l.rows[i], at);
+        remember(w, slot, b, r, &had);
+        assert_false(had);
+        set_values(w, t, slot, l.rows[i], b, r);
+    }
+}
+
+static void list_change(world *w, ck_table *t, uint32_t slot, const ck_batch *b, bool erase) {
+    static list_rows l;
+    ck_error err = CK_ERROR_INIT;
+    walk(w, t, slot, b, &l);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < l.n; i += 2) l.rows[n++] = l.rows[i];
+    qsort(l.rows, n, sizeof *l.rows, by_pointer);
+    uint32_t distinct = 0;
+    for (uint32_t i = 0; i < n; i++)
+        if (distinct == 0 || l.rows[i] != l.rows[distinct - 1]) l.rows[distinct++] = l.rows[i];
+    if (distinct == 0) return;
+    ck_batch *rows = rows_batch(w, t, slot, l.rows, distinct);
+    if (erase) {
+        for (uint32_t i = 0; i < distinct; i++) assert_true(forget(w, slot, rows, i));
+        assert_int_equal(ck_table_erase(t, l.rows, distinct, &err), CK_OK);
+    } else {
+        assert_int_equal(ck_table_touch_rows(t, l.rows, distinct, &err), CK_OK);
+        uint32_t value = w->slots[slot].partition_count + w->slots[slot].order_count;
+        for (uint32_t i = 0; i < distinct; i++) {
+            for (uint32_t c = value; c < rows->column_count; c++) ck_column_unref(&rows->columns[c]);
+            for (uint32_t c = value; c < rows->column_count; c++) rows->columns[c] = ck_column_ref(b->columns[c]);
+        }
+        for (uint32_t i = 0; i < distinct && i < b->row_count; i++) {
+            bool had;
+            remember(w, slot, rows, i, &had);
+            assert_true(had);
+            set_values(w, t, slot, l.rows[i], rows, i);
+        }
+    }
+    ck_batch_unref(&rows);
+}
+
+static void on_numbered(world *w, ck_table *t, uint32_t slot, const ck_batch *b) {
+    uint64_t what = model_below(&w->seed, 10);
+    if (what < 5)
+        list_add(w, t, slot, b);
+    else
+        list_change(w, t, slot, b, what < 8);
+}
+
 static void on_global(world *w, ck_table *t, uint32_t slot, const ck_batch *b) {
     ck_error err = CK_ERROR_INIT;
     ck_row *row;
@@ -370,12 +504,15 @@ static void step(world *w) {
     ck_table *t = w->tables[slot];
     if (s->bucketed)
         on_bucketed(w, t, slot, b);
+    else if (s->listed && !s->hashed)
+        on_numbered(w, t, slot, b);
     else if (s->order_count && !s->hashed)
         on_ordered(w, t, slot, b);
     else if (s->partition_count == 0)
         on_global(w, t, slot, b);
     else
         on_hash(w, t, slot, b);
+    if (s->listed) check_lists(w, t, slot, b);
     ck_batch_unref(&b);
 }
 

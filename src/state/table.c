@@ -18,10 +18,16 @@ ck_status ck_table_new(ck_epochs *e, ck_mem mem, const ck_shape *shape, uint64_t
     ck_bytes_init(&t->scratch, m, CK_ROW_BYTES_MAX + (size_t)CK_KEY_BYTES_MAX * 4);
     ck_bytes_init(&t->loose, m, (size_t)CK_ROW_BYTES_MAX * 4);
     ck_bytes_init(&t->order_key, m, (size_t)CK_KEY_BYTES_MAX * 2 + 64);
-    if (!shape->ordered && ck_index_init(&t->index, m, ck_table_hash_refs, t) != CK_OK) {
+    ck_status s = CK_OK;
+    if (!shape->ordered && (!shape->listed || shape->schema->hashed))
+        s = ck_index_init(&t->index, m, ck_table_hash_refs, t);
+    if (s == CK_OK && shape->listed) s = ck_index_init(&t->lists, m, ck_table_list_hash_refs, t);
+    if (s != CK_OK) {
+        ck_index_destroy(&t->index);
         ck_free(m, t, sizeof *t);
         return ck_nomem(err, m, sizeof(ck_segment));
     }
+    t->lists_ready = shape->listed;
     *out = t;
     return CK_OK;
 }
@@ -46,6 +52,7 @@ void ck_table_free(ck_table *t) {
     ck_var_destroy(t);
     ck_free(t->mem, t->at, t->page_capacity * sizeof *t->at);
     ck_index_destroy(&t->index);
+    ck_index_destroy(&t->lists);
     ck_log_free(t);
     ck_bytes_destroy(&t->scratch);
     ck_bytes_destroy(&t->loose);
@@ -61,8 +68,8 @@ uint64_t ck_table_row_count(const ck_table *t) {
 
 size_t ck_table_bytes(const ck_table *t) {
     size_t n = sizeof *t + t->page_bytes + t->dir.bytes + t->page_capacity * sizeof *t->at + t->index.bytes +
-               t->var.bytes + t->var.dir.bytes + t->var.capacity * sizeof(ck_var_page) + t->own_log.bytes +
-               t->scratch.capacity + t->loose.capacity + t->order_key.capacity + t->tree_bytes;
+               t->lists.bytes + t->var.bytes + t->var.dir.bytes + t->var.capacity * sizeof(ck_var_page) +
+               t->own_log.bytes + t->scratch.capacity + t->loose.capacity + t->order_key.capacity + t->tree_bytes;
     if (t->partitions) n += ck_table_bytes(t->partitions);
     for (uint32_t i = 0; i < t->bucket_count; i++) n += ck_table_bytes(t->buckets[i]);
     return n + t->bucket_capacity * (sizeof *t->buckets + sizeof *t->bucket_keys);

@@ -97,6 +97,8 @@ CK_NODISCARD ck_status ck_table_upsert(ck_table *t, const ck_keys *keys, ck_row 
 CK_NODISCARD ck_status ck_table_find(ck_table *t, const ck_keys *keys, const ck_row **rows, ck_error *err);
 /* Make a found row writable (it may move: *row is updated). */
 CK_NODISCARD ck_status ck_table_touch(ck_table *t, ck_row **row, ck_error *err);
+/* The same for many (at most CK_BATCH_ROWS_MAX; repeats are fine): afterwards all of them are valid together. */
+CK_NODISCARD ck_status ck_table_touch_rows(ck_table *t, ck_row **rows, uint32_t n, ck_error *err);
 /* Erase rows; pointers must come from the last batch call and be distinct. */
 CK_NODISCARD ck_status ck_table_erase(ck_table *t, ck_row *const *rows, uint32_t n, ck_error *err);
 /* The row of the empty key (no partition columns): global aggregates, counters. */
@@ -145,6 +147,25 @@ bool ck_range_next(ck_range *r, ck_row **row);
 CK_NODISCARD ck_status ck_row_order_key(ck_table *t, const ck_row *row, ck_bytes *out);
 bool ck_partition_first(ck_table *t, ck_partition p, ck_row **row);
 bool ck_partition_last(ck_table *t, ck_partition p, ck_row **row);
+
+/* ---- lists: slots with `listed` ---- */
+
+/* The rows of one user key: a number that stands for the first of them and stays valid until that row is erased. 0 =
+ * none. With `hashed` rows come by ck_table_upsert and are found also by their whole key; without, by
+ * ck_table_list_add, and the order field is a number the table gives. They go by ck_table_erase. */
+typedef uint32_t ck_list;
+/* heads[k]: the list of the k-th key (partition columns only). */
+CK_NODISCARD ck_status ck_table_lists(ck_table *t, const ck_keys *keys, ck_list *heads, ck_error *err);
+/* rows[k]: a new writable row in the list of the k-th key, value fields blank. CK_NOMEM, CK_FULL: none was added. */
+CK_NODISCARD ck_status ck_table_list_add(ck_table *t, const ck_keys *keys, ck_row **rows, ck_error *err);
+/* The rows of lists heads[0..n), list after list: rows[i] is of list key_of[i]. Zero the walk first; each call fills up
+ * to max and returns 0 at the end. In between rows may be touched, not added or erased. Touch before writing. */
+typedef struct ck_list_walk {
+    uint32_t key;
+    ck_list next;
+} ck_list_walk;
+uint32_t ck_table_walk_lists(const ck_table *t, const ck_list *heads, uint32_t n, ck_list_walk *w, uint16_t *key_of,
+                             ck_row **rows, uint32_t max);
 
 /* ---- buckets: slots with `bucketed` ---- */
 

@@ -1,5 +1,5 @@
 /* The body of a table. Files: table.c (pages, rows, life), strings.c (variable parts), keys.c (hashing, comparing and
- * setting key fields), batch.c (upsert and find), ordered.c and tree.c (partitions), bucket.c, erase_log.c. */
+ * setting key fields), batch.c (upsert and find), ordered.c and tree.c (partitions), bucket.c, lists.c, erase_log.c. */
 #ifndef CK_STATE_TABLE_INT_H
 #define CK_STATE_TABLE_INT_H
 
@@ -61,7 +61,10 @@ struct ck_table {
     size_t page_bytes;
     uint64_t rows;
     uint32_t single; /* ref + 1 of the row of the empty key */
-    ck_index index;
+    ck_index index;  /* by whole key; of a listed table that is not hashed only while rows are restored */
+    ck_index lists;  /* listed: by partition, the first row of each list */
+    bool lists_ready;
+    int64_t next_number; /* listed, not hashed: the next row's order field */
     ck_var var;
     ck_bytes scratch; /* encodings, during one call */
     ck_bytes loose;   /* ck_loose_of */
@@ -151,18 +154,27 @@ typedef struct ck_key_column {
 enum { CK_KEY_COLUMNS_INLINE = 8 };
 typedef struct ck_key_source {
     const ck_keys *keys;
+    const ck_index *index; /* to search in, along this path */
+    ck_key_path path;
     ck_key_column *columns, inline_columns[CK_KEY_COLUMNS_INLINE];
     uint32_t count;
     size_t columns_bytes, packed_bytes;
     uint32_t *packed;
     ck_bytes packed_values;
 } ck_key_source;
-CK_NODISCARD ck_status ck_key_source_init(ck_key_source *s, ck_table *t, const ck_keys *keys, ck_error *err);
+/* list: keys of partitions, to be found in the index of lists; else whole keys. */
+CK_NODISCARD ck_status ck_key_source_init(ck_key_source *s, ck_table *t, const ck_keys *keys, bool list, ck_error *err);
 void ck_key_source_destroy(ck_key_source *s, ck_table *t);
 bool ck_key_equal_any(const ck_table *t, const ck_key_source *s, uint32_t k, const ck_row *row);
 CK_NODISCARD ck_status ck_key_set(ck_table *t, const ck_key_source *s, uint32_t k, ck_row *row);
-uint64_t ck_row_hash(const ck_table *t, const ck_row *row);
+uint64_t ck_row_hash(const ck_table *t, const ck_row *row);      /* of the whole key */
+uint64_t ck_row_list_hash(const ck_table *t, const ck_row *row); /* of the partition fields */
 void ck_table_hash_refs(void *table, const uint32_t *refs, uint32_t n, uint64_t *hashes);
+void ck_table_list_hash_refs(void *table, const uint32_t *refs, uint32_t n, uint64_t *hashes);
+
+/* ---- batch.c ---- */
+/* Why a row could not be added: full or no memory. */
+ck_status ck_upsert_failed(ck_table *t, ck_status st, ck_error *err);
 
 /* ---- put.c: one row at a time, out of loose rows (stored_int.h) ---- */
 struct ck_loose_row;
@@ -179,6 +191,14 @@ CK_NODISCARD ck_status ck_table_stored_erase(ck_table *t, ck_view rest);
 void ck_log_erase(ck_table *t, const ck_row *row); /* gives the log up rather than fail */
 void ck_log_forget(ck_table *t, uint32_t completed);
 void ck_log_free(ck_table *t);
+
+/* ---- lists.c ---- */
+/* Stored rows come and go by their whole key: the index for that is made, the lists are dropped until somebody asks. */
+CK_NODISCARD ck_status ck_lists_suspend(ck_table *t);
+CK_NODISCARD ck_status ck_lists_resume(ck_table *t);
+/* A row that is in no list; its partition fields are set. Nothing to do while lists are suspended. */
+CK_NODISCARD ck_status ck_list_link_row(ck_table *t, uint32_t ref);
+void ck_list_unlink_row(ck_table *t, uint32_t ref);
 
 /* ---- ordered.c, bucket.c ---- */
 void ck_partitions_free(ck_table *t);

@@ -30,6 +30,7 @@ typedef struct ck_slot_schema {
     uint32_t value_count;
     bool hashed;    /* partition and order columns together are the hash key: sets, no order inside a key */
     bool bucketed;  /* order[0] is a bucket (a slice end): one table a bucket in memory, dropped whole */
+    bool listed;    /* the rows of a key are found as a list, in no order; with `hashed` each also by its whole key */
     int64_t ttl_us; /* 0 = rows live for ever */
 } ck_slot_schema;
 
