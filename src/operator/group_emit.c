@@ -122,28 +122,19 @@ static ck_status slice_alloc(slice *s, uint32_t n, uint32_t columns, ck_op_ctx *
     return all ? CK_OK : ck_nomem(ctx->error, ctx->mem, n * sizeof(ck_row *));
 }
 
-/* Entries [flushed, flushed + n): their rows stand in consecutive segments. */
 static ck_status gather_before(ck_group *op, slice *s, ck_op_ctx *ctx) {
     const ck_touched *t = &op->touched;
-    const ck_touched_entry *first = &t->entries[op->flushed];
     for (uint32_t c = 0; c < t->column_count; c++) {
         uint32_t keys = op->plan.keys.count;
         const ck_type *type = c < keys ? op->plan.keys.types[c] : op->plan.results[c - keys].type;
         ck_column_builder b;
         CK_TRY(ck_column_builder_init(&b, ctx->mem, type, s->n));
-        ck_status status = CK_OK;
-        uint32_t segment = first->segment, row = first->row;
-        for (uint32_t done = 0; status == CK_OK && done < s->n; segment++, row = 0) {
-            uint32_t some = t->segments[segment].n - row;
-            if (some > s->n - done) some = s->n - done;
-            status = ck_build_gather(&b, t->segments[segment].columns[c], op->identity + row, some);
-            done += some;
-        }
+        ck_status status = ck_touched_gather(t, op->flushed, s->n, c, op->identity, &b);
         s->before[c] = status == CK_OK ? ck_column_builder_finish(&b) : NULL;
         ck_column_builder_destroy(&b);
         if (!s->before[c]) return ck_nomem(ctx->error, ctx->mem, s->n * sizeof(ck_strview));
     }
-    for (uint32_t i = 0; i < s->n; i++) s->existed[i] = t->segments[first[i].segment].existed[first[i].row];
+    for (uint32_t i = 0; i < s->n; i++) s->existed[i] = ck_touched_existed(t, op->flushed + i);
     return CK_OK;
 }
 

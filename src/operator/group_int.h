@@ -119,6 +119,12 @@ CK_NODISCARD ck_status ck_touched_enter(ck_touched *t, const ck_key_spec *spec, 
                                         const uint64_t *hashes, uint32_t n, uint16_t *newly, uint32_t *newly_count);
 /* Takes over the columns (column_count of them); copies existed. */
 CK_NODISCARD ck_status ck_touched_add_segment(ck_touched *t, ck_column **columns, const uint8_t *existed, uint32_t n);
+/* A column of the entries [first, first + n) into a builder; identity[i] = i, for a whole batch. */
+CK_NODISCARD ck_status ck_touched_gather(const ck_touched *t, size_t first, uint32_t n, uint32_t column,
+                                         const uint16_t *identity, ck_column_builder *to);
+static inline bool ck_touched_existed(const ck_touched *t, size_t entry) {
+    return t->segments[t->entries[entry].segment].existed[t->entries[entry].row] != 0;
+}
 /* Whether so much has been gathered that it should be flushed before anybody asks. */
 bool ck_touched_is_full(const ck_touched *t);
 

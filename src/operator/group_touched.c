@@ -130,3 +130,16 @@ ck_status ck_touched_add_segment(ck_touched *t, ck_column **columns, const uint8
     t->segments[t->segment_count++] = s;
     return CK_OK;
 }
+
+/* They stand in consecutive segments. */
+ck_status ck_touched_gather(const ck_touched *t, size_t first, uint32_t n, uint32_t column, const uint16_t *identity,
+                            ck_column_builder *to) {
+    uint32_t segment = t->entries[first].segment, row = t->entries[first].row;
+    for (uint32_t done = 0; done < n; segment++, row = 0) {
+        uint32_t some = t->segments[segment].n - row;
+        if (some > n - done) some = n - done;
+        CK_TRY(ck_build_gather(to, t->segments[segment].columns[column], identity + row, some));
+        done += some;
+    }
+    return CK_OK;
+}

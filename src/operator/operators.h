@@ -8,6 +8,8 @@ extern const ck_op_desc ck_op_filter;
 extern const ck_op_desc ck_op_project;
 extern const ck_op_desc ck_op_group_agg;
 extern const ck_op_desc ck_op_limit;
+extern const ck_op_desc ck_op_sort;
+extern const ck_op_desc ck_op_top_n;
 extern const ck_op_desc ck_op_union;
 
 #endif

@@ -1,5 +1,5 @@
-/* What a ranked top-N says. Outside `final` a flush compares, for each touched partition, the top as it was emitted with
- * the top as it is: what left goes out with -1, then what came with +1. In `final` the top of every partition is
+/* What a ranked top-N says. Outside `final` a flush compares, for each touched partition, the top as it was emitted
+ * with the top as it is: what left goes out with -1, then what came with +1. In `final` the top of every partition is
  * emitted once, in order. */
 #include "operator/top_n_int.h"
 
@@ -176,8 +176,7 @@ ck_status ck_top_flush_touched(ck_top *op, ck_op_ctx *ctx) {
     if (f->picked == f->pick_count) {
         f->picked = f->pick_count = 0;
         ck_top_images_clear(&f->fresh);
-        while (f->pick_count < ctx->settings->batch_rows && f->done < op->touched.count)
-            CK_TRY(compare_next(op, ctx));
+        while (f->pick_count < ctx->settings->batch_rows && f->done < op->touched.count) CK_TRY(compare_next(op, ctx));
     }
     if (f->picked < f->pick_count) CK_TRY(emit_picks(op, ctx));
     if (f->picked < f->pick_count || f->done < op->touched.count) return CK_MORE;

@@ -10,6 +10,7 @@ ck_status ck_first_new(const ck_top_plan *plan, ck_mem mem, ck_first **out, ck_e
     if (!f) return ck_nomem(err, mem, sizeof *f);
     f->mem = mem;
     f->plan = plan;
+    for (uint32_t i = 0; i < CK_BATCH_ROWS_MAX; i++) f->identity[i] = (uint16_t)i;
     bool nullable = false;
     for (uint32_t i = 0; i < plan->partition.count; i++) nullable = nullable || plan->slot.partition[i].nullable;
     ck_touched_init(&f->touched, mem, nullable, plan->partition.count + plan->order_count);
@@ -91,28 +92,56 @@ static int compare_rows(const ck_first *f, const ck_batch *b, uint32_t x, uint32
 
 /* ---- who may win, who wins ---- */
 
-/* Moves what comes before the stored row to the front of rows, hashes, fresh and at; returns how many. */
-static uint32_t keep_better(ck_first *f, const ck_batch *b) {
+static uint32_t slot_of(const ck_first *f, const ck_row *row, uint64_t hash) {
+    uint32_t slot = (uint32_t)hash & SLOT_MASK;
+    while (f->slots[slot] && f->rows[f->slots[slot] - 1] != row) slot = (slot + 1) & SLOT_MASK;
+    return slot;
+}
+
+/* Enters the rows this batch has made: until it is written there is nothing in them to compare with. */
+static bool enter_fresh(ck_first *f, uint32_t n) {
+    bool any = false;
+    for (uint32_t k = 0; k < n; k++) {
+        if (!f->fresh[k]) continue;
+        if (!any) memset(f->slots, 0, sizeof f->slots);
+        any = true;
+        f->slots[slot_of(f, f->rows[k], f->hashes[k])] = (uint16_t)(k + 1);
+    }
+    return any;
+}
+
+/* Marks in `better` what comes before the stored row, or meets none. */
+static void mark_better(ck_first *f, const ck_batch *b, uint8_t *better) {
     const ck_top_plan *p = f->plan;
     const ck_column *c = p->order_count ? b->columns[p->order[0].column] : NULL;
     const ck_row_field *field = &ck_table_layout(f->table)->fields[p->partition.count];
     bool plain = c && c->phys == CK_PHYS_I64 && !c->validity, descending = plain && p->order[0].descending;
-    uint32_t n = 0;
+    bool any_fresh = enter_fresh(f, b->sel_count);
     for (uint32_t k = 0; k < b->sel_count; k++) {
         uint32_t row = ck_batch_row(b, k);
         const ck_row *stored = f->rows[k];
-        bool better = f->fresh[k];
-        if (!better && plain && !ck_row_null(stored, field->null_bit)) {
+        better[k] = f->fresh[k] || (any_fresh && f->slots[slot_of(f, stored, f->hashes[k])]);
+        if (better[k]) continue;
+        if (plain && !ck_row_null(stored, field->null_bit)) {
             int64_t x = c->i64[row], y = ck_row_i64(stored, field->offset);
-            better = x == y ? compare_stored(f, b, row, stored, 1) < 0 : descending ? x > y : x < y;
-        } else if (!better) {
-            better = compare_stored(f, b, row, stored, 0) < 0;
+            better[k] = x == y ? compare_stored(f, b, row, stored, 1) < 0 : descending ? x > y : x < y;
+        } else {
+            better[k] = compare_stored(f, b, row, stored, 0) < 0;
         }
+    }
+}
+
+/* Moves what may win to the front of rows, hashes, fresh and at; returns how many. */
+static uint32_t keep_better(ck_first *f, const ck_batch *b) {
+    uint8_t better[CK_BATCH_ROWS_MAX];
+    uint32_t n = 0;
+    mark_better(f, b, better);
+    for (uint32_t k = 0; k < b->sel_count; k++) {
         f->rows[n] = f->rows[k];
         f->hashes[n] = f->hashes[k];
         f->fresh[n] = f->fresh[k];
-        f->at[n] = (uint16_t)row;
-        n += better;
+        f->at[n] = (uint16_t)ck_batch_row(b, k);
+        n += better[k];
     }
     return n;
 }
@@ -123,8 +152,7 @@ static uint32_t keep_winners(ck_first *f, const ck_batch *b, uint32_t n) {
     if (n <= 1) return n;
     memset(f->slots, 0, sizeof f->slots);
     for (uint32_t k = 0; k < n; k++) {
-        uint32_t slot = (uint32_t)f->hashes[k] & SLOT_MASK;
-        while (f->slots[slot] && f->rows[f->slots[slot] - 1] != f->rows[k]) slot = (slot + 1) & SLOT_MASK;
+        uint32_t slot = slot_of(f, f->rows[k], f->hashes[k]);
         if (f->slots[slot]) {
             uint32_t w = f->slots[slot] - 1u;
             if (compare_rows(f, b, f->at[k], f->at[w]) < 0) f->at[w] = f->at[k];

@@ -6,7 +6,8 @@
  *           the difference, or everything once.
  *   first   (top_n_first.c, top_n_first_emit.c) one row a partition over append input, in a hash slot.
  *
- * top_n_plan.c decides which, from the parameters; top_n.c is the operator. `sort` with a limit is a ranked top-N too. */
+ * top_n_plan.c decides which, from the parameters; top_n.c is the operator. `sort` with a limit is a ranked top-N too.
+ */
 #ifndef CK_OPERATOR_TOP_N_INT_H
 #define CK_OPERATOR_TOP_N_INT_H
 
@@ -187,12 +188,15 @@ typedef struct ck_first {
     uint8_t fresh[CK_BATCH_ROWS_MAX];
     uint16_t at[CK_BATCH_ROWS_MAX]; /* its physical row in the batch */
     uint16_t slots[2 * CK_BATCH_ROWS_MAX];
-    uint16_t newly[CK_BATCH_ROWS_MAX];
+    uint16_t newly[CK_BATCH_ROWS_MAX], identity[CK_BATCH_ROWS_MAX];
 } ck_first;
 CK_NODISCARD ck_status ck_first_new(const ck_top_plan *plan, ck_mem mem, ck_first **out, ck_error *err);
 void ck_first_free(ck_first *f); /* NULL is fine */
 CK_NODISCARD ck_status ck_first_open(ck_first *f, ck_op_ctx *ctx);
 CK_NODISCARD ck_status ck_first_batch(ck_first *f, const ck_batch *b, ck_op_ctx *ctx);
+/* Before the first n of rows, hashes, fresh and at are written: keeps what was emitted of those not touched before. */
+CK_NODISCARD ck_status ck_first_touch(ck_first *f, const ck_batch *b, uint32_t n, ck_op_ctx *ctx);
+/* About one batch a call; CK_MORE until all is said. */
 CK_NODISCARD ck_status ck_first_flush(ck_first *f, ck_op_ctx *ctx);
 CK_NODISCARD ck_status ck_first_emit_all(ck_first *f, ck_op_ctx *ctx);
 bool ck_first_is_full(const ck_first *f);

@@ -87,8 +87,7 @@ static ck_status plan_keys(ck_top_plan *p) {
     }
     p->partition.types = types;
     p->own_partition = (ck_key_spec){own, types, n};
-    p->slot = (ck_slot_schema){
-        .version = 1, .mode = CK_SLOT_KEYED, .partition = fields, .partition_count = n};
+    p->slot = (ck_slot_schema){.version = 1, .mode = CK_SLOT_KEYED, .partition = fields, .partition_count = n};
     return CK_OK;
 }
 
@@ -103,8 +102,8 @@ static ck_status plan_ranked(ck_top_plan *p) {
     ck_field *count = CK_ARENA_NEW(p->arena, ck_field);
     if (!order || !count) return CK_NOMEM;
     for (uint32_t i = 0; i < p->order_count; i++)
-        order[i] = (ck_order_field){field_of(p->input, p->order[i].column), p->order[i].descending,
-                                    p->order[i].nulls_first};
+        order[i] =
+            (ck_order_field){field_of(p->input, p->order[i].column), p->order[i].descending, p->order[i].nulls_first};
     *count = (ck_field){"count", ck_type_simple(CK_TYPE_BIGINT), false};
     p->slot.slot = "rows";
     p->slot.state_type = "top_n";
@@ -215,7 +214,6 @@ ck_status ck_top_plan_make(ck_top_plan *p, ck_arena *a, const ck_op_spec *spec, 
 
 ck_status ck_top_plan_whole(ck_top_plan *p, ck_arena *a, const ck_op_spec *spec, const ck_top_key *keys, uint32_t count,
                             uint64_t limit, uint64_t offset, ck_error *err) {
-    *p = (ck_top_plan){
-        .arena = a, .input = spec->inputs[0].schema, .limit = limit, .offset = offset, .final = true};
+    *p = (ck_top_plan){.arena = a, .input = spec->inputs[0].schema, .limit = limit, .offset = offset, .final = true};
     return finish(p, spec, keys, count, err);
 }

@@ -31,8 +31,7 @@ static ck_status key_failed(const ck_top *op, ck_status s, ck_op_ctx *ctx) {
     if (s == CK_FULL)
         return ck_fail(ctx->error, CK_FULL, "%s: a row is over %d bytes, more than rows that are ranked may have",
                        ctx->uid, (int)CK_KEY_BYTES_MAX);
-    if (s == CK_INVALID)
-        return ck_fail(ctx->error, CK_INVALID, "%s: NULL in a column that is NOT NULL", ctx->uid);
+    if (s == CK_INVALID) return ck_fail(ctx->error, CK_INVALID, "%s: NULL in a column that is NOT NULL", ctx->uid);
     return ck_nomem(ctx->error, op->mem, op->key.capacity);
 }
 
@@ -47,8 +46,7 @@ static ck_status encode(ck_top *op, const ck_batch *b, uint32_t row, encoded *ou
     out->at = op->key.n;
     ck_status s = ck_order_encode(p->order, p->peer_count, b, row, &op->key);
     out->peer_bytes = op->key.n - out->at;
-    if (s == CK_OK)
-        s = ck_order_encode(p->order + p->peer_count, p->order_count - p->peer_count, b, row, &op->key);
+    if (s == CK_OK) s = ck_order_encode(p->order + p->peer_count, p->order_count - p->peer_count, b, row, &op->key);
     out->bytes = op->key.n - out->at;
     return s == CK_OK ? CK_OK : key_failed(op, s, ctx);
 }

@@ -42,8 +42,9 @@ static bool in_window(ck_top_walk *w, ck_row *row, uint64_t count, ck_top_entry 
     w->before += count;
     if (p->rank == CK_TOP_ROW_NUMBER) {
         uint64_t first = clamp(at, p->offset, p->keep), end = clamp(w->before, p->offset, p->keep);
+        if (end == first) return false;
         *out = (ck_top_entry){row, first + 1, end - first};
-        return end > first;
+        return true;
     }
     if (!w->last || !ck_top_are_peers(p, w->table, w->last, row)) {
         w->groups++;
@@ -51,8 +52,9 @@ static bool in_window(ck_top_walk *w, ck_row *row, uint64_t count, ck_top_entry 
     }
     w->last = row;
     uint64_t rank = p->rank == CK_TOP_RANK ? w->leading + 1 : w->groups;
+    if (rank <= p->offset || rank > p->keep) return false;
     *out = (ck_top_entry){row, rank, count};
-    return rank > p->offset && rank <= p->keep;
+    return true;
 }
 
 /* Nothing behind can be in the window any more. */

@@ -43,6 +43,15 @@ ck_status ck_table_partitions(ck_table *t, const ck_keys *keys, bool create, ck_
 
 uint64_t ck_partition_rows(const ck_table *t, ck_partition p) { return head_load(t, p).count; }
 
+uint32_t ck_table_partition_scan(ck_table *t, ck_table_scan *s, ck_partition *out, uint32_t max) {
+    CK_ASSERT(t->shape->ordered);
+    ck_row *rows[CK_BATCH_ROWS_MAX];
+    if (max > CK_BATCH_ROWS_MAX) max = CK_BATCH_ROWS_MAX;
+    uint32_t n = ck_table_scan_next(t->partitions, s, rows, max);
+    for (uint32_t i = 0; i < n; i++) out[i] = ck_ref_of(t->partitions, rows[i]) + 1;
+    return n;
+}
+
 static ck_status failed(ck_table *t, ck_status s, ck_error *err) {
     if (s == CK_CORRUPT)
         return ck_fail(err, CK_INVALID, "slot \"%s\": an order key that does not fit its order columns",

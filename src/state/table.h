@@ -122,6 +122,8 @@ typedef uint32_t ck_partition;
 CK_NODISCARD ck_status ck_table_partitions(ck_table *t, const ck_keys *keys, bool create, ck_partition *out,
                                            ck_error *err);
 uint64_t ck_partition_rows(const ck_table *t, ck_partition p);
+/* All partitions, in no order, in pieces, as ck_table_scan_next gives rows: up to max, 0 at the end. */
+uint32_t ck_table_partition_scan(ck_table *t, ck_table_scan *s, ck_partition *out, uint32_t max);
 
 /* Order keys are bytes from ck_order_encode over the order fields. Inserted rows get partition and order fields set. */
 CK_NODISCARD ck_status ck_partition_upsert(ck_table *t, ck_partition p, ck_view order_key, ck_row **row, bool *fresh,

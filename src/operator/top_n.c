@@ -1,0 +1,144 @@
+/* ROW_NUMBER, RANK or DENSE_RANK up to n in each partition, LIMIT over changes, the first or last row of a key. What is
+ * kept and how is in top_n_int.h; nothing is dirty at a barrier. */
+#include "operator/operators.h"
+
+#include "operator/top_n_int.h"
+
+typedef struct top_n {
+    ck_mem mem;
+    ck_arena arena;
+    ck_top top;      /* with the plan */
+    ck_first *first; /* instead of ranked rows */
+} top_n;
+
+static void top_n_free(top_n *op) {
+    ck_first_free(op->first);
+    ck_top_destroy(&op->top);
+    ck_arena_destroy(&op->arena);
+    ck_free(op->mem, op, sizeof *op);
+}
+
+static ck_status top_n_create(const ck_op_spec *spec, ck_mem mem, void **self, ck_error *err) {
+    top_n *op = ck_alloc_zero(mem, sizeof *op);
+    if (!op) return ck_nomem(err, mem, sizeof *op);
+    op->mem = mem;
+    ck_arena_init(&op->arena, ck_mem_as(mem, CK_MEM_PLAN), CK_SQL_BYTES_MAX);
+    ck_top_init(&op->top, mem);
+    ck_status s = ck_top_plan_make(&op->top.plan, &op->arena, spec, err);
+    if (s == CK_OK && op->top.plan.first) s = ck_first_new(&op->top.plan, mem, &op->first, err);
+    if (s == CK_OK)
+        *self = op;
+    else
+        top_n_free(op);
+    return s;
+}
+
+static ck_status top_n_slots(const ck_op_spec *spec, ck_arena *a, const ck_slot_schema **slots, uint32_t *count,
+                             ck_error *err) {
+    ck_top_plan *plan = CK_ARENA_NEW(a, ck_top_plan);
+    if (!plan) return ck_nomem(err, a->mem, sizeof *plan);
+    CK_TRY(ck_top_plan_make(plan, a, spec, err));
+    *slots = &plan->slot;
+    *count = 1;
+    return CK_OK;
+}
+
+static ck_status top_n_open(void *self, ck_op_ctx *ctx) {
+    top_n *op = self;
+    return op->first ? ck_first_open(op->first, ctx) : ck_top_open(&op->top, ctx);
+}
+
+static ck_status flush(top_n *op, ck_op_ctx *ctx) {
+    if (op->top.plan.final) return CK_OK;
+    return op->first ? ck_first_flush(op->first, ctx) : ck_top_flush_touched(&op->top, ctx);
+}
+
+static ck_status emit_all(top_n *op, ck_op_ctx *ctx) {
+    return op->first ? ck_first_emit_all(op->first, ctx) : ck_top_emit_all(&op->top, ctx);
+}
+
+static ck_status top_n_on_event(void *self, uint32_t input, const ck_event *ev, ck_op_ctx *ctx) {
+    top_n *op = self;
+    (void)input;
+    switch (ev->kind) {
+    case CK_EVENT_BATCH:
+        if (!(op->first ? op->first->flushing : op->top.flush.running)) {
+            CK_TRY(op->first ? ck_first_batch(op->first, ev->batch, ctx) : ck_top_batch(&op->top, ev->batch, ctx));
+            bool full = op->first ? ck_first_is_full(op->first) : ck_top_touched_is_full(&op->top.touched);
+            if (ctx->settings->batch_rows > 1 && !full) return CK_OK;
+        }
+        return flush(op, ctx);
+    case CK_EVENT_FLUSH:
+    case CK_EVENT_WATERMARK: return flush(op, ctx);
+    case CK_EVENT_END: return op->top.plan.final ? emit_all(op, ctx) : flush(op, ctx);
+    default: return CK_OK;
+    }
+}
+
+static ck_status top_n_pre_snapshot(void *self, uint64_t checkpoint, ck_op_ctx *ctx) {
+    (void)checkpoint;
+    return flush(self, ctx); /* nothing is dirty at a barrier */
+}
+
+static void top_n_close(void *self, ck_op_ctx *ctx) {
+    (void)ctx;
+    top_n_free(self);
+}
+
+static const ck_operator_vtbl top_n_vtbl = {
+    .struct_bytes = sizeof(ck_operator_vtbl),
+    .open = top_n_open,
+    .on_event = top_n_on_event,
+    .pre_snapshot = top_n_pre_snapshot,
+    .close = top_n_close,
+};
+
+const ck_op_desc ck_op_top_n = {.type = "top_n", .op = &top_n_vtbl, .create = top_n_create, .slots = top_n_slots};
+
+/* ---- sort ---- */
+
+/* ORDER BY over bounded input: everything is one partition, of which the first `offset + limit` rows are kept. */
+static ck_status sort_plan(ck_top_plan *plan, ck_arena *a, const ck_op_spec *spec, ck_error *err) {
+    static const char *const known[] = {"keys", "limit", "offset", NULL};
+    struct yyjson_val *root;
+    ck_top_key *keys;
+    uint32_t count;
+    uint64_t limit, offset;
+    bool has;
+    CK_TRY(ck_params_inputs(spec, 1, 1u << CK_MODE_RETRACT | 1u << CK_MODE_UPSERT, err));
+    if (spec->parallelism != 1)
+        return ck_fail(err, CK_INVALID, "%s (%s) orders all rows and cannot run in %u subtasks", spec->type, spec->uid,
+                       spec->parallelism);
+    CK_TRY(ck_params_read(a, spec, known, &root, err));
+    CK_TRY(ck_top_read_keys(a, spec, root, "keys", &keys, &count, err));
+    CK_TRY(ck_params_u64(spec, root, "limit", &limit, &has, err));
+    if (!has) limit = UINT64_MAX;
+    CK_TRY(ck_params_u64(spec, root, "offset", &offset, &has, err));
+    return ck_top_plan_whole(plan, a, spec, keys, count, limit, offset, err);
+}
+
+static ck_status sort_create(const ck_op_spec *spec, ck_mem mem, void **self, ck_error *err) {
+    top_n *op = ck_alloc_zero(mem, sizeof *op);
+    if (!op) return ck_nomem(err, mem, sizeof *op);
+    op->mem = mem;
+    ck_arena_init(&op->arena, ck_mem_as(mem, CK_MEM_PLAN), CK_SQL_BYTES_MAX);
+    ck_top_init(&op->top, mem);
+    ck_status s = sort_plan(&op->top.plan, &op->arena, spec, err);
+    if (s == CK_OK)
+        *self = op;
+    else
+        top_n_free(op);
+    return s;
+}
+
+static ck_status sort_slots(const ck_op_spec *spec, ck_arena *a, const ck_slot_schema **slots, uint32_t *count,
+                            ck_error *err) {
+    ck_top_plan *plan = CK_ARENA_NEW(a, ck_top_plan);
+    if (!plan) return ck_nomem(err, a->mem, sizeof *plan);
+    CK_TRY(sort_plan(plan, a, spec, err));
+    *slots = &plan->slot;
+    *count = 1;
+    return CK_OK;
+}
+
+const ck_op_desc ck_op_sort = {.type = "sort", .op = &top_n_vtbl, .create = sort_create, .slots = sort_slots};
