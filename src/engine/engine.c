@@ -44,13 +44,19 @@ static ck_status wire_proc(clink_engine *e, const clink_options *o, ck_error *er
     return ck_io_pool_new(&e->proc, IO_THREADS_MAX, &e->proc.io, err);
 }
 
+/* A table in memory is gone from the catalog. */
+static void forget_rows(void *store, const char *instance) { ck_memory_store_drop(store, instance); }
+
 static ck_status open_engine(clink_engine *e, const clink_options *o, ck_error *err) {
     CK_TRY(wire_proc(e, o, err));
     ck_arena_init(&e->arena, ck_proc_mem(&e->proc, CK_MEM_PLAN), REGISTRY_BYTES_MAX);
     ck_registry_init(&e->registry, &e->arena);
     CK_TRY(engine_register_builtins(&e->registry, err));
-    CK_TRY(ck_catalog_new(&e->proc, &e->registry, &e->catalog, err));
     e->memory_bytes = o->memory_bytes ? o->memory_bytes : ck_memory_limit_bytes(&e->proc);
+    if (ck_memory_store_new(e->proc.heap, e->memory_bytes, &e->memory) != CK_OK)
+        return ck_fail(err, CK_NOMEM, "out of memory");
+    CK_TRY(ck_catalog_new(&e->proc, &e->registry, &e->catalog, err));
+    ck_catalog_on_forget(e->catalog, forget_rows, e->memory);
     return ck_scheduler_pool(&e->proc, o->threads ? o->threads : ck_cores(), &e->scheduler, err);
 }
 
@@ -88,6 +94,7 @@ void clink_close(clink_engine *e) {
     while (e->jobs) clink_job_free(e->jobs);
     ck_scheduler_free(e->scheduler);
     ck_catalog_free(e->catalog);
+    ck_memory_store_free(&e->memory);
     ck_arena_destroy(&e->arena);
     ck_io_pool_free(e->proc.io);
     pthread_mutex_destroy(&e->lock);

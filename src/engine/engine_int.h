@@ -8,6 +8,7 @@
 #include "base/proc.h"
 #include "clink/clink.h"
 #include "connector/collect/collect.h"
+#include "connector/memory/memory.h"
 #include "engine/table.h"
 #include "os/io.h"
 #include "plugin/registry.h"
@@ -26,7 +27,8 @@ struct clink_engine {
     size_t memory_bytes;  /* per job; 0 = none */
     pthread_mutex_t lock; /* guards catalog and jobs */
     ck_catalog *catalog;
-    clink_job *jobs; /* of this engine, newest first */
+    ck_memory_store *memory; /* rows of tables without a connector */
+    clink_job *jobs;         /* of this engine, newest first */
 };
 
 /* Work on the I/O executor after a step's end. Not part of the job: the executor still touches it when the job may be

@@ -54,7 +54,10 @@ static ck_status start_step(clink_job *j, const ck_sql_step *step, ck_job **out,
         .on_end = on_step_end,
         .on_end_arg = j,
     };
+    ck_memory_stage_free(&j->outputs.memory);
     j->outputs = (ck_job_outputs){.result = j->collectors[j->step]};
+    if (ck_memory_stage_new(j->engine->memory, &j->outputs.memory) != CK_OK)
+        return ck_fail(err, CK_NOMEM, "out of memory");
     return ck_job_start(j->engine->scheduler, &j->engine->registry, step->graph, &cfg, out, err);
 }
 
@@ -108,6 +111,7 @@ static ck_status finish_step(clink_job *j, ck_error *err) {
     ck_job_progress_now(done, &p);
     if (j->collectors[j->step]) ck_collector_finish(j->collectors[j->step], s, err);
     ck_job_free(done);
+    if (s == CK_OK) s = ck_memory_stage_commit(j->outputs.memory, err);
     pthread_mutex_lock(&j->lock);
     j->last_progress = p;
     if (did_nothing) j->was_finished = true;
@@ -211,6 +215,7 @@ void clink_job_free(clink_job *j) {
     pthread_mutex_unlock(&e->lock);
     for (uint32_t i = 0; j->collectors && i < j->plan->step_count; i++) ck_collector_unref(&j->collectors[i]);
     ck_table_view_destroy(&j->table);
+    ck_memory_stage_free(&j->outputs.memory);
     pthread_cond_destroy(&j->changed);
     pthread_mutex_destroy(&j->lock);
     ck_arena_destroy(&j->arena);

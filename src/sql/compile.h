@@ -11,6 +11,8 @@
 typedef struct ck_catalog ck_catalog;
 CK_NODISCARD ck_status ck_catalog_new(ck_proc *proc, const ck_registry *registry, ck_catalog **out, ck_error *err);
 void ck_catalog_free(ck_catalog *c);
+/* Told of each table in memory that is gone for good, by its instance (the option ".instance" of its operators). */
+void ck_catalog_on_forget(ck_catalog *c, void (*forget)(void *arg, const char *instance), void *arg);
 /* SET key = value, from the command line; unknown keys and bad values are CK_INVALID. */
 CK_NODISCARD ck_status ck_catalog_set(ck_catalog *c, const char *key, const char *value, ck_error *err);
 

@@ -66,6 +66,7 @@ static const ck_connector_desc fake_connectors[] = {
      .bounded = fake_datagen_bounded},
     {.name = "print", .sink_type = "sink.print", .accepts_changes = fake_yes, .guarantee = fake_print_guarantee},
     {.name = "blackhole", .sink_type = "sink.blackhole", .accepts_changes = fake_yes},
+    {.name = "memory", .source_type = "source.memory", .sink_type = "sink.memory"},
     {.name = "collect", .sink_type = "sink.collect", .accepts_changes = fake_yes},
 };
 
@@ -88,6 +89,7 @@ static const ck_source_vtbl fake_source = {.struct_bytes = sizeof fake_source, .
 static const ck_op_desc fake_ops[] = {
     {.type = "source.file", .source = &fake_source, .create = fake_create},
     {.type = "source.datagen", .source = &fake_source, .create = fake_create},
+    {.type = "source.memory", .source = &fake_source, .create = fake_create},
     {.type = "source.values", .source = &fake_source, .create = fake_create},
     {.type = "sort", .op = &fake_operator, .create = fake_create},
     {.type = "top_n", .op = &fake_operator, .create = fake_create},
@@ -97,6 +99,7 @@ static const ck_op_desc fake_ops[] = {
     {.type = "sink.file", .op = &fake_operator, .create = fake_create},
     {.type = "sink.print", .op = &fake_operator, .create = fake_create},
     {.type = "sink.blackhole", .op = &fake_operator, .create = fake_create},
+    {.type = "sink.memory", .op = &fake_operator, .create = fake_create},
     {.type = "sink.collect", .op = &fake_operator, .create = fake_create},
 };
 

@@ -102,3 +102,10 @@ def test_limit_ends_a_followed_file(clink, tmp_path):
     (tmp_path / "orders.ndjson").write_text(ORDERS * 20)
     sql = DDL.replace("path=", "follow='true', path=") + "SELECT usr, amount FROM orders LIMIT 10"
     assert len(clink("run", "-e", sql, timeout=10).lines) == 10
+
+def test_tables_in_memory(clink):
+    r = clink("run", "-p", "3", "-e", "CREATE TABLE t (i BIGINT NOT NULL, s VARCHAR); INSERT INTO t VALUES (1, 'a'), (2, 'b'); INSERT INTO t SELECT i + 2, s FROM t;"
+              "SELECT s, COUNT(*) AS n, SUM(i) AS i FROM t GROUP BY s; DROP TABLE t; CREATE TABLE t (x INT); SELECT COUNT(*) AS n FROM t")
+    assert sorted(r.lines) == ['{"n":0}', '{"s":"a","n":2,"i":4}', '{"s":"b","n":2,"i":6}']
+    r = clink("run", "-e", "CREATE TABLE t (i BIGINT NOT NULL); INSERT INTO t VALUES (NULL)", ok=False)
+    assert r.code == 1 and 'column "i" of "t" is NOT NULL' in r.err

@@ -4,6 +4,7 @@
 #define CK_CONNECTOR_COLLECT_COLLECT_H
 
 #include "base/proc.h"
+#include "connector/outputs.h"
 #include "data/batch.h"
 
 typedef struct ck_collector ck_collector;
@@ -29,14 +30,5 @@ CK_NODISCARD ck_status ck_collector_next(ck_collector *c, int64_t timeout_us, ck
 void ck_collector_close(ck_collector *c);
 /* The job has ended, by the engine: CK_OK or how it failed. Rows that wait are still delivered first. */
 void ck_collector_finish(ck_collector *c, ck_status status, const ck_error *err);
-
-/* What ck_job_config.job_data points to: where the job's collect sinks put their rows. Outlives the job. */
-typedef struct ck_job_outputs {
-    ck_collector *result; /* of the bare SELECT; NULL when it prints */
-    /* The collector of a table with connector = 'collect', by the table's name; NULL: nobody listens, rows are counted
-     * and dropped. */
-    ck_collector *(*table)(void *arg, const char *name);
-    void *arg;
-} ck_job_outputs;
 
 #endif

@@ -88,12 +88,22 @@ static ck_status find_connector(ck_binder *b, const ck_ast_options *list, const 
         snprintf(name, sizeof name, "%.*s", (int)(o->value.n < 63 ? o->value.n : 63), o->value.p);
         return ck_bind_at(b, o->value_pos, ck_registry_connector(b->catalog->registry, name, out, b->err));
     }
-    return ck_bind_fail(b, at, "table \"%s\" says not where its rows are: WITH (connector='file', ...)", table);
+    if (list->first)
+        return ck_bind_fail(b, at, "table \"%s\" has options and no connector: WITH (connector='file', ...)", table);
+    return ck_bind_at(b, at, ck_registry_connector(b->catalog->registry, "memory", out, b->err));
+}
+
+/* A table in memory is told apart from one that had its name before. */
+static ck_status add_instance(ck_binder *b, ck_catalog_entry *e, const char **name, const char **value) {
+    e->table.instance = ck_arena_printf(&e->arena, "%llu", (unsigned long long)b->catalog->next_instance++);
+    *name = ".instance";
+    *value = e->table.instance;
+    return *value ? CK_OK : ck_bind_nomem(b);
 }
 
 ck_status ck_bind_options(ck_binder *b, const ck_ast_options *list, ck_catalog_entry *e, ck_pos at) {
     ck_table_def *t = &e->table;
-    const char **names = ck_arena_array(&e->arena, list->count + 1, sizeof *names);
+    const char **names = ck_arena_array(&e->arena, list->count + 1u, sizeof *names);
     const char **values = ck_arena_array(&e->arena, list->count + 1, sizeof *values);
     uint32_t n = 0;
     if (!names || !values) return ck_bind_nomem(b);
@@ -111,6 +121,10 @@ ck_status ck_bind_options(ck_binder *b, const ck_ast_options *list, ck_catalog_e
         CK_TRY(check_value(b, d, o));
         bool one_of_some = strcmp(d->values, "boolean") == 0 || strchr(d->values, '|');
         if (one_of_some && !(values[n - 1] = lower_copy(&e->arena, o->value))) return ck_bind_nomem(b);
+    }
+    if (strcmp(t->connector->name, "memory") == 0) {
+        CK_TRY(add_instance(b, e, &names[n], &values[n]));
+        n++;
     }
     t->decl.options = (ck_table_options){names, values, n};
     return CK_OK;

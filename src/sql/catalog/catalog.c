@@ -19,6 +19,10 @@ ck_status ck_catalog_new(ck_proc *proc, const ck_registry *registry, ck_catalog 
     return CK_OK;
 }
 
+void ck_catalog_on_forget(ck_catalog *c, void (*forget)(void *arg, const char *instance), void *arg) {
+    c->forget = forget, c->forget_arg = arg;
+}
+
 static void free_list(ck_catalog *c, ck_catalog_entry **list) {
     while (*list) {
         ck_catalog_entry *e = *list;
@@ -63,6 +67,8 @@ ck_status ck_catalog_entry_new(ck_catalog *c, ck_entry_kind kind, ck_view name, 
 
 void ck_catalog_entry_discard(ck_catalog *c, ck_catalog_entry **e) {
     if (!*e) return;
+    if (c->forget && (*e)->kind == CK_ENTRY_TABLE && (*e)->table.instance)
+        c->forget(c->forget_arg, (*e)->table.instance);
     ck_arena_destroy(&(*e)->arena);
     ck_free(plan_mem(c), *e, sizeof **e);
     *e = NULL;

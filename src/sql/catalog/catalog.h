@@ -22,7 +22,8 @@ typedef struct ck_table_def {
     const ck_connector_desc *connector;
     const ck_table_column *columns;
     uint32_t column_count;
-    const char *comment; /* "": none */
+    const char *comment;  /* "": none */
+    const char *instance; /* of a table in memory: one of its own for each CREATE; else NULL */
 } ck_table_def;
 
 typedef struct ck_view_def {
@@ -61,7 +62,9 @@ struct ck_catalog {
     const ck_registry *registry;
     ck_settings settings, settings_before;
     ck_catalog_entry *entries, *dropped; /* by order of creation */
-    uint64_t next_order;
+    uint64_t next_order, next_instance;
+    void (*forget)(void *arg, const char *instance); /* NULL: nobody asks */
+    void *forget_arg;
 };
 
 /* NULL when absent. A quoted name matches with its case; an unquoted one matches exactly if it can, else whatever the

@@ -52,6 +52,20 @@ static ck_status key(ck_bytes *out, const ck_table_decl *t) {
     return ck_bytes_str(out, ") NOT ENFORCED");
 }
 
+/* Names with a dot in front are the engine's own. */
+static ck_status options(ck_bytes *out, const ck_table_options *o) {
+    bool first = true;
+    for (uint32_t i = 0; i < o->count; i++) {
+        if (o->names[i][0] == '.') continue;
+        CK_TRY(ck_bytes_str(out, first ? " WITH (" : ", "));
+        CK_TRY(quoted(out, o->names[i], '\''));
+        CK_TRY(ck_bytes_str(out, " = "));
+        CK_TRY(quoted(out, o->values[i], '\''));
+        first = false;
+    }
+    return first ? CK_OK : ck_bytes_char(out, ')');
+}
+
 ck_status ck_table_text(const ck_catalog_entry *e, ck_bytes *out) {
     const ck_table_def *t = &e->table;
     CK_TRY(ck_bytes_str(out, e->temporary ? "CREATE TEMPORARY TABLE " : "CREATE TABLE "));
@@ -67,12 +81,5 @@ ck_status ck_table_text(const ck_catalog_entry *e, ck_bytes *out) {
         CK_TRY(ck_bytes_str(out, " COMMENT "));
         CK_TRY(quoted(out, t->comment, '\''));
     }
-    CK_TRY(ck_bytes_str(out, " WITH ("));
-    for (uint32_t i = 0; i < t->decl.options.count; i++) {
-        CK_TRY(ck_bytes_str(out, i ? ", " : ""));
-        CK_TRY(quoted(out, t->decl.options.names[i], '\''));
-        CK_TRY(ck_bytes_str(out, " = "));
-        CK_TRY(quoted(out, t->decl.options.values[i], '\''));
-    }
-    return ck_bytes_char(out, ')');
+    return options(out, &t->decl.options);
 }
