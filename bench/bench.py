@@ -1,0 +1,120 @@
+"""make bench: the same files, every engine; outputs are compared before speed is, and a query whose outputs differ gets no ratio.
+   bench.py [-q all|q17,q0] [-n 1000000] [-e duckdb,ours,cpp,flink] [-r 5]
+A run over all queries and engines also writes docs/benchmarks.md and its bars."""
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import runs
+import compare
+import report
+import run_ours
+
+ENGINES = ["duckdb", "ours", "cpp", "flink"]
+
+
+def runner(engine, q, n, mode, reps, out):
+    """The command that runs some queries of an engine and appends its result lines to `out`."""
+    python = sys.executable if engine in ("ours", "flink") else runs.PYTHON
+    argv = [python, f"{runs.HERE}/run_{engine}.py", "-q", q, "-n", str(n), "-m", mode, "-r", str(reps), "-o", out]
+    return argv + ["--warm"] if engine == "flink" else argv
+
+
+def call(argv, quiet=True):
+    subprocess.run(argv, check=True, stdout=subprocess.DEVNULL if quiet else None)
+
+
+def is_fresh(engine, q, n):
+    """Whether the stored result of a query still stands for what would run now."""
+    result = compare.path(engine, q, n)
+    if not os.path.exists(result):
+        return False
+    made = os.path.getmtime(result)
+    if engine == "ours":
+        of = [run_ours.CLINK, f"{runs.HERE}/nexmark/{q}.sql", f"{runs.HERE}/nexmark/tables.sql"]
+    else:
+        of = [f"{runs.HERE}/queries/{engine}/{q}.sql"]
+    return all(os.path.getmtime(f) < made for f in of + [f"{runs.WORK}/data/{n}/bid.ndjson"])
+
+
+def collect(engines, queries, n, out):
+    for engine in dict.fromkeys(["duckdb", *engines]):
+        stale = [q for q in queries if not is_fresh(engine, q, n)]
+        for q in stale:
+            if os.path.exists(compare.path(engine, q, n)):
+                os.unlink(compare.path(engine, q, n))
+        if stale:
+            print(f"results of {engine}: {' '.join(stale)}", flush=True)
+            call(runner(engine, ",".join(stale), n, "collect", 1, out))
+
+
+def verdicts(engines, queries, n):
+    """(engine, q) -> (same as DuckDB's?, sentence)"""
+    out = {}
+    for q in queries:
+        for engine in engines:
+            out[engine, q] = (True, "the yardstick") if engine == "duckdb" else compare.verdict("duckdb", engine, q, n)
+            if not out[engine, q][0]:
+                print(f"{q}: {engine}: {out[engine, q][1]}", flush=True)
+    return out
+
+
+def speed(engines, queries, n, reps, out):
+    """Ours and DuckDB by turns, so that a busy minute of the machine hits both; peers, which take long, less often."""
+    if "flink" in engines:
+        print("speed of flink", flush=True)
+        call(runner("flink", ",".join(queries), n, "blackhole", 2, out))
+    for q in queries:
+        print(f"speed of {q}", flush=True)
+        if "cpp" in engines:
+            call(runner("cpp", q, n, "blackhole", 2, out))
+        for turn in range(2):
+            for engine in ("ours", "duckdb"):
+                if engine in engines:
+                    call(runner(engine, q, n, "blackhole", (reps + 1 - turn) // 2, out))
+
+
+def best(out):
+    """(engine, q) -> the line of least CPU, or the failed one"""
+    lines = {}
+    for line in open(out):
+        row = json.loads(line)
+        if row["mode"] != "blackhole":
+            continue
+        key = ("flink" if row["engine"].startswith("flink") else row["engine"]), row["q"]
+        old = lines.get(key)
+        if old is None or (row["ok"], -row["cpu"]) > (old["ok"], -old["cpu"]):
+            lines[key] = row
+    return lines
+
+
+def main():
+    ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    ap.add_argument("-q", default="all")
+    ap.add_argument("-n", type=int, default=1000000)
+    ap.add_argument("-e", default=",".join(ENGINES))
+    ap.add_argument("-r", type=int, default=5)
+    a = ap.parse_args()
+    engines, queries = a.e.split(","), runs.chosen(a.q)
+    unknown = [x for x in engines if x not in ENGINES] + [q for q in queries if q not in runs.QUERIES]
+    if unknown:
+        sys.exit(f"bench: unknown: {' '.join(unknown)}; engines: {' '.join(ENGINES)}; queries: {' '.join(runs.QUERIES)}")
+    call([f"{runs.HERE}/setup.sh", "data", str(a.n), *dict.fromkeys(["duckdb", *(e for e in engines if e != "ours")])], quiet=False)
+    out = f"{runs.WORK}/run-{int(time.time())}.jsonl"
+    collect(engines, queries, a.n, out)
+    same = verdicts(engines, queries, a.n)
+    speed(engines, queries, a.n, a.r, out)
+    result = report.Result(a.n, engines, queries, best(out), same)
+    print("\n" + report.table(result))
+    if queries == runs.QUERIES and set(engines) == set(ENGINES):
+        report.keep(result)
+        report.write_page()
+    sys.exit(1 if any(not ok for (e, q), (ok, _) in same.items() if e == "ours" and not result.not_yet(q)) else 0)
+
+
+if __name__ == "__main__":
+    main()

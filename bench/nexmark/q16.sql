@@ -1,0 +1,14 @@
+-- sink: channel VARCHAR, dy VARCHAR, mn VARCHAR, total BIGINT, r1 BIGINT, r2 BIGINT, r3 BIGINT, b BIGINT, b1 BIGINT, b2 BIGINT, b3 BIGINT, a BIGINT, a1 BIGINT, a2 BIGINT, a3 BIGINT
+SELECT channel, DATE_FORMAT(rt, 'yyyy-MM-dd') AS dy, MAX(DATE_FORMAT(rt, 'HH:mm')) AS mn, COUNT(*) AS total,
+  COUNT(*) FILTER (WHERE price < 10000) AS r1,
+  COUNT(*) FILTER (WHERE price >= 10000 AND price < 1000000) AS r2,
+  COUNT(*) FILTER (WHERE price >= 1000000) AS r3,
+  COUNT(DISTINCT bidder) AS b,
+  COUNT(DISTINCT bidder) FILTER (WHERE price < 10000) AS b1,
+  COUNT(DISTINCT bidder) FILTER (WHERE price >= 10000 AND price < 1000000) AS b2,
+  COUNT(DISTINCT bidder) FILTER (WHERE price >= 1000000) AS b3,
+  COUNT(DISTINCT auction) AS a,
+  COUNT(DISTINCT auction) FILTER (WHERE price < 10000) AS a1,
+  COUNT(DISTINCT auction) FILTER (WHERE price >= 10000 AND price < 1000000) AS a2,
+  COUNT(DISTINCT auction) FILTER (WHERE price >= 1000000) AS a3
+FROM bid GROUP BY channel, DATE_FORMAT(rt, 'yyyy-MM-dd')

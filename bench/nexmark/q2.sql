@@ -1,0 +1,2 @@
+-- sink: auction BIGINT, price BIGINT
+SELECT auction, price FROM bid WHERE auction % 123 = 0
