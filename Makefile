@@ -5,7 +5,7 @@ CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/clink
 DEPS  := build/deps
 CMAKE := cmake -G Ninja -DCK_DEPS=$(CURDIR)/$(DEPS)
 .DEFAULT_GOAL := release
-.PHONY: release deps help clean fuzz demo test-deps asan tsan check test format tidy docs includes headers nm-globals faults biggest
+.PHONY: release deps help clean fuzz demo test-deps asan tsan check test format tidy docs includes headers nm-globals faults biggest bench bench-keys profile instructions
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 18
@@ -54,6 +54,20 @@ test: test-deps ## everything CI runs
 	@$(CMAKE) -S . -B build -DCMAKE_BUILD_TYPE=Release >/dev/null
 	@ninja -C build -j $(JOBS) --quiet
 	@cd build && ctest --output-on-failure -j $(JOBS) $(CTEST)
+
+Q       ?= all
+N       ?= 1000000
+ENGINES ?= duckdb,ours,cpp,flink
+bench: release ## NEXMark beside DuckDB and the peers, results compared first: make bench [Q=q17] [N=100000] [ENGINES=duckdb,ours]
+	@python3 bench/bench.py -q $(Q) -n $(N) -e $(ENGINES)
+
+bench-keys: release ## GROUP BY one key, 1,000 to 10,000,000 of them
+	@bench/setup.sh keys keys10m duckdb cpp && python3 bench/run_keys.py -f k1k,k1m,k1ks,k1ms,k10m
+
+profile: deps ## a flame graph of one query at build-profile/<q>.svg: make profile Q=q17 [N=1000000]
+	@$(CMAKE) -S . -B build-profile -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_FLAGS=-fno-omit-frame-pointer >/dev/null
+	@ninja -C build-profile -j $(JOBS) --quiet clink
+	@bench/profile.sh $(if $(filter all,$(Q)),q17,$(Q)) $(N)
 
 format: ## clang-format every source in place
 	@git ls-files '*.c' '*.h' | xargs clang-format -i
