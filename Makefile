@@ -69,6 +69,10 @@ profile: deps ## a flame graph of one query at build-profile/<q>.svg: make profi
 	@ninja -C build-profile -j $(JOBS) --quiet clink
 	@bench/profile.sh $(if $(filter all,$(Q)),q17,$(Q)) $(N)
 
+instructions: release ## counts the instructions of five queries and writes bench/instructions.json anew
+	@tools/deps.sh --test $(CURDIR)/$(DEPS)
+	@python3 bench/instructions.py build/clink build/instructions $$(sed -n 's/^CMAKE_C_COMPILER:[A-Z]*=//p' build/CMakeCache.txt) --update
+
 format: ## clang-format every source in place
 	@git ls-files '*.c' '*.h' | xargs clang-format -i
 
