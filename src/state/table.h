@@ -76,6 +76,13 @@ CK_NODISCARD ck_status ck_table_set_str(ck_table *t, ck_row *row, uint32_t field
 CK_NODISCARD ck_status ck_table_set_field(ck_table *t, ck_row *row, uint32_t field, const ck_column *c, uint32_t c_row);
 CK_NODISCARD ck_status ck_table_gather_field(const ck_table *t, const ck_row *const *rows, uint32_t n, uint32_t field,
                                              ck_column_builder *out);
+/* Field of rows[i] (writable) from c's row at[i] (at NULL: row i). CK_INVALID: NULL where it is NOT NULL. */
+CK_NODISCARD ck_status ck_table_set_column(ck_table *t, ck_row *const *rows, uint32_t n, uint32_t field,
+                                           const ck_column *c, const uint16_t *at);
+/* A new column of `length` rows, its row at[i] (at NULL: row i) the field of rows[i], NULL where rows[i] is NULL; rows
+ * nobody named are valid and of no meaning. Lists and rows: only with at NULL. */
+CK_NODISCARD ck_status ck_table_gather_column(const ck_table *t, ck_row *const *rows, uint32_t n, const uint16_t *at,
+                                              uint32_t length, uint32_t field, ck_mem mem, ck_column **out);
 
 /* ---- hash part: slots without order columns (and the partitions of those with) ---- */
 
