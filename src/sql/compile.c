@@ -81,7 +81,7 @@ static ck_status one(ck_script *s, const ck_ast_statement *st) {
     switch (st->kind) {
     case CK_STATEMENT_CREATE_TABLE: return create_table(s, st);
     case CK_STATEMENT_CREATE_VIEW: return ck_bind_create_view(b, st->create_view, st->pos);
-    case CK_STATEMENT_CREATE_FUNCTION: return ck_bind_refuse(b, st->pos, "CREATE FUNCTION is not supported yet");
+    case CK_STATEMENT_CREATE_FUNCTION: return ck_bind_create_function(b, st->create_function, st->pos);
     case CK_STATEMENT_INSERT:
     case CK_STATEMENT_QUERY:
     case CK_STATEMENT_SET_OF: return with_rows(s, st);
@@ -91,7 +91,7 @@ static ck_status one(ck_script *s, const ck_ast_statement *st) {
     case CK_STATEMENT_DROP: return ck_bind_drop(b, st);
     case CK_STATEMENT_SET:
     case CK_STATEMENT_RESET: return set(s, st);
-    case CK_STATEMENT_ALTER: return ck_bind_refuse(b, st->pos, "ALTER TABLE is not supported yet; DROP and CREATE it");
+    case CK_STATEMENT_ALTER: return ck_bind_alter(b, st);
     }
     ck_assert_failed(__FILE__, __LINE__, "every statement is compiled");
 }

@@ -256,6 +256,11 @@ static const char *const scripts[] = {
     "INSERT INTO t VALUES ('a', 1); EXPLAIN SELECT DISTINCT usr FROM orders; DESCRIBE t; SHOW TABLES; SET; DROP TABLE "
     "orders",
     ORDERS
+    "CREATE FUNCTION sq (x BIGINT) RETURNS BIGINT RETURN x * x; ALTER TABLE orders ADD (c INT, d AS c + 1); ALTER "
+    "TABLE "
+    "orders RENAME note TO words; CREATE TABLE mem (i INT); ALTER TABLE mem RENAME TO rows; SELECT sq(amount), d FROM "
+    "orders; DROP FUNCTION sq",
+    ORDERS
     "CREATE TABLE big (PRIMARY KEY (usr) NOT ENFORCED) WITH (connector='file', path='big') AS SELECT usr, amount, "
     "ROW(usr, note) AS both FROM orders; SHOW CREATE TABLE big",
     ORDERS "SELECT a.usr, b.note FROM orders a LEFT JOIN orders b ON a.usr = b.usr AND a.amount < b.amount WHERE "

@@ -41,8 +41,9 @@ static ck_status ranks_end(ck_script *s, const ck_plan_node *n, bool *seen) {
     seen[n->id] = true;
     for (uint32_t i = 0; i < n->input_count; i++) CK_TRY(ranks_end(s, n->inputs[i], seen));
     if (n->kind != CK_PLAN_TOP_N || n->final || n->top.limit != UINT64_MAX) return CK_OK;
-    ck_fail(s->b.err, CK_REFUSED, "a rank without an upper bound over input that does not end would change with every "
-                                  "row; bound it outside: WHERE rank <= n");
+    ck_fail(s->b.err, CK_REFUSED,
+            "a rank without an upper bound over input that does not end would change with every "
+            "row; bound it outside: WHERE rank <= n");
     return ck_source_place(n->top.source, n->top.at, CK_REFUSED, s->b.err);
 }
 
@@ -78,7 +79,7 @@ ck_status ck_script_job(ck_script *s, const ck_script_output *from, uint32_t fro
 static bool reads(const ck_plan_node *n, const ck_catalog_entry *table, bool *seen) {
     if (seen[n->id]) return false;
     seen[n->id] = true;
-    if (n->kind == CK_PLAN_SCAN && n->scan.table == table) return true;
+    if (n->kind == CK_PLAN_SCAN && n->scan.table->lineage == table->lineage) return true;
     for (uint32_t i = 0; i < n->input_count; i++)
         if (reads(n->inputs[i], table, seen)) return true;
     return false;

@@ -108,7 +108,7 @@ static ck_status show_entries(ck_script *s, ck_entry_kind kind, bool both, ck_vi
     ck_status st = CK_OK;
     begin(s, &text);
     for (const ck_catalog_entry *e = s->b.catalog->entries; st == CK_OK && e; e = e->next)
-        if (both || e->kind == kind) st = line(&text, e->name, like);
+        if (e->kind == kind || (both && e->kind != CK_ENTRY_FUNCTION)) st = line(&text, e->name, like);
     return text_step(s, &text, st);
 }
 
@@ -116,6 +116,8 @@ static ck_status show_functions(ck_script *s, ck_view like) {
     ck_bytes text;
     ck_status st = CK_OK;
     begin(s, &text);
+    for (const ck_catalog_entry *e = s->b.catalog->entries; st == CK_OK && e; e = e->next)
+        if (e->kind == CK_ENTRY_FUNCTION) st = line(&text, e->name, like);
     for (size_t i = 0; st == CK_OK && i < ck_function_count(); i++)
         if (!(ck_function_at(i)->flags & CK_FN_INTERNAL)) st = line(&text, ck_function_at(i)->name, like);
     for (size_t i = 0; st == CK_OK && i < ck_aggregate_count(); i++) st = line(&text, ck_aggregate_at(i)->name, like);
@@ -155,8 +157,13 @@ static ck_status show_create(ck_script *s, const ck_ast_statement *st) {
     ck_catalog_entry *e;
     ck_bytes text;
     ck_pos at = st->show.name.first->ident.pos;
-    if (st->show.object == CK_OBJECT_FUNCTION)
-        return ck_bind_refuse(&s->b, st->pos, "SHOW CREATE FUNCTION is not supported yet");
+    if (st->show.object == CK_OBJECT_FUNCTION) {
+        const ck_ast_ident *id = &st->show.name.first->ident;
+        if (!(e = ck_catalog_find_function(s->b.catalog, id->text, id->quoted)))
+            return ck_bind_fail(&s->b, at, "CREATE FUNCTION has made no \"%.*s\"", ck_cut(id->text), id->text.p);
+        begin(s, &text);
+        return text_step(s, &text, ck_bytes_printf(&text, "%s;\n", e->sql));
+    }
     CK_TRY(ck_bind_find_entry(&s->b, &st->show.name, at, &e));
     bool view = st->show.object == CK_OBJECT_VIEW;
     if ((e->kind == CK_ENTRY_VIEW) != view)

@@ -47,6 +47,8 @@ CK_NODISCARD ck_status ck_bind_warn(ck_binder *b, const char *fmt, ...) CK_PRINT
 /* *rows: what CREATE TABLE ... AS writes, its node NULL without AS or when IF NOT EXISTS made nothing. */
 CK_NODISCARD ck_status ck_bind_create_table(ck_binder *b, const ck_ast_create_table *t, ck_pos pos, ck_output *rows);
 CK_NODISCARD ck_status ck_bind_create_view(ck_binder *b, const ck_ast_create_view *v, ck_pos pos);
+CK_NODISCARD ck_status ck_bind_create_function(ck_binder *b, const ck_ast_create_function *f, ck_pos pos);
+CK_NODISCARD ck_status ck_bind_alter(ck_binder *b, const ck_ast_statement *s);
 CK_NODISCARD ck_status ck_bind_drop(ck_binder *b, const ck_ast_statement *s);
 /* A table by its name as written; unknown names are errors with the nearest. */
 CK_NODISCARD ck_status ck_bind_find_entry(ck_binder *b, const ck_ast_names *name, ck_pos pos, ck_catalog_entry **out);

@@ -7,7 +7,10 @@
 #include "sql/parse/ast.h"
 #include "sql/plan/plan.h"
 
-enum { CK_BIND_VIEWS_MAX = 100 }; /* views over views */
+enum {
+    CK_BIND_VIEWS_MAX = 100, /* views over views */
+    CK_BIND_PARAMETERS_MAX = 100,
+};
 
 /* Columns with these bits are not of the input: they stand for what is computed later, until the clause is done. */
 #define CK_BIND_AGGREGATE 0x40000000u /* + number in the aggregate list */
@@ -169,6 +172,15 @@ CK_NODISCARD ck_status ck_bind_count(ck_binder *b, const char *clause, const ck_
 CK_NODISCARD ck_status ck_bind_common_type(ck_binder *b, ck_expr *const *examples, uint32_t count, const ck_type **out);
 /* Name of a column whose expression has no alias; NULL: none of its own. In the arena. */
 CK_NODISCARD ck_status ck_bind_default_name(ck_binder *b, const ck_ast_expr *e, uint32_t index, const char **out);
+
+/* What INSERT, arguments and results of functions convert by themselves; the rest asks for a CAST. */
+bool ck_bind_assigns(const ck_type *from, const ck_type *to);
+bool ck_bind_is_time_window(ck_view function);
+
+/* ---- create_function.c ---- */
+/* A call of a function made with CREATE FUNCTION: its body over the arguments. */
+CK_NODISCARD ck_status ck_bind_own_function(ck_binder *b, const ck_bind_place *place, const ck_catalog_entry *e,
+                                            const ck_ast_expr *call, ck_expr **out);
 
 /* ---- aggregate.c ---- */
 CK_NODISCARD ck_status ck_bind_aggregate(ck_binder *b, const ck_bind_place *place, const ck_aggregate *fn,

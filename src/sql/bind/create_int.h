@@ -25,5 +25,7 @@ CK_NODISCARD ck_status ck_bind_typed_nulls(ck_binder *b, ck_plan_node **n, ck_po
 /* CREATE TABLE ... AS: the table from the query's columns, and the query's rows as an output into it. */
 CK_NODISCARD ck_status ck_bind_create_as(ck_binder *b, ck_catalog_entry *e, const ck_ast_create_table *t, ck_pos pos,
                                          ck_output *out);
+/* The table in memory has the rows of another, which it replaces. */
+CK_NODISCARD ck_status ck_bind_same_instance(ck_binder *b, ck_catalog_entry *e, const char *instance);
 
 #endif

@@ -16,9 +16,10 @@ ck_status ck_bind_free_name(ck_binder *b, const ck_ast_names *name, bool if_not_
     *skip = false;
     if (replaced) *replaced = NULL;
     CK_TRY(name_of(b, name, &id));
-    ck_catalog_entry *e = ck_catalog_find(b->catalog, id->text, id->quoted);
+    ck_catalog_entry *e = kind == CK_ENTRY_FUNCTION ? ck_catalog_find_function(b->catalog, id->text, id->quoted)
+                                                    : ck_catalog_find(b->catalog, id->text, id->quoted);
+    static const char *const kinds[][2] = {{"table", "TABLE"}, {"view", "VIEW"}, {"function", "FUNCTION"}};
     if (!e) return CK_OK;
-    const char *what = e->kind == CK_ENTRY_VIEW ? "view" : "table";
     if (if_not_exists && e->kind == kind) {
         *skip = true;
         return CK_OK;
@@ -28,8 +29,8 @@ ck_status ck_bind_free_name(ck_binder *b, const ck_ast_names *name, bool if_not_
         *replaced = e;
         return CK_OK;
     }
-    return ck_bind_fail(b, id->pos, "%s \"%s\" exists already; DROP %s \"%s\" removes it", what, e->name,
-                        e->kind == CK_ENTRY_VIEW ? "VIEW" : "TABLE", e->name);
+    return ck_bind_fail(b, id->pos, "%s \"%s\" exists already; DROP %s \"%s\" removes it", kinds[e->kind][0], e->name,
+                        kinds[e->kind][1], e->name);
 }
 
 /* ---- what is refused before anything is made ---- */
@@ -97,6 +98,8 @@ static ck_status computed_columns(ck_binder *b, ck_catalog_entry *e, const ck_as
         if (!c->computed) continue;
         ck_view text = ck_source_slice(b->source, c->computed->pos);
         s = ck_bind_expr(b, &place, c->computed, &columns[i].computed);
+        if (s == CK_OK && scope.node != &row)
+            s = ck_bind_refuse(b, c->computed->pos, "a computed column is made of its own row; a view can join tables");
         if (s != CK_OK) break;
         columns[i].type = columns[i].computed->type;
         columns[i].nullable = columns[i].computed->nullable;

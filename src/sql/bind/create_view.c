@@ -44,16 +44,22 @@ ck_status ck_bind_create_view(ck_binder *b, const ck_ast_create_view *v, ck_pos 
 
 ck_status ck_bind_drop(ck_binder *b, const ck_ast_statement *s) {
     static const char *const words[] = {"TABLE", "VIEW", "FUNCTION"};
-    ck_entry_kind kind = s->drop.object == CK_OBJECT_VIEW ? CK_ENTRY_VIEW : CK_ENTRY_TABLE;
-    if (s->drop.object == CK_OBJECT_FUNCTION) return ck_bind_refuse(b, s->pos, "DROP FUNCTION is not supported yet");
+    ck_entry_kind kind = s->drop.object == CK_OBJECT_VIEW       ? CK_ENTRY_VIEW
+                         : s->drop.object == CK_OBJECT_FUNCTION ? CK_ENTRY_FUNCTION
+                                                                : CK_ENTRY_TABLE;
     uint32_t count = 0;
     ck_catalog_entry **all = CK_BIND_ARRAY(b, s->drop.names.count, ck_catalog_entry *); /* all or none */
     if (!all) return CK_NOMEM;
     for (const ck_ast_name *n = s->drop.names.first; n; n = n->next) {
         ck_ast_name alone = {.ident = n->ident};
         ck_ast_names one = {&alone, &alone, 1};
-        ck_catalog_entry *e = ck_catalog_find(b->catalog, n->ident.text, n->ident.quoted);
+        bool function = kind == CK_ENTRY_FUNCTION;
+        ck_catalog_entry *e = function ? ck_catalog_find_function(b->catalog, n->ident.text, n->ident.quoted)
+                                       : ck_catalog_find(b->catalog, n->ident.text, n->ident.quoted);
         if (!e && s->drop.if_exists) continue;
+        if (!e && function)
+            return ck_bind_fail(b, n->ident.pos, "CREATE FUNCTION has made no \"%.*s\"", ck_cut(n->ident.text),
+                                n->ident.text.p);
         if (!e) CK_TRY(ck_bind_find_entry(b, &one, n->ident.pos, &e));
         if (e->kind != kind)
             return ck_bind_fail(b, n->ident.pos, "\"%s\" is a %s; DROP %s removes it", e->name,

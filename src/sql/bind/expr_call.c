@@ -1,5 +1,6 @@
 /* Function calls: scalar functions by the table in expr/, the forms SQL writes differently, and where aggregates may
  * stand. */
+#include "base/suggest.h"
 #include "expr/function.h"
 #include "sql/bind/bind_int.h"
 
@@ -45,12 +46,31 @@ static const char *const time_windows[] = {"tumble",        "hop",         "cumu
                                            "tumble_start",  "tumble_end",  "hop_start",     "hop_end",
                                            "session_start", "session_end", "tumble_rowtime"};
 
-static ck_status scalar(ck_binder *b, const ck_bind_place *place, const ck_ast_expr *e, ck_expr **out) {
+bool ck_bind_is_time_window(ck_view function) {
     for (size_t i = 0; i < CK_ARRAY_COUNT(time_windows); i++)
-        if (is_called(e, time_windows[i]))
-            return ck_bind_refuse(b, e->sign, "windows over event time (%.*s) are not supported yet", ck_cut(e->name),
-                                  e->name.p);
+        if (ck_view_eq_nocase(function, ck_view_of(time_windows[i]))) return true;
+    return false;
+}
+
+static ck_status no_such_function(ck_binder *b, const ck_ast_expr *e, const char *name) {
+    ck_suggest near;
+    ck_suggest_init(&near, e->name);
+    for (const ck_catalog_entry *f = b->catalog->entries; f; f = f->next)
+        if (f->kind == CK_ENTRY_FUNCTION) ck_suggest_offer(&near, ck_view_of(f->name));
+    if (!near.best.n) near.best = ck_function_suggest(name);
+    if (near.best.n && ck_ascii_lower(near.best.p[0]) >= 'a')
+        return ck_bind_fail(b, e->sign, "there is no function \"%.*s\"; did you mean \"%.*s\"?", ck_cut(e->name),
+                            e->name.p, ck_cut(near.best), near.best.p);
+    return ck_bind_fail(b, e->sign, "there is no function \"%.*s\"", ck_cut(e->name), e->name.p);
+}
+
+static ck_status scalar(ck_binder *b, const ck_bind_place *place, const ck_ast_expr *e, ck_expr **out) {
+    if (ck_bind_is_time_window(e->name))
+        return ck_bind_refuse(b, e->sign, "windows over event time (%.*s) are not supported yet", ck_cut(e->name),
+                              e->name.p);
     CK_TRY(refuse_extras(b, e));
+    const ck_catalog_entry *own = ck_catalog_find_function(b->catalog, e->name, false);
+    if (own) return ck_bind_own_function(b, place, own, e, out);
     if (is_called(e, "timestampdiff") || is_called(e, "timestampadd"))
         return with_unit_word(b, place, is_called(e, "timestampdiff") ? "timestampdiff" : "timestampadd", e, out);
     ck_expr **args;
@@ -68,13 +88,7 @@ static ck_status scalar(ck_binder *b, const ck_bind_place *place, const ck_ast_e
     if (fn && (fn->flags & CK_FN_INTERNAL)) fn = NULL;
     if (!fn && (is_called(e, "extract") || is_called(e, "if") || is_called(e, "substring") || is_called(e, "position")))
         fn = ck_function_find(name); /* forms of the grammar, whatever the table calls them */
-    if (!fn) {
-        ck_view near = ck_function_suggest(name);
-        if (near.n)
-            return ck_bind_fail(b, e->sign, "there is no function \"%.*s\"; did you mean \"%.*s\"?", ck_cut(e->name),
-                                e->name.p, ck_cut(near), near.p);
-        return ck_bind_fail(b, e->sign, "there is no function \"%.*s\"", ck_cut(e->name), e->name.p);
-    }
+    if (!fn) return no_such_function(b, e, name);
     return ck_bind_function(b, name, args, e->args.count, e->sign, out);
 }
 

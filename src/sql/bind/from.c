@@ -147,7 +147,8 @@ ck_status ck_bind_find_entry(ck_binder *b, const ck_ast_names *name, ck_pos pos,
         return ck_bind_refuse(b, pos, "view \"%.*s\" is used inside itself, and recursive queries are not supported",
                               ck_cut(id->text), id->text.p);
     ck_suggest_init(&near, id->text);
-    for (const ck_catalog_entry *e = b->catalog->entries; e; e = e->next) ck_suggest_offer(&near, ck_view_of(e->name));
+    for (const ck_catalog_entry *e = b->catalog->entries; e; e = e->next)
+        if (e->kind != CK_ENTRY_FUNCTION) ck_suggest_offer(&near, ck_view_of(e->name));
     for (const ck_cte *c = b->ctes; c; c = c->next) ck_suggest_offer(&near, c->ast->name.text);
     if (near.best.n)
         return ck_bind_fail(b, pos, "unknown table \"%.*s\"; did you mean \"%.*s\"?", ck_cut(id->text), id->text.p,

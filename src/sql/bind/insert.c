@@ -41,8 +41,7 @@ static ck_status match_columns(ck_binder *b, const ck_ast_insert *i, const ck_ta
 static bool is_text(ck_kind k) { return k == CK_TYPE_VARCHAR || k == CK_TYPE_BYTES; }
 static bool is_timestamp(ck_kind k) { return k == CK_TYPE_TIMESTAMP || k == CK_TYPE_TIMESTAMP_LTZ; }
 
-/* What INSERT converts by itself; the rest asks for a CAST. */
-static bool assigns(const ck_type *from, const ck_type *to) {
+bool ck_bind_assigns(const ck_type *from, const ck_type *to) {
     if (from->kind == to->kind || from->kind == CK_TYPE_NULL) return true;
     if (ck_kind_is_numeric(from->kind) && ck_kind_is_numeric(to->kind)) return true;
     if (from->kind == CK_TYPE_DATE && is_timestamp(to->kind)) return true;
@@ -83,7 +82,7 @@ static ck_status convert(ck_binder *b, const ck_ast_insert *i, const ck_table_de
     if (!e) return CK_NOMEM;
     const ck_expr *constant = constant_of(n, source);
     bool untyped = constant && constant->type->kind == CK_TYPE_VARCHAR;
-    if (!untyped && !assigns(e->type, to->type))
+    if (!untyped && !ck_bind_assigns(e->type, to->type))
         return ck_bind_fail(b, item_pos(i->query, source),
                             "column %u (\"%s\") of \"%s\" is %s, and the query gives %s; CAST(... AS %s) "
                             "converts it",

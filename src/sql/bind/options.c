@@ -80,6 +80,16 @@ static char *lower_copy(ck_arena *a, ck_view v) {
     return copy;
 }
 
+ck_status ck_bind_same_instance(ck_binder *b, ck_catalog_entry *e, const char *instance) {
+    ck_table_options *o = &e->table.decl.options;
+    const char **values = ck_arena_array(&e->arena, o->count, sizeof *values);
+    if (!values || !(e->table.instance = ck_arena_strdup(&e->arena, instance))) return ck_bind_nomem(b);
+    for (uint32_t i = 0; i < o->count; i++)
+        values[i] = strcmp(o->names[i], ".instance") == 0 ? e->table.instance : o->values[i];
+    o->values = values;
+    return CK_OK;
+}
+
 static ck_status find_connector(ck_binder *b, const ck_ast_options *list, const char *table, ck_pos at,
                                 const ck_connector_desc **out) {
     char name[64];

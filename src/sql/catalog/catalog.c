@@ -42,13 +42,22 @@ ck_status ck_catalog_set(ck_catalog *c, const char *key, const char *value, ck_e
     return ck_settings_set(&c->settings, ck_view_of(key), ck_view_of(value), err);
 }
 
-ck_catalog_entry *ck_catalog_find(const ck_catalog *c, ck_view name, bool quoted) {
+static ck_catalog_entry *find(const ck_catalog *c, ck_view name, bool quoted, bool function) {
     ck_catalog_entry *near = NULL;
     for (ck_catalog_entry *e = c->entries; e; e = e->next) {
+        if ((e->kind == CK_ENTRY_FUNCTION) != function) continue;
         if (ck_view_is(name, e->name)) return e;
         if (!quoted && !near && ck_view_eq_nocase(name, ck_view_of(e->name))) near = e;
     }
     return near;
+}
+
+ck_catalog_entry *ck_catalog_find(const ck_catalog *c, ck_view name, bool quoted) {
+    return find(c, name, quoted, false);
+}
+
+ck_catalog_entry *ck_catalog_find_function(const ck_catalog *c, ck_view name, bool quoted) {
+    return find(c, name, quoted, true);
 }
 
 ck_status ck_catalog_entry_new(ck_catalog *c, ck_entry_kind kind, ck_view name, ck_catalog_entry **out, ck_error *err) {
@@ -65,10 +74,24 @@ ck_status ck_catalog_entry_new(ck_catalog *c, ck_entry_kind kind, ck_view name, 
     return CK_OK;
 }
 
+static bool has_instance(const ck_catalog_entry *list, const ck_catalog_entry *but, const char *instance) {
+    for (const ck_catalog_entry *e = list; e; e = e->next)
+        if (e != but && e->kind == CK_ENTRY_TABLE && e->table.instance && strcmp(e->table.instance, instance) == 0)
+            return true;
+    return false;
+}
+
+/* A table in memory that was altered is two entries for a while. */
+static void forget_rows(const ck_catalog *c, const ck_catalog_entry *e) {
+    const char *instance = e->kind == CK_ENTRY_TABLE ? e->table.instance : NULL;
+    if (!c->forget || !instance) return;
+    if (!has_instance(c->entries, e, instance) && !has_instance(c->dropped, e, instance))
+        c->forget(c->forget_arg, instance);
+}
+
 void ck_catalog_entry_discard(ck_catalog *c, ck_catalog_entry **e) {
     if (!*e) return;
-    if (c->forget && (*e)->kind == CK_ENTRY_TABLE && (*e)->table.instance)
-        c->forget(c->forget_arg, (*e)->table.instance);
+    forget_rows(c, *e);
     ck_arena_destroy(&(*e)->arena);
     ck_free(plan_mem(c), *e, sizeof **e);
     *e = NULL;
@@ -87,6 +110,7 @@ static void unlink_entry(ck_catalog_entry **list, const ck_catalog_entry *e) {
 
 void ck_catalog_add(ck_catalog *c, ck_catalog_entry *e) {
     e->order = c->next_order++;
+    e->lineage = e->order;
     e->fresh = true;
     insert(&c->entries, e);
 }

@@ -32,7 +32,14 @@ typedef struct ck_view_def {
     uint32_t column_count;
 } ck_view_def;
 
-typedef enum ck_entry_kind { CK_ENTRY_TABLE, CK_ENTRY_VIEW } ck_entry_kind;
+typedef struct ck_function_def {
+    const ck_schema *parameters;
+    const ck_type *returns;
+    ck_expr *body; /* over the parameters as columns */
+} ck_function_def;
+
+/* Functions have names of their own: one may be called as a table is. */
+typedef enum ck_entry_kind { CK_ENTRY_TABLE, CK_ENTRY_VIEW, CK_ENTRY_FUNCTION } ck_entry_kind;
 
 typedef struct ck_catalog_entry ck_catalog_entry;
 struct ck_catalog_entry {
@@ -44,9 +51,11 @@ struct ck_catalog_entry {
     union {
         ck_table_def table;
         ck_view_def view;
+        ck_function_def function;
     };
     bool fresh; /* made by the compilation under way */
     uint64_t order;
+    uint64_t lineage; /* the same for a table before and after ALTER */
     ck_catalog_entry *next;
 };
 
@@ -69,7 +78,8 @@ struct ck_catalog {
 
 /* NULL when absent. A quoted name matches with its case; an unquoted one matches exactly if it can, else whatever the
  * case. */
-ck_catalog_entry *ck_catalog_find(const ck_catalog *c, ck_view name, bool quoted);
+ck_catalog_entry *ck_catalog_find(const ck_catalog *c, ck_view name, bool quoted); /* a table or view */
+ck_catalog_entry *ck_catalog_find_function(const ck_catalog *c, ck_view name, bool quoted);
 /* An entry to fill, not yet in the catalog. Discard it or add it. */
 CK_NODISCARD ck_status ck_catalog_entry_new(ck_catalog *c, ck_entry_kind kind, ck_view name, ck_catalog_entry **out,
                                             ck_error *err);

@@ -367,7 +367,7 @@ typedef struct ck_ast_create_view {
 
 typedef struct ck_ast_create_function {
     ck_ast_names name;
-    bool or_replace, temporary;
+    bool if_not_exists, or_replace, temporary;
     ck_ast_column *params;
     ck_ast_type *returns;
     ck_ast_expr *body;

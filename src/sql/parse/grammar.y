@@ -239,10 +239,11 @@ create:
         NEED($$->create_view = NEW(ck_ast_create_view));
         *$$->create_view = (ck_ast_create_view){$6, $5, $2, $3, $7, $10};
     }
-  | K_CREATE opt_or_replace opt_temporary K_FUNCTION table_name '(' function_params ')' K_RETURNS type K_RETURN expr {
+  | K_CREATE opt_or_replace opt_temporary K_FUNCTION opt_if_not_exists table_name '(' function_params ')'
+    K_RETURNS type K_RETURN expr {
         NEED($$ = ck_ast_build_statement(ps, CK_STATEMENT_CREATE_FUNCTION, @$));
         NEED($$->create_function = NEW(ck_ast_create_function));
-        *$$->create_function = (ck_ast_create_function){$5, $2, $3, $7.first, $10, $12};
+        *$$->create_function = (ck_ast_create_function){$6, $5, $2, $3, $8.first, $11, $13};
     }
   ;
 

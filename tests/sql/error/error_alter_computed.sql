@@ -1,0 +1,3 @@
+CREATE TABLE orders (usr VARCHAR NOT NULL, amount BIGINT, PRIMARY KEY (usr) NOT ENFORCED) WITH (connector='file', format='json', path='orders.ndjson');
+ALTER TABLE orders ADD twice AS amount * 2;
+ALTER TABLE orders RENAME amount TO total;

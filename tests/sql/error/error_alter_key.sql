@@ -1,0 +1,2 @@
+CREATE TABLE orders (usr VARCHAR NOT NULL, amount BIGINT, PRIMARY KEY (usr) NOT ENFORCED) WITH (connector='file', format='json', path='orders.ndjson');
+ALTER TABLE orders ADD id INT PRIMARY KEY NOT ENFORCED;

@@ -1,0 +1,5 @@
+CREATE TABLE orders (usr VARCHAR NOT NULL, amount BIGINT, PRIMARY KEY (usr) NOT ENFORCED) WITH (connector='file', format='json', path='orders.ndjson');
+ALTER TABLE orders RENAME amuont TO total;
+-- way out:
+CREATE TABLE orders (usr VARCHAR NOT NULL, amount BIGINT, PRIMARY KEY (usr) NOT ENFORCED) WITH (connector='file', format='json', path='orders.ndjson');
+ALTER TABLE orders RENAME amount TO total;

@@ -1,0 +1,3 @@
+DROP FUNCTION f;
+-- way out:
+DROP FUNCTION IF EXISTS f;
