@@ -108,6 +108,8 @@ static ck_status check_output(const ck_op_spec *spec, const ck_source_table *t, 
                : ck_fail(err, CK_INVALID, "%s (%s): its output is not the columns it was given", spec->type, spec->uid);
 }
 
+static void want(void *arg, uint32_t column) { ((bool *)arg)[column] = true; }
+
 ck_status ck_source_table_read(ck_arena *a, const ck_op_spec *spec, ck_source_table *out, ck_error *err) {
     yyjson_val *root;
     const uint32_t *checked;
@@ -122,6 +124,8 @@ ck_status ck_source_table_read(ck_arena *a, const ck_op_spec *spec, ck_source_ta
     CK_TRY(flags_of(a, out->columns, out->column_count, n, &out->wanted, err));
     CK_TRY(flags_of(a, checked, checked_count, n, &out->checked, err));
     CK_TRY(read_options(a, spec, root, &out->options, err));
+    CK_TRY(ck_event_time_read(a, spec, out->schema, yyjson_obj_get(root, "event_time"), &out->event_time, err));
+    if (out->event_time) ck_expr_visit_columns(out->event_time->expr, want, (bool *)(uintptr_t)out->wanted);
     if (!out->table) return bad(spec, "table", "a text", err);
     return check_output(spec, out, err);
 }

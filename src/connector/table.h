@@ -3,7 +3,7 @@
 #ifndef CK_CONNECTOR_TABLE_H
 #define CK_CONNECTOR_TABLE_H
 
-#include "stream/descriptor.h"
+#include "connector/event_time.h"
 
 struct yyjson_val;
 
@@ -15,6 +15,7 @@ typedef struct ck_source_table {
     const bool *wanted; /* a table column each */
     const bool *checked;
     ck_table_options options;
+    const ck_event_time_spec *event_time; /* NULL: none; the columns its expression reads are wanted */
 } ck_source_table;
 
 typedef struct ck_sink_table {

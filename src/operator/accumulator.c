@@ -6,14 +6,14 @@
 
 enum { NAME_KEPT_MAX = 200 };
 
-ck_status ck_acc_plan(ck_acc *a, ck_arena *arena, const ck_field *partition, uint32_t partition_count, ck_error *err) {
+ck_status ck_acc_plan(ck_acc *a, ck_arena *arena, const ck_acc_scope *scope, ck_error *err) {
     if (strcmp(a->name, "count_star") == 0 || strcmp(a->name, "count") == 0) {
         ck_acc_plan_count(a);
         return CK_OK;
     }
-    if (strcmp(a->name, "sum") == 0) return ck_acc_plan_sum(a, arena, partition, partition_count, err);
+    if (strcmp(a->name, "sum") == 0) return ck_acc_plan_sum(a, arena, scope, err);
     if (strcmp(a->name, "min") == 0 || strcmp(a->name, "max") == 0)
-        return ck_acc_plan_minmax(a, arena, partition, partition_count, err);
+        return ck_acc_plan_minmax(a, arena, scope, err);
     return ck_fail(err, CK_INVALID, "there is no accumulator \"%s\"", a->name);
 }
 
@@ -56,23 +56,27 @@ const char *ck_slot_name(ck_arena *arena, const char *prefix, const char *text, 
     return name;
 }
 
-const ck_slot_schema *ck_acc_side_slot(ck_arena *arena, const char *slot, const char *state_type,
-                                       const ck_field *partition, uint32_t partition_count, const ck_order_field *order,
-                                       const char *value) {
+ck_slot_schema *ck_acc_side_slot(ck_arena *arena, const char *slot, const char *state_type, const ck_acc_scope *scope,
+                                 const ck_order_field *order, const char *value) {
     ck_slot_schema *s = CK_ARENA_NEW(arena, ck_slot_schema);
     ck_field *v = CK_ARENA_NEW(arena, ck_field);
-    if (!s || !v) return NULL;
+    uint32_t n = scope->within_count;
+    ck_order_field *all = ck_arena_array(arena, n + 1u, sizeof *all);
+    if (!s || !v || !all) return NULL;
+    for (uint32_t i = 0; i < n; i++) all[i] = scope->within[i];
+    if (order) all[n] = *order;
     *v = (ck_field){value, ck_type_simple(CK_TYPE_BIGINT), false};
     *s = (ck_slot_schema){.slot = slot,
                           .state_type = state_type,
                           .version = 1,
                           .mode = CK_SLOT_KEYED,
-                          .partition = partition,
-                          .partition_count = partition_count,
-                          .order = order,
-                          .order_count = order ? 1 : 0,
+                          .partition = scope->partition,
+                          .partition_count = scope->partition_count,
+                          .order = all,
+                          .order_count = n + (order ? 1 : 0),
                           .values = v,
-                          .value_count = 1};
+                          .value_count = 1,
+                          .hashed = n > 0};
     return s;
 }
 

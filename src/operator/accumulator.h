@@ -39,6 +39,14 @@ typedef struct ck_groups {
 
 enum { CK_ACC_FIELDS_MAX = 5 };
 
+/* What names a group in the slots beside its own: the key, and in windows what tells the groups of one key apart. */
+typedef struct ck_acc_scope {
+    const ck_field *partition;
+    uint32_t partition_count;
+    const ck_order_field *within; /* slice end, window start; none: the key is the group */
+    uint32_t within_count;
+} ck_acc_scope;
+
 typedef struct ck_acc ck_acc;
 struct ck_acc {
     /* ---- planned ---- */
@@ -69,10 +77,9 @@ struct ck_acc {
 };
 
 /* Plans one accumulator (name, field, set_name, arg*, retract, non_null are set): picks kernels, names its value
- * fields, describes its side slot; `partition` are the group's key fields. Unknown names and types that cannot be
+ * fields, describes its side slot. Unknown names and types that cannot be
  * accumulated are CK_INVALID. Texts live in the arena. */
-CK_NODISCARD ck_status ck_acc_plan(ck_acc *a, ck_arena *arena, const ck_field *partition, uint32_t partition_count,
-                                   ck_error *err);
+CK_NODISCARD ck_status ck_acc_plan(ck_acc *a, ck_arena *arena, const ck_acc_scope *scope, ck_error *err);
 /* Finds its fields in the group's table and opens its side slot. */
 CK_NODISCARD ck_status ck_acc_open(ck_acc *a, ck_table *table, ck_op_ctx *ctx);
 
@@ -103,16 +110,14 @@ double ck_acc_double(const ck_acc *a, const ck_row *row);
 
 /* The sentence for a result that its type cannot hold, with the group's key. Returns CK_DATA. */
 ck_status ck_acc_out_of_range(const char *what, const ck_type *type, const ck_groups *g, uint32_t i, ck_op_ctx *ctx);
-/* A field of one slot, and a slot whose only value field is a BIGINT. NULL without memory. */
-const ck_slot_schema *ck_acc_side_slot(ck_arena *arena, const char *slot, const char *state_type,
-                                       const ck_field *partition, uint32_t partition_count, const ck_order_field *order,
-                                       const char *value);
+/* A slot whose only value field is a BIGINT, its order columns those of the scope and then `order` (may be NULL).
+ * Within a window its rows are found by hash. NULL without memory. */
+ck_slot_schema *ck_acc_side_slot(ck_arena *arena, const char *slot, const char *state_type, const ck_acc_scope *scope,
+                                 const ck_order_field *order, const char *value);
 
 /* The families. */
 void ck_acc_plan_count(ck_acc *a);
-CK_NODISCARD ck_status ck_acc_plan_sum(ck_acc *a, ck_arena *arena, const ck_field *partition, uint32_t partition_count,
-                                       ck_error *err);
-CK_NODISCARD ck_status ck_acc_plan_minmax(ck_acc *a, ck_arena *arena, const ck_field *partition,
-                                          uint32_t partition_count, ck_error *err);
+CK_NODISCARD ck_status ck_acc_plan_sum(ck_acc *a, ck_arena *arena, const ck_acc_scope *scope, ck_error *err);
+CK_NODISCARD ck_status ck_acc_plan_minmax(ck_acc *a, ck_arena *arena, const ck_acc_scope *scope, ck_error *err);
 
 #endif

@@ -199,25 +199,25 @@ static ck_status values_value(ck_acc *a, const ck_groups *g, const ck_type *type
 
 /* ---- planning ---- */
 
-static ck_status plan_values(ck_acc *a, ck_arena *arena, const ck_field *partition, uint32_t partition_count,
-                             ck_error *err) {
+static ck_status plan_values(ck_acc *a, ck_arena *arena, const ck_acc_scope *scope, ck_error *err) {
+    if (scope->within_count)
+        return ck_fail(err, CK_REFUSED, "%s: MIN and MAX over rows that change are not possible in a window", a->field);
     ck_order_field *order = CK_ARENA_NEW(arena, ck_order_field);
     const char *slot = ck_slot_name(arena, "values:", a->set_name, err);
     if (!order || !slot) return ck_nomem(err, arena->mem, sizeof *order);
     order->field = (ck_field){"value", a->arg_type, false};
-    a->side = ck_acc_side_slot(arena, slot, "ordered_values", partition, partition_count, order, "count");
+    a->side = ck_acc_side_slot(arena, slot, "ordered_values", scope, order, "count");
     if (!a->side) return ck_nomem(err, arena->mem, sizeof *a->side);
     a->update = values_update;
     a->value = values_value;
     return CK_OK;
 }
 
-ck_status ck_acc_plan_minmax(ck_acc *a, ck_arena *arena, const ck_field *partition, uint32_t partition_count,
-                             ck_error *err) {
+ck_status ck_acc_plan_minmax(ck_acc *a, ck_arena *arena, const ck_acc_scope *scope, ck_error *err) {
     ck_phys phys = ck_type_phys(a->arg_type);
     if (phys == CK_PHYS_LIST || phys == CK_PHYS_STRUCT)
         return ck_fail(err, CK_INVALID, "%s: %s values have no order", a->field, ck_type_name(arena, a->arg_type));
-    if (a->retract) return plan_values(a, arena, partition, partition_count, err);
+    if (a->retract) return plan_values(a, arena, scope, err);
     a->fields[0] = (ck_field){a->field, a->arg_type, true};
     a->field_count = 1;
     a->value = best_value;

@@ -218,12 +218,11 @@ static ck_status value_double(ck_acc *a, const ck_groups *g, const ck_type *type
 
 /* ---- planning ---- */
 
-static ck_status plan_exact(ck_acc *a, ck_arena *arena, const ck_field *partition, uint32_t partition_count,
-                            ck_error *err) {
+static ck_status plan_exact(ck_acc *a, ck_arena *arena, const ck_acc_scope *scope, ck_error *err) {
     bool wide = ck_type_phys(a->arg_type) == CK_PHYS_I128;
     const ck_type *type = wide ? ck_type_decimal(arena, 38, a->arg_type->scale) : ck_type_simple(CK_TYPE_BIGINT);
     const char *slot = ck_slot_name(arena, "overflow:", a->field, err);
-    a->side = slot ? ck_acc_side_slot(arena, slot, "sum_overflow", partition, partition_count, NULL, "carry") : NULL;
+    a->side = slot ? ck_acc_side_slot(arena, slot, "sum_overflow", scope, NULL, "carry") : NULL;
     if (!type || !a->side) return ck_nomem(err, arena->mem, sizeof(ck_slot_schema));
     a->fields[0] = (ck_field){a->field, type, !a->retract};
     a->field_count = 1;
@@ -246,11 +245,10 @@ static ck_status plan_double(ck_acc *a, ck_arena *arena, ck_error *err) {
     return CK_OK;
 }
 
-ck_status ck_acc_plan_sum(ck_acc *a, ck_arena *arena, const ck_field *partition, uint32_t partition_count,
-                          ck_error *err) {
+ck_status ck_acc_plan_sum(ck_acc *a, ck_arena *arena, const ck_acc_scope *scope, ck_error *err) {
     switch (ck_type_phys(a->arg_type)) {
     case CK_PHYS_I64:
-    case CK_PHYS_I128: return plan_exact(a, arena, partition, partition_count, err);
+    case CK_PHYS_I128: return plan_exact(a, arena, scope, err);
     case CK_PHYS_F64: return plan_double(a, arena, err);
     default:
         return ck_fail(err, CK_INVALID, "%s: a sum of %s is not possible", a->field, ck_type_name(arena, a->arg_type));

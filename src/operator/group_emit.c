@@ -32,10 +32,6 @@ static void drop_columns(ck_column **columns, uint32_t n) {
     for (uint32_t i = 0; i < n; i++) ck_column_unref(&columns[i]);
 }
 
-static bool is_there(const ck_group_plan *p, const ck_row *row) {
-    return row && (!p->row_count || ck_group_is_global(p) || ck_row_i64(row, p->row_count->offset[0]) > 0);
-}
-
 /* The groups of the batch's rows newly[0..n) and their results, before the batch is counted, as a segment. */
 static ck_status remember(ck_group *op, const ck_batch *b, uint32_t n, ck_op_ctx *ctx) {
     const ck_group_plan *p = &op->plan;
@@ -49,7 +45,7 @@ static ck_status remember(ck_group *op, const ck_batch *b, uint32_t n, ck_op_ctx
         uint32_t k = op->newly[i];
         at[i] = (uint16_t)ck_batch_row(b, k);
         rows[i] = op->rows[k];
-        existed[i] = !op->fresh[k] && is_there(p, rows[i]);
+        existed[i] = !op->fresh[k] && ck_group_is_there(p, rows[i]);
     }
     ck_batch *some = ck_batch_select(b, at, n);
     if (!some) return ck_nomem(ctx->error, ctx->mem, n * sizeof *at);
@@ -57,7 +53,7 @@ static ck_status remember(ck_group *op, const ck_batch *b, uint32_t n, ck_op_ctx
     for (uint32_t i = 0; s == CK_OK && i < p->keys.count; i++)
         s = copy_rows(b->columns[p->keys.columns[i]], p->keys.types[i], at, n, &columns[i], ctx);
     ck_groups g = {rows, n, some, &p->keys};
-    if (s == CK_OK) s = ck_group_results(op, &g, columns + p->keys.count, ctx);
+    if (s == CK_OK) s = ck_group_results(p, &g, columns + p->keys.count, ctx);
     if (s == CK_OK && (s = ck_touched_add_segment(&op->touched, columns, existed, n)) != CK_OK)
         ck_nomem(ctx->error, ctx->mem, n);
     drop_columns(columns, columns_n);
@@ -166,7 +162,7 @@ static ck_status look_up(ck_group *op, slice *s, ck_op_ctx *ctx) {
     if (!sel) return ck_nomem(ctx->error, ctx->mem, s->n * sizeof *sel);
     for (uint32_t i = 0; i < s->n; i++) {
         s->live_of[i] = (uint16_t)s->live_count;
-        if (!is_there(p, s->rows[i])) continue;
+        if (!ck_group_is_there(p, s->rows[i])) continue;
         sel[s->live_count] = (uint16_t)i;
         s->live[s->live_count++] = s->rows[i];
     }
@@ -174,7 +170,7 @@ static ck_status look_up(ck_group *op, slice *s, ck_op_ctx *ctx) {
     ck_batch *live = s->live_count == s->n ? ck_batch_ref(s->keys) : ck_batch_select(s->keys, sel, s->live_count);
     if (!live) return ck_nomem(ctx->error, ctx->mem, s->n * sizeof *sel);
     ck_groups g = {s->live, s->live_count, live, &p->own_keys};
-    ck_status status = ck_group_results(op, &g, s->now, ctx);
+    ck_status status = ck_group_results(p, &g, s->now, ctx);
     ck_batch_unref(&live);
     return status;
 }
@@ -188,7 +184,7 @@ static bool differs(const ck_column *before, uint32_t i, const ck_column *now, u
 static void choose(ck_group *op, slice *s) {
     const ck_group_plan *p = &op->plan;
     for (uint32_t i = 0; i < s->n; i++) {
-        bool live = is_there(p, s->rows[i]), changed = !live || !s->existed[i];
+        bool live = ck_group_is_there(p, s->rows[i]), changed = !live || !s->existed[i];
         for (uint32_t c = 0; !changed && c < p->result_count; c++)
             changed = differs(s->before[p->keys.count + c], i, s->now[c], s->live_of[i]);
         if (!changed) continue;
@@ -352,7 +348,7 @@ static ck_status emit_rows(ck_group *op, uint32_t n, ck_op_ctx *ctx) {
     ck_batch *keys = s == CK_OK ? batch_of(columns, p->keys.count, n, false, ctx) : NULL;
     if (s == CK_OK && !keys) s = ck_nomem(ctx->error, ctx->mem, n);
     ck_groups g = {rows, n, keys, &p->own_keys};
-    if (s == CK_OK) s = ck_group_results(op, &g, columns + p->keys.count, ctx);
+    if (s == CK_OK) s = ck_group_results(p, &g, columns + p->keys.count, ctx);
     ck_batch *out = s == CK_OK ? batch_of(columns, count, n, false, ctx) : NULL;
     if (s == CK_OK && !out) s = ck_nomem(ctx->error, ctx->mem, n);
     drop_columns(columns, count);
@@ -378,7 +374,7 @@ ck_status ck_group_emit_all(ck_group *op, ck_op_ctx *ctx) {
         return CK_OK;
     }
     for (uint32_t i = 0; i < n; i++)
-        if (is_there(p, op->rows[i])) op->rows[live++] = op->rows[i];
+        if (ck_group_is_there(p, op->rows[i])) op->rows[live++] = op->rows[i];
     if (live > 0) CK_TRY(emit_rows(op, live, ctx));
     return CK_MORE;
 }

@@ -7,6 +7,8 @@
 #include "expr/aggregate.h"
 #include "operator/accumulator.h"
 
+struct yyjson_val;
+
 /* ---- the plan: read-only after create, but for the accumulators' tables ---- */
 
 typedef struct ck_lane_plan { /* which rows; -1: no such condition */
@@ -38,6 +40,9 @@ typedef struct ck_group_plan {
     ck_key_spec keys;     /* columns of the input */
     ck_key_spec own_keys; /* the same keys as the first columns of an output batch */
     const ck_field *partition;
+    ck_acc_scope scope;        /* of the slots beside the group's own */
+    ck_key_spec side_keys;     /* what finds a row there: keys, then columns of the scope */
+    ck_key_spec own_side_keys; /* the same as the first columns of a batch of groups */
     bool retract, final;
     ck_lane_plan *lanes;
     uint32_t lane_count;
@@ -54,9 +59,21 @@ typedef struct ck_group_plan {
 
 static inline bool ck_group_is_global(const ck_group_plan *p) { return p->keys.count == 0; }
 CK_NODISCARD ck_status ck_group_plan_make(ck_group_plan *p, ck_arena *arena, const ck_op_spec *spec, ck_error *err);
+/* For operators that keep groups of a window: "keys" and "aggregates" of root, in a scope whose fields stand in columns
+ * `within_columns` of the batches counted; slot is left to the caller but for its values. */
+CK_NODISCARD ck_status ck_group_plan_make_within(ck_group_plan *p, ck_arena *arena, const ck_op_spec *spec,
+                                                 struct yyjson_val *root, const ck_order_field *within,
+                                                 const uint32_t *within_columns, uint32_t within_count, ck_error *err);
 /* All slots, the group's own first. */
 CK_NODISCARD ck_status ck_group_plan_slots(const ck_group_plan *p, ck_arena *a, const ck_slot_schema **slots,
                                            uint32_t *count, ck_error *err);
+
+/* The result columns of these groups, references in out[0..result_count). */
+CK_NODISCARD ck_status ck_group_results(const ck_group_plan *p, const ck_groups *g, ck_column **out, ck_op_ctx *ctx);
+/* Whether a group has rows; over append input each has. */
+static inline bool ck_group_is_there(const ck_group_plan *p, const ck_row *row) {
+    return row && (!p->row_count || ck_group_is_global(p) || ck_row_i64(row, p->row_count->offset[0]) > 0);
+}
 
 /* ---- lanes ---- */
 
@@ -148,8 +165,6 @@ typedef struct ck_group {
     uint16_t identity[CK_BATCH_ROWS_MAX];
 } ck_group;
 
-/* The result columns of these groups, references in out[0..result_count). */
-CK_NODISCARD ck_status ck_group_results(ck_group *op, const ck_groups *g, ck_column **out, ck_op_ctx *ctx);
 /* Before a batch is counted: rows (and fresh) of op are set for it. Remembers groups not touched before. */
 CK_NODISCARD ck_status ck_group_touch(ck_group *op, const ck_batch *b, ck_op_ctx *ctx);
 /* The global aggregate has a row even when nothing came: makes it, in the subtask that owns the empty key. */

@@ -29,25 +29,25 @@ static ck_status distinct_of(ck_group_plan *p, const call *c, const char *set_na
             *out = i;
             return CK_OK;
         }
-    uint32_t n = p->keys.count + 1;
+    /* In a window the set is a bucket a slice: the first column of the scope is not part of the key in there. */
+    uint32_t skip = p->scope.within_count ? 1 : 0, own = p->side_keys.count - skip, n = own + 1;
     uint32_t *columns = ck_arena_array(p->arena, n, sizeof *columns);
     const ck_type **types = ck_arena_array(p->arena, n, sizeof(ck_type *));
     ck_order_field *order = CK_ARENA_NEW(p->arena, ck_order_field);
     const char *slot = ck_slot_name(p->arena, "distinct:", set_name, err);
     if (!columns || !types || !order || !slot) return ck_nomem(err, p->arena->mem, n * sizeof(void *));
-    for (uint32_t i = 0; i < p->keys.count; i++) {
-        columns[i] = p->keys.columns[i];
-        types[i] = p->keys.types[i];
+    for (uint32_t i = 0; i < own; i++) {
+        uint32_t from = i < p->keys.count ? i : i + skip;
+        columns[i] = p->side_keys.columns[from];
+        types[i] = p->side_keys.types[from];
     }
     columns[n - 1] = (uint32_t)c->arg;
     types[n - 1] = p->input->fields[c->arg].type;
     order->field = (ck_field){"value", types[n - 1], false};
-    const ck_slot_schema *base =
-        ck_acc_side_slot(p->arena, slot, "distinct_set", p->partition, p->keys.count, order, "count");
-    ck_slot_schema *s = CK_ARENA_NEW(p->arena, ck_slot_schema);
-    if (!base || !s) return ck_nomem(err, p->arena->mem, sizeof *s);
-    *s = *base;
-    s->hashed = true;
+    ck_slot_schema *s = ck_acc_side_slot(p->arena, slot, "distinct_set", &p->scope, order, "count");
+    if (!s) return ck_nomem(err, p->arena->mem, sizeof *s);
+    s->hashed = skip == 0;
+    s->bucketed = skip > 0;
     if (!p->retract) s->value_count = 0;
     p->distincts[p->distinct_count] =
         (ck_distinct_plan){set_name, lane_of(p, c->filter, not_null, -1), {columns, types, n}, s};
@@ -94,7 +94,7 @@ static ck_status acc_of(ck_group_plan *p, const call *c, const char *name, bool 
         bool rows = not_null < 0 && !distinct; /* as many as rows */
         CK_TRY(acc_of(p, c, rows ? "count_star" : "count", !rows, &acc->non_null, err));
     }
-    CK_TRY(ck_acc_plan(acc, a, p->partition, p->keys.count, err));
+    CK_TRY(ck_acc_plan(acc, a, &p->scope, err));
     for (uint32_t i = 0; acc->side && i < p->acc_count; i++)
         if (p->accs[i]->side && strcmp(p->accs[i]->side->slot, acc->side->slot) == 0) acc->shares_side = true;
     p->accs[p->acc_count++] = acc;
@@ -154,17 +154,24 @@ static ck_status plan_result(ck_group_plan *p, const ck_op_spec *spec, call *c, 
     return r->text ? CK_OK : ck_nomem(err, p->arena->mem, CK_NAME_BYTES_MAX);
 }
 
-static ck_status plan_keys(ck_group_plan *p, const ck_op_spec *spec, yyjson_val *root, ck_error *err) {
-    uint32_t *columns, count;
-    CK_TRY(ck_params_columns(p->arena, spec, root, "keys", &columns, &count, err));
-    const ck_type **types = ck_arena_array(p->arena, count + 1, sizeof(ck_type *));
-    ck_field *partition = ck_arena_array(p->arena, count + 1, sizeof *partition);
-    uint32_t *own = ck_arena_array(p->arena, count + 1, sizeof *own);
-    if (!types || !partition || !own) return ck_nomem(err, p->arena->mem, count * sizeof *partition);
-    for (uint32_t i = 0; i < count; i++) {
-        partition[i] = p->input->fields[columns[i]];
-        types[i] = partition[i].type;
+/* The keys, with the scope's columns behind them. */
+static ck_status plan_keys(ck_group_plan *p, const ck_op_spec *spec, yyjson_val *root, const ck_order_field *within,
+                           const uint32_t *within_columns, uint32_t within_count, ck_error *err) {
+    uint32_t *keys, count;
+    CK_TRY(ck_params_columns(p->arena, spec, root, "keys", &keys, &count, err));
+    uint32_t all = count + within_count;
+    uint32_t *columns = ck_arena_array(p->arena, all + 1u, sizeof *columns);
+    const ck_type **types = ck_arena_array(p->arena, all + 1u, sizeof(ck_type *));
+    ck_field *partition = ck_arena_array(p->arena, count + 1u, sizeof *partition);
+    uint32_t *own = ck_arena_array(p->arena, all + 1u, sizeof *own);
+    if (!columns || !types || !partition || !own) return ck_nomem(err, p->arena->mem, all * sizeof *partition);
+    for (uint32_t i = 0; i < all; i++) {
+        columns[i] = i < count ? keys[i] : within_columns[i - count];
+        types[i] = i < count ? p->input->fields[keys[i]].type : within[i - count].field.type;
         own[i] = i;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        partition[i] = p->input->fields[keys[i]];
         for (uint32_t k = 0; k < i; k++) { /* two inputs of a join may both have an "id" */
             if (strcmp(partition[k].name, partition[i].name) != 0) continue;
             partition[i].name = ck_arena_printf(p->arena, "%s_%u", partition[i].name, i + 1);
@@ -174,7 +181,10 @@ static ck_status plan_keys(ck_group_plan *p, const ck_op_spec *spec, yyjson_val 
     }
     p->keys = (ck_key_spec){columns, types, count};
     p->own_keys = (ck_key_spec){own, types, count};
+    p->side_keys = (ck_key_spec){columns, types, all};
+    p->own_side_keys = (ck_key_spec){own, types, all};
     p->partition = partition;
+    p->scope = (ck_acc_scope){partition, count, within, within_count};
     return CK_OK;
 }
 
@@ -211,15 +221,15 @@ static ck_status check_output(const ck_group_plan *p, const ck_op_spec *spec, ck
                           spec->uid);
 }
 
-ck_status ck_group_plan_make(ck_group_plan *p, ck_arena *arena, const ck_op_spec *spec, ck_error *err) {
-    static const char *const known[] = {"keys", "aggregates", NULL};
-    yyjson_val *root, *v;
+ck_status ck_group_plan_make_within(ck_group_plan *p, ck_arena *arena, const ck_op_spec *spec, struct yyjson_val *root,
+                                    const ck_order_field *within, const uint32_t *within_columns, uint32_t within_count,
+                                    ck_error *err) {
+    yyjson_val *v;
     CK_TRY(ck_params_inputs(spec, 1, 1u << CK_MODE_UPSERT, err));
     *p = (ck_group_plan){.arena = arena, .input = spec->inputs[0].schema};
     p->retract = spec->inputs[0].mode == CK_MODE_RETRACT;
     p->final = spec->final;
-    CK_TRY(ck_params_read(arena, spec, known, &root, err));
-    CK_TRY(plan_keys(p, spec, root, err));
+    CK_TRY(plan_keys(p, spec, root, within, within_columns, within_count, err));
     yyjson_val *list = yyjson_obj_get(root, "aggregates");
     if (!yyjson_is_arr(list))
         return ck_fail(err, CK_INVALID, "%s (%s): parameter \"aggregates\" must be an array", spec->type, spec->uid);
@@ -242,7 +252,15 @@ ck_status ck_group_plan_make(ck_group_plan *p, ck_arena *arena, const ck_op_spec
         CK_TRY(plan_result(p, spec, &c, &p->results[p->result_count], err));
         p->result_count++;
     }
-    CK_TRY(plan_slot(p, err));
+    return plan_slot(p, err);
+}
+
+ck_status ck_group_plan_make(ck_group_plan *p, ck_arena *arena, const ck_op_spec *spec, ck_error *err) {
+    static const char *const known[] = {"keys", "aggregates", NULL};
+    yyjson_val *root;
+    CK_TRY(ck_params_inputs(spec, 1, 1u << CK_MODE_UPSERT, err));
+    CK_TRY(ck_params_read(arena, spec, known, &root, err));
+    CK_TRY(ck_group_plan_make_within(p, arena, spec, root, NULL, NULL, 0, err));
     return check_output(p, spec, err);
 }
 

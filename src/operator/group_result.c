@@ -89,8 +89,7 @@ static ck_status averages(const ck_result *r, const ck_groups *g, ck_column **ou
     return s;
 }
 
-ck_status ck_group_results(ck_group *op, const ck_groups *g, ck_column **out, ck_op_ctx *ctx) {
-    const ck_group_plan *p = &op->plan;
+ck_status ck_group_results(const ck_group_plan *p, const ck_groups *g, ck_column **out, ck_op_ctx *ctx) {
     ck_status s = CK_OK;
     for (uint32_t i = 0; i < p->result_count; i++) out[i] = NULL;
     for (uint32_t i = 0; s == CK_OK && i < p->result_count; i++) {

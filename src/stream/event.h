@@ -7,6 +7,16 @@
 #define CK_WATERMARK_MIN INT64_MIN /* nothing known yet */
 #define CK_WATERMARK_MAX INT64_MAX /* the end of time: every timer fires */
 
+/* Event times that are reckoned with: the years 1 to 9999. Others, and NULL, move no watermark and are in no window; a
+ * source and an operator of time ask the same test. */
+#define CK_EVENT_TIME_MIN (-62135596800000000LL)
+#define CK_EVENT_TIME_MAX 253402300799999999LL
+static inline bool ck_event_time_usable(int64_t us) { return us >= CK_EVENT_TIME_MIN && us <= CK_EVENT_TIME_MAX; }
+/* Epoch milliseconds (a BIGINT as event time); what microseconds cannot hold is not usable. */
+static inline int64_t ck_event_time_of_ms(int64_t ms) {
+    return ms >= CK_EVENT_TIME_MIN / 1000 && ms <= CK_EVENT_TIME_MAX / 1000 ? ms * 1000 : INT64_MAX;
+}
+
 typedef enum ck_event_kind {
     CK_EVENT_BATCH,
     CK_EVENT_WATERMARK,

@@ -15,7 +15,7 @@
 
 enum { LENGTH_DEFAULT = 8, LENGTH_MAX = 65536 };
 
-typedef struct generator { /* of one output column */
+typedef struct generator { /* of one column */
     const ck_type *type;
     bool sequence;
     bool ranged;    /* min or max was given */
@@ -29,14 +29,15 @@ typedef struct generator { /* of one output column */
 typedef struct gen_split {
     char *id;
     uint64_t first, step, next;
+    uint32_t clock; /* in event_time */
 } gen_split;
 
 typedef struct datagen {
     ck_mem mem;
     ck_arena arena;
     ck_source_table table;
-    const ck_schema *schema; /* of the output */
-    generator *columns;
+    generator *columns; /* of the table; those that are wanted are set */
+    ck_event_time event_time;
     uint64_t rows; /* UINT64_MAX: for ever */
     ck_pacer pacer;
     gen_split *splits;
@@ -171,23 +172,21 @@ static ck_status datagen_init(datagen *d, const ck_op_spec *spec, ck_error *err)
     if (rate < 0) return ck_fail(err, CK_INVALID, "option 'rate_limit' is negative");
     d->rows = rows < 0 ? UINT64_MAX : (uint64_t)rows;
     d->pacer = ck_pacer_of(rate, spec->parallelism);
-    d->columns = ck_arena_array(&d->arena, d->table.column_count + 1u, sizeof *d->columns);
-    ck_schema *schema = CK_ARENA_NEW(&d->arena, ck_schema);
-    ck_field *fields = ck_arena_array(&d->arena, d->table.column_count + 1u, sizeof *fields);
+    d->columns = ck_arena_array(&d->arena, d->table.schema->field_count + 1u, sizeof *d->columns);
     d->text = ck_arena_alloc(&d->arena, LENGTH_MAX);
-    if (!d->columns || !schema || !fields || !d->text) return ck_nomem(err, d->arena.mem, LENGTH_MAX);
-    for (uint32_t i = 0; i < d->table.column_count; i++) {
-        fields[i] = d->table.schema->fields[d->table.columns[i]];
+    if (!d->columns || !d->text) return ck_nomem(err, d->arena.mem, LENGTH_MAX);
+    for (uint32_t i = 0; i < d->table.schema->field_count; i++) {
+        if (!d->table.wanted[i]) continue;
         /* The seed is of the table's column, not of the query's: pruning changes no value. */
-        d->columns[i].seed = ck_hash_combine(ck_mix64((uint64_t)seed), d->table.columns[i]);
-        CK_TRY(read_generator(&d->columns[i], o, &fields[i], err));
+        d->columns[i].seed = ck_hash_combine(ck_mix64((uint64_t)seed), i);
+        CK_TRY(read_generator(&d->columns[i], o, &d->table.schema->fields[i], err));
     }
-    *schema = (ck_schema){fields, d->table.column_count};
-    d->schema = schema;
+    CK_TRY(ck_event_time_init(&d->event_time, d->table.event_time, spec, &d->arena, d->mem, err));
     return CK_OK;
 }
 
 static void datagen_free(datagen *d) {
+    ck_event_time_destroy(&d->event_time);
     ck_free(d->mem, d->splits, d->split_capacity * sizeof *d->splits);
     ck_arena_destroy(&d->arena);
     ck_free(d->mem, d, sizeof *d);
@@ -209,9 +208,12 @@ static ck_status datagen_create(const ck_op_spec *spec, ck_mem mem, void **self,
 /* ---- splits ---- */
 
 static ck_status write_split(ck_split_list *out, ck_arena *a, const char *id, uint64_t first, uint64_t step,
-                             uint64_t next) {
-    const char *spec = ck_arena_printf(a, "{\"first\":%llu,\"step\":%llu,\"position\":%llu}", (unsigned long long)first,
-                                       (unsigned long long)step, (unsigned long long)next);
+                             uint64_t next, int64_t time_us) {
+    const char *time = time_us == INT64_MIN ? "" : ck_arena_printf(a, ",\"time\":%lld", (long long)time_us);
+    const char *spec = !time ? NULL
+                             : ck_arena_printf(a, "{\"first\":%llu,\"step\":%llu,\"position\":%llu%s}",
+                                               (unsigned long long)first, (unsigned long long)step,
+                                               (unsigned long long)next, time);
     return spec ? ck_split_list_add(out, id, spec) : CK_NOMEM;
 }
 
@@ -219,7 +221,7 @@ static ck_status datagen_enumerate(const ck_op_spec *spec, uint32_t parallelism,
     (void)spec;
     for (uint32_t i = 0; i < parallelism; i++) {
         const char *id = ck_arena_printf(out->arena, "rows-%u-of-%u", i, parallelism);
-        if (!id || write_split(out, out->arena, id, i, parallelism, i) != CK_OK)
+        if (!id || write_split(out, out->arena, id, i, parallelism, i, INT64_MIN) != CK_OK)
             return ck_nomem(err, out->arena->mem, 128);
     }
     return CK_OK;
@@ -230,8 +232,10 @@ static ck_status datagen_add_split(void *self, const ck_split *split, ck_op_ctx 
     struct yyjson_doc *doc;
     CK_TRY(ck_json_read(ctx->arena, ck_view_of(split->spec), &doc, ctx->error));
     yyjson_val *root = yyjson_doc_get_root(doc), *first = yyjson_obj_get(root, "first"),
-               *step = yyjson_obj_get(root, "step"), *next = yyjson_obj_get(root, "position");
-    if (!yyjson_is_uint(first) || !yyjson_is_uint(step) || !yyjson_is_uint(next) || yyjson_get_uint(step) == 0)
+               *step = yyjson_obj_get(root, "step"), *next = yyjson_obj_get(root, "position"),
+               *time = yyjson_obj_get(root, "time");
+    int64_t time_us = time ? yyjson_get_sint(time) : INT64_MIN;
+    if ((time && (!yyjson_is_int(time) || !ck_event_time_usable(time_us))) || !yyjson_is_uint(first) || !yyjson_is_uint(step) || !yyjson_is_uint(next) || yyjson_get_uint(step) == 0)
         return ck_fail(ctx->error, CK_CORRUPT, "split %s is not one of datagen: %s", split->id, split->spec);
     if (d->split_count == d->split_capacity) {
         uint32_t capacity = d->split_capacity ? d->split_capacity * 2 : 4;
@@ -242,7 +246,9 @@ static ck_status datagen_add_split(void *self, const ck_split *split, ck_op_ctx 
     }
     char *id = ck_arena_strdup(&d->arena, split->id);
     if (!id) return ck_nomem(ctx->error, d->arena.mem, strlen(split->id));
-    d->splits[d->split_count++] = (gen_split){id, yyjson_get_uint(first), yyjson_get_uint(step), yyjson_get_uint(next)};
+    gen_split s = {id, yyjson_get_uint(first), yyjson_get_uint(step), yyjson_get_uint(next), 0};
+    CK_TRY(ck_event_time_add(&d->event_time, time_us, s.next >= d->rows, &s.clock, ctx->error));
+    d->splits[d->split_count++] = s;
     return CK_OK;
 }
 
@@ -250,7 +256,8 @@ static ck_status datagen_snapshot(void *self, ck_split_list *out, ck_op_ctx *ctx
     datagen *d = self;
     for (uint32_t i = 0; i < d->split_count; i++) {
         const gen_split *s = &d->splits[i];
-        if (write_split(out, ctx->arena, s->id, s->first, s->step, s->next) != CK_OK)
+        int64_t time_us = ck_event_time_max(&d->event_time, s->clock);
+        if (write_split(out, ctx->arena, s->id, s->first, s->step, s->next, time_us) != CK_OK)
             return ck_nomem(ctx->error, ctx->mem, 128);
     }
     return CK_OK;
@@ -312,6 +319,20 @@ static gen_split *next_split(datagen *d) {
     return NULL;
 }
 
+/* The next n rows of a split, columns that nobody wants left out. */
+static ck_status make_batch(const datagen *d, const gen_split *s, uint32_t n, ck_batch **out, ck_op_ctx *ctx) {
+    const ck_schema *schema = d->table.schema;
+    ck_batch_builder b;
+    ck_status status = ck_batch_builder_init(&b, ctx->mem, schema, n);
+    for (uint32_t c = 0; status == CK_OK && c < schema->field_count; c++)
+        for (uint32_t i = 0; d->table.wanted[c] && status == CK_OK && i < n; i++)
+            status = one_value(&d->columns[c], s->next + i * s->step, d->text, &b.columns[c]);
+    for (uint32_t i = 0; status == CK_OK && i < n; i++) ck_batch_builder_row(&b, 1);
+    *out = status == CK_OK ? ck_batch_builder_finish(&b) : NULL;
+    ck_batch_builder_destroy(&b);
+    return *out ? CK_OK : ck_nomem(ctx->error, ctx->mem, n * sizeof(ck_strview));
+}
+
 static ck_status datagen_poll(void *self, ck_op_ctx *ctx, ck_poll_result *result, int64_t *until_us) {
     datagen *d = self;
     int64_t now = ck_mono_us(ctx->proc);
@@ -323,19 +344,22 @@ static ck_status datagen_poll(void *self, ck_op_ctx *ctx, ck_poll_result *result
     uint32_t n = ck_pacer_rows(&d->pacer, ctx->settings->batch_rows);
     uint64_t left = (d->rows - s->next - 1) / s->step + 1;
     if (left < n) n = (uint32_t)left;
-    ck_batch_builder b;
-    ck_status status = ck_batch_builder_init(&b, ctx->mem, d->schema, n);
-    for (uint32_t c = 0; status == CK_OK && c < d->schema->field_count; c++)
-        for (uint32_t i = 0; status == CK_OK && i < n; i++)
-            status = one_value(&d->columns[c], s->next + i * s->step, d->text, &b.columns[c]);
-    for (uint32_t i = 0; status == CK_OK && i < n; i++) ck_batch_builder_row(&b, 1);
-    ck_batch *out = status == CK_OK ? ck_batch_builder_finish(&b) : NULL;
-    ck_batch_builder_destroy(&b);
-    if (!out) return ck_nomem(ctx->error, ctx->mem, n * sizeof(ck_strview));
+    ck_batch *b = NULL;
+    CK_TRY(make_batch(d, s, n, &b, ctx));
+    ck_batch *out = ck_source_output(&d->table, b);
+    ck_status status = out ? ck_event_time_see(&d->event_time, s->clock, b, ctx)
+                           : ck_nomem(ctx->error, ctx->mem, d->table.column_count * sizeof(ck_column *));
+    ck_batch_unref(&b);
+    if (status != CK_OK) {
+        ck_batch_unref(&out);
+        return status;
+    }
     s->next += n * s->step;
+    if (s->next >= d->rows) ck_event_time_finish(&d->event_time, s->clock);
     ck_pacer_took(&d->pacer, now, n);
     ck_op_count(ctx, "rows_in", n);
-    return ck_op_emit(ctx, 0, &out);
+    CK_TRY(ck_op_emit(ctx, 0, &out));
+    return ck_event_time_say(&d->event_time, ctx);
 }
 
 static void datagen_close(void *self, ck_op_ctx *ctx) {

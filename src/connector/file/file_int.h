@@ -42,6 +42,7 @@ typedef struct ck_file_split {
     uint64_t start, end; /* end UINT64_MAX: follows the file */
     uint64_t position;   /* of the next record not yet emitted; = end: finished */
     uint64_t inode;      /* followed files: which one it was; 0 = not known yet */
+    int64_t time_us;     /* the greatest event time before position; INT64_MIN: none */
 } ck_file_split;
 CK_NODISCARD ck_status ck_file_split_print(ck_arena *a, const ck_file_split *s, const char **out, ck_error *err);
 CK_NODISCARD ck_status ck_file_split_parse(ck_arena *a, const char *spec, ck_file_split *out, ck_error *err);

@@ -15,6 +15,7 @@ typedef struct run {
     ck_file_split split; /* position: as emitted */
     ck_file_reader *reader;
     bool begun, finished;
+    uint32_t clock; /* in event_time */
     ck_view header;
     /* bytes not decoded yet */
     ck_buffer *buffer;
@@ -36,6 +37,7 @@ typedef struct file_source {
     ck_file_options options;
     ck_decoder *decoder;
     run *decoding; /* whose records the decoder is set up for */
+    ck_event_time event_time;
     ck_pacer pacer;
     run **runs; /* in the arena */
     uint32_t run_count, run_capacity, turn;
@@ -70,6 +72,7 @@ static void source_free(file_source *s) {
     }
     ck_free(s->mem, s->runs, s->run_capacity * sizeof *s->runs);
     ck_decoder_free(s->decoder);
+    ck_event_time_destroy(&s->event_time);
     ck_arena_destroy(&s->arena);
     ck_free(s->mem, s, sizeof *s);
 }
@@ -77,6 +80,7 @@ static void source_free(file_source *s) {
 static ck_status source_init(file_source *s, const ck_op_spec *spec, ck_error *err) {
     CK_TRY(ck_source_table_read(&s->arena, spec, &s->table, err));
     CK_TRY(ck_file_options_read(&s->table.options, &s->options, err));
+    CK_TRY(ck_event_time_init(&s->event_time, s->table.event_time, spec, &s->arena, s->mem, err));
     const ck_file_options *o = &s->options;
     s->pacer = ck_pacer_of(o->rate_limit, spec->parallelism);
     ck_decoder_spec d = {
@@ -121,6 +125,7 @@ static ck_status source_add_split(void *self, const ck_split *split, ck_op_ctx *
     if (!r || !(r->id = ck_arena_strdup(&s->arena, split->id))) return ck_nomem(ctx->error, s->arena.mem, sizeof *r);
     CK_TRY(ck_file_split_parse(&s->arena, split->spec, &r->split, ctx->error));
     r->finished = r->split.position == r->split.end;
+    CK_TRY(ck_event_time_add(&s->event_time, r->split.time_us, r->finished, &r->clock, ctx->error));
     if (r->split.end != UINT64_MAX) ck_op_count(ctx, "bytes_total", r->split.end - r->split.position);
     s->runs[s->run_count++] = r;
     return CK_OK;
@@ -303,16 +308,24 @@ static ck_status emit(file_source *s, run *r, ck_op_ctx *ctx) {
     if (rows == 0) return CK_OK;
     ck_batch *b = ck_decoder_take(s->decoder);
     ck_batch *out = b ? ck_source_output(&s->table, b) : NULL;
+    ck_status status = out ? ck_event_time_see(&s->event_time, r->clock, b, ctx)
+                           : ck_nomem(ctx->error, ctx->mem, rows * sizeof(ck_strview));
     ck_batch_unref(&b);
-    if (!out) return ck_nomem(ctx->error, ctx->mem, rows * sizeof(ck_strview));
+    if (status != CK_OK) {
+        ck_batch_unref(&out);
+        return status;
+    }
     ck_op_count(ctx, "rows_in", rows);
     ck_pacer_took(&s->pacer, ck_mono_us(ctx->proc), rows);
-    return ck_op_emit(ctx, 0, &out);
+    CK_TRY(ck_op_emit(ctx, 0, &out));
+    return ck_event_time_say(&s->event_time, ctx);
 }
 
 static ck_status finish(file_source *s, run *r, ck_op_ctx *ctx) {
     CK_TRY(emit(s, r, ctx));
     r->finished = true;
+    ck_event_time_finish(&s->event_time, r->clock);
+    CK_TRY(ck_event_time_say(&s->event_time, ctx));
     if (r->split.end == UINT64_MAX) r->split.end = r->offset; /* standard input */
     r->split.position = r->split.end;
     s->decoding = NULL;
@@ -362,6 +375,8 @@ static ck_status step(file_source *s, ck_op_ctx *ctx, ck_poll_result *result, in
             if (r->begun) CK_TRY(emit(s, r, ctx)); /* skipped records move the position, too */
             r->look_us = now + LOOK_INTERVAL_US;
             if (r->look_us < *until_us) *until_us = r->look_us;
+            if (s->options.follow) ck_event_time_empty(&s->event_time, r->clock, now, until_us);
+            CK_TRY(ck_event_time_say(&s->event_time, ctx));
         }
     }
     return CK_OK;
@@ -390,6 +405,7 @@ static ck_status source_snapshot(void *self, ck_split_list *out, ck_op_ctx *ctx)
     file_source *s = self;
     for (uint32_t i = 0; i < s->run_count; i++) {
         const char *spec;
+        s->runs[i]->split.time_us = ck_event_time_max(&s->event_time, s->runs[i]->clock);
         CK_TRY(ck_file_split_print(ctx->arena, &s->runs[i]->split, &spec, ctx->error));
         if (ck_split_list_add(out, s->runs[i]->id, spec) != CK_OK) return ck_nomem(ctx->error, ctx->mem, strlen(spec));
     }

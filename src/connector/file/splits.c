@@ -17,7 +17,8 @@ ck_status ck_file_split_print(ck_arena *a, const ck_file_split *s, const char **
               yyjson_mut_obj_add_uint(doc, root, "start", s->start) &&
               (s->end == UINT64_MAX || yyjson_mut_obj_add_uint(doc, root, "end", s->end)) &&
               yyjson_mut_obj_add_uint(doc, root, "position", s->position) &&
-              (s->inode == 0 || yyjson_mut_obj_add_uint(doc, root, "inode", s->inode));
+              (s->inode == 0 || yyjson_mut_obj_add_uint(doc, root, "inode", s->inode)) &&
+              (s->time_us == INT64_MIN || yyjson_mut_obj_add_sint(doc, root, "time", s->time_us));
     if (!ok) return ck_nomem(err, a->mem, strlen(s->path));
     ck_view text;
     CK_TRY(ck_json_write(a, doc, &text, err));
@@ -39,6 +40,9 @@ ck_status ck_file_split_parse(ck_arena *a, const char *spec, ck_file_split *out,
     out->path = yyjson_get_str(path);
     ok = ok && member_u64(root, "start", 0, &out->start) && member_u64(root, "end", UINT64_MAX, &out->end) &&
          member_u64(root, "position", out->start, &out->position) && member_u64(root, "inode", 0, &out->inode);
+    yyjson_val *time = yyjson_obj_get(root, "time");
+    out->time_us = time ? yyjson_get_sint(time) : INT64_MIN;
+    ok = ok && (!time || (yyjson_is_int(time) && ck_event_time_usable(out->time_us)));
     if (!ok || out->start > out->end || out->position > out->end)
         return ck_fail(err, CK_CORRUPT, "this is no split of a file: %.200s", spec);
     return CK_OK;
@@ -222,7 +226,7 @@ static ck_status split_file(ck_proc *proc, const char *path, const ck_file_optio
     if (!cuts) return ck_nomem(err, out->arena->mem, parallelism * sizeof *cuts);
     CK_TRY(ck_file_cut(proc, path, o->format, st.bytes, pieces, cuts, &count, err));
     for (uint32_t i = 0; i < count; i++) {
-        ck_file_split s = {path, cuts[i], cuts[i + 1], cuts[i], 0};
+        ck_file_split s = {path, cuts[i], cuts[i + 1], cuts[i], 0, INT64_MIN};
         CK_TRY(add_split(out, &s, err));
     }
     return CK_OK;
@@ -234,14 +238,14 @@ ck_status ck_file_enumerate(const ck_op_spec *spec, uint32_t parallelism, ck_spl
     CK_TRY(ck_source_table_read(out->arena, spec, &t, err));
     CK_TRY(ck_file_options_read(&t.options, &o, err));
     if (o.is_stdin) {
-        ck_file_split s = {CK_STDIN_PATH, 0, UINT64_MAX, 0, 0};
+        ck_file_split s = {CK_STDIN_PATH, 0, UINT64_MAX, 0, 0, INT64_MIN};
         return add_split(out, &s, err);
     }
     const char **paths;
     size_t count;
     ck_status s = ck_file_list(spec->proc, o.path, out->arena, &paths, &count, err);
     for (size_t i = 0; s == CK_OK && i < count; i++) {
-        ck_file_split whole = {paths[i], 0, UINT64_MAX, 0, 0};
+        ck_file_split whole = {paths[i], 0, UINT64_MAX, 0, 0, INT64_MIN};
         s = o.follow ? add_split(out, &whole, err) : split_file(spec->proc, paths[i], &o, parallelism, out, err);
     }
     if (s != CK_OK) ck_error_prefix(err, "table %s: ", t.table);
