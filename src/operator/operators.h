@@ -12,5 +12,7 @@ extern const ck_op_desc ck_op_sort;
 extern const ck_op_desc ck_op_top_n;
 extern const ck_op_desc ck_op_union;
 extern const ck_op_desc ck_op_join;
+extern const ck_op_desc ck_op_window_assign;
+extern const ck_op_desc ck_op_window_agg;
 
 #endif

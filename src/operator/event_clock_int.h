@@ -1,0 +1,25 @@
+/* How far event time has come for an operator: the watermark it has acted on, kept in its state, so that a restored one
+ * does not open again what it had closed. */
+#ifndef CK_OPERATOR_EVENT_CLOCK_INT_H
+#define CK_OPERATOR_EVENT_CLOCK_INT_H
+
+#include "state/state.h"
+#include "stream/descriptor.h"
+
+/* Slot clink.time: (name VARCHAR) -> (value BIGINT); the one row is "watermark", of several the greatest is restored. */
+#define CK_TIME_SLOT "clink.time"
+const ck_slot_schema *ck_event_clock_slot(void);
+
+typedef struct ck_event_clock {
+    int64_t watermark; /* CK_WATERMARK_MIN: none yet */
+    int64_t stored;
+} ck_event_clock;
+
+CK_NODISCARD ck_status ck_event_clock_open(ck_event_clock *c, ck_op_ctx *ctx);
+/* In pre_snapshot. */
+CK_NODISCARD ck_status ck_event_clock_store(ck_event_clock *c, ck_op_ctx *ctx);
+
+/* Whether everything before the instant `end` has been seen. */
+static inline bool ck_event_clock_passed(int64_t watermark, int64_t end) { return end - 1 <= watermark; }
+
+#endif

@@ -1,0 +1,253 @@
+/* GROUP BY a window over event time. Rows go to the bucket of their window; a window fires when the watermark has passed
+ * its end, and with allowed lateness changes what it said until that is over. */
+#include "operator/operators.h"
+
+#include <yyjson.h>
+
+#include "operator/params_int.h"
+#include "operator/window_int.h"
+
+/* ---- making ---- */
+
+static void window_free(ck_window_agg *op) {
+    if (op->out.schema) ck_batch_builder_destroy(&op->out);
+    if (op->rows) ck_free(op->mem, op->rows, sizeof *op->rows);
+    ck_lanes_destroy(&op->lanes);
+    ck_arena_destroy(&op->arena);
+    ck_free(op->mem, op, sizeof *op);
+}
+
+static ck_status check_output(const ck_window_agg *op, const ck_op_spec *spec, ck_error *err) {
+    const ck_group_plan *p = &op->plan;
+    const ck_schema *s = spec->schema;
+    uint32_t keys = p->keys.count, first = keys + CK_WINDOW_COLUMNS;
+    bool same = s && s->field_count == first + p->result_count;
+    for (uint32_t i = 0; same && i < s->field_count; i++)
+        same = ck_type_eq(s->fields[i].type, i < keys    ? p->keys.types[i]
+                                             : i < first ? op->window.type
+                                                         : p->results[i - first].type);
+    return same ? CK_OK
+                : ck_fail(err, CK_INVALID, "%s (%s): its output is not keys, window and aggregates", spec->type,
+                          spec->uid);
+}
+
+/* The slot: groups by key in a bucket a window; attached windows of one end may have different starts. */
+static ck_status plan_slot(ck_window_agg *op, ck_arena *a, const ck_order_field *within, uint32_t within_count,
+                           ck_error *err) {
+    ck_group_plan *p = &op->plan;
+    uint32_t keys = p->keys.count, n = keys + within_count - 1;
+    uint32_t *columns = ck_arena_array(a, n + 1u, sizeof *columns);
+    const ck_type **types = ck_arena_array(a, n + 1u, sizeof(ck_type *));
+    if (!columns || !types) return ck_nomem(err, a->mem, n * sizeof *columns);
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t from = i < keys ? i : i + 1; /* the end is the bucket */
+        columns[i] = p->side_keys.columns[from];
+        types[i] = p->side_keys.types[from];
+    }
+    op->bucket_keys = (ck_key_spec){columns, types, n};
+    p->slot.slot = "window";
+    p->slot.state_type = "window_agg";
+    p->slot.order = within;
+    p->slot.order_count = within_count;
+    p->slot.bucketed = true;
+    return CK_OK;
+}
+
+static ck_status make_plan(ck_window_agg *op, ck_arena *a, const ck_op_spec *spec, ck_error *err) {
+    static const char *const known[] = {"window", "keys", "aggregates", "lateness_us", NULL};
+    yyjson_val *root;
+    uint64_t lateness;
+    bool has;
+    CK_TRY(ck_params_inputs(spec, 1, 1u << CK_MODE_UPSERT, err));
+    CK_TRY(ck_params_read(a, spec, known, &root, err));
+    CK_TRY(ck_window_read(a, spec, root, true, &op->window, err));
+    CK_TRY(ck_params_u64(spec, root, "lateness_us", &lateness, &has, err));
+    if (lateness > (uint64_t)CK_EVENT_TIME_MAX)
+        return ck_fail(err, CK_INVALID, "%s (%s): parameter \"lateness_us\" is too large", spec->type, spec->uid);
+    op->lateness_us = (int64_t)lateness;
+    bool attached = op->window.kind == CK_WINDOW_ATTACHED;
+    uint32_t n = attached ? 2 : 1, columns[2] = {spec->inputs[0].schema->field_count, op->window.start};
+    if (attached) columns[0] = op->window.end;
+    op->ends_column = columns[0];
+    ck_order_field *within = ck_arena_array(a, 2, sizeof *within);
+    if (!within) return ck_nomem(err, a->mem, 2 * sizeof *within);
+    within[0].field = (ck_field){attached ? "window_end" : "slice_end", op->window.type, false};
+    within[1].field = (ck_field){"window_start", op->window.type, false};
+    CK_TRY(ck_group_plan_make_within(&op->plan, a, spec, root, within, columns, n, err));
+    CK_TRY(plan_slot(op, a, within, n, err));
+    return check_output(op, spec, err);
+}
+
+static ck_status window_create(const ck_op_spec *spec, ck_mem mem, void **self, ck_error *err) {
+    ck_window_agg *op = ck_alloc_zero(mem, sizeof *op);
+    if (!op) return ck_nomem(err, mem, sizeof *op);
+    op->mem = mem;
+    ck_arena_init(&op->arena, ck_mem_as(mem, CK_MEM_PLAN), CK_SQL_BYTES_MAX);
+    op->rows = ck_alloc(mem, sizeof *op->rows);
+    ck_status s = op->rows ? make_plan(op, &op->arena, spec, err) : ck_nomem(err, mem, sizeof *op->rows);
+    const ck_schema *schema = s == CK_OK ? ck_schema_copy(&op->arena, spec->schema) : NULL;
+    if (s == CK_OK && (!schema || ck_batch_builder_init(&op->out, mem, schema, spec->settings->batch_rows) != CK_OK))
+        s = ck_nomem(err, mem, sizeof *schema);
+    if (s != CK_OK) {
+        window_free(op);
+        return s;
+    }
+    op->end = INT64_MIN;
+    for (uint32_t i = 0; i < CK_BATCH_ROWS_MAX; i++) op->identity[i] = (uint16_t)i;
+    *self = op;
+    return CK_OK;
+}
+
+static ck_status window_slots(const ck_op_spec *spec, ck_arena *a, const ck_slot_schema **slots, uint32_t *count,
+                              ck_error *err) {
+    ck_window_agg *op = CK_ARENA_NEW(a, ck_window_agg);
+    const ck_slot_schema *own;
+    if (!op) return ck_nomem(err, a->mem, sizeof *op);
+    *op = (ck_window_agg){0};
+    CK_TRY(make_plan(op, a, spec, err));
+    CK_TRY(ck_group_plan_slots(&op->plan, a, &own, count, err));
+    ck_slot_schema *all = ck_arena_array(a, *count + 1u, sizeof *all);
+    if (!all) return ck_nomem(err, a->mem, *count * sizeof *all);
+    memcpy(all, own, *count * sizeof *all);
+    all[(*count)++] = *ck_event_clock_slot();
+    *slots = all;
+    return CK_OK;
+}
+
+static ck_status window_open(void *self, ck_op_ctx *ctx) {
+    ck_window_agg *op = self;
+    uint32_t sets = op->plan.distinct_count;
+    CK_TRY(ck_event_clock_open(&op->clock, ctx));
+    CK_TRY(ck_state_table(ctx->state, &op->plan.slot, &op->table, ctx->error));
+    for (uint32_t i = 0; i < op->plan.acc_count; i++) CK_TRY(ck_acc_open(op->plan.accs[i], op->table, ctx));
+    CK_TRY(ck_lanes_open(&op->lanes, &op->plan, op->mem, ctx));
+    op->sets = ck_arena_array(&op->arena, sets + 1u, sizeof(ck_table *));
+    if (!op->sets) return ck_nomem(ctx->error, op->arena.mem, sets * sizeof(ck_table *));
+    memcpy(op->sets, op->lanes.sets, sets * sizeof(ck_table *));
+    return CK_OK;
+}
+
+/* ---- rows ---- */
+
+ck_status ck_window_count(ck_window_agg *op, const ck_batch *b, ck_op_ctx *ctx) {
+    CK_TRY(ck_lanes_begin(&op->lanes, b, op->found, ctx));
+    for (uint32_t i = 0; i < op->plan.acc_count; i++) {
+        ck_acc *a = op->plan.accs[i];
+        const ck_lane *lane;
+        if (a->shares_side) continue;
+        CK_TRY(ck_lanes_get(&op->lanes, a->lane, b, &lane, ctx));
+        if (lane->n > 0) CK_TRY(a->update(a, lane, b, &op->plan.side_keys, ctx));
+    }
+    return CK_OK;
+}
+
+static ck_status count_run(ck_window_agg *op, int64_t end, const ck_batch *b, ck_op_ctx *ctx) {
+    ck_table *bucket;
+    CK_TRY(ck_table_bucket(op->table, end, true, &bucket, ctx->error));
+    CK_TRY(ck_window_enter(op, end, bucket, true, ctx));
+    if (op->lateness_us && ck_event_clock_passed(op->clock.watermark, end))
+        return ck_window_count_late(op, end, bucket, b, ctx);
+    ck_key_hash(&op->bucket_keys, b, ck_table_seed(bucket), op->hashes);
+    ck_keys keys = {&op->bucket_keys, b, op->hashes, b->sel_count};
+    CK_TRY(ck_table_upsert(bucket, &keys, op->found, NULL, ctx->error));
+    return ck_window_count(op, b, ctx);
+}
+
+/* b with a column for the end of each row's window behind its own. */
+static ck_batch *with_ends(const ck_batch *b, ck_mem mem, int64_t **ends) {
+    ck_batch *out = ck_batch_new(mem, b->column_count + 1, b->row_count, b->sel != NULL, b->weights != NULL);
+    ck_column *c = out ? ck_column_new(mem, CK_PHYS_I64, b->row_count) : NULL;
+    if (!c) {
+        ck_batch_unref(&out);
+        return NULL;
+    }
+    *ends = c->i64;
+    ck_batch_set_column(out, b->column_count, &c);
+    for (uint32_t i = 0; i < b->column_count; i++) {
+        ck_column *ref = b->columns[i] ? ck_column_ref(b->columns[i]) : NULL;
+        if (ref) ck_batch_set_column(out, i, &ref);
+    }
+    if (b->sel) memcpy(out->sel, b->sel, b->sel_count * sizeof *b->sel);
+    if (b->weights) memcpy(out->weights, b->weights, b->row_count);
+    out->sel_count = b->sel_count;
+    return out;
+}
+
+/* Windows that end at or below it are closed. */
+static int64_t closed_at(const ck_window_agg *op) {
+    int64_t w = op->clock.watermark;
+    if (w == CK_WATERMARK_MIN || w == CK_WATERMARK_MAX) return w;
+    return w < INT64_MIN + op->lateness_us ? INT64_MIN : w - op->lateness_us + 1;
+}
+
+static ck_status count_pass(ck_window_agg *op, ck_batch *b, ck_op_ctx *ctx) {
+    const ck_window_rows *r = op->rows;
+    int64_t *ends = NULL;
+    ck_batch *all = op->window.kind == CK_WINDOW_ATTACHED ? ck_batch_ref(b) : with_ends(b, ctx->mem, &ends);
+    if (!all) return ck_nomem(ctx->error, ctx->mem, b->row_count * sizeof *ends);
+    ck_window_rows_find(op->rows, &op->window, all, op->pass, closed_at(op), ends);
+    if (op->pass == 0 && r->bad_count) ck_op_count(ctx, "bad_time_rows", r->bad_count);
+    if (op->pass == 0 && r->late_count) ck_op_count(ctx, "late_rows", r->late_count);
+    ck_status s = CK_OK;
+    for (uint32_t i = 0; s == CK_OK && i < r->run_count; i++) {
+        const ck_window_run *run = &r->runs[i];
+        ck_batch *some = run->n == all->sel_count ? ck_batch_ref(all)
+                                                  : ck_batch_select(all, r->rows + run->first, run->n);
+        s = some ? count_run(op, run->end, some, ctx) : ck_nomem(ctx->error, ctx->mem, run->n * sizeof *r->rows);
+        ck_batch_unref(&some);
+    }
+    ck_batch_unref(&all);
+    return s;
+}
+
+static ck_status count_batch(ck_window_agg *op, ck_batch *b, ck_op_ctx *ctx) {
+    if (b->sel_count == 0) return CK_OK;
+    CK_TRY(count_pass(op, b, ctx));
+    if (++op->pass < ck_window_passes(&op->window)) return CK_MORE;
+    op->pass = 0;
+    return CK_OK;
+}
+
+/* ---- events ---- */
+
+static ck_status come_to(ck_window_agg *op, int64_t watermark, ck_op_ctx *ctx) {
+    if (!op->firing) {
+        if (watermark <= op->clock.watermark) return CK_OK;
+        op->firing = true;
+        op->target = watermark;
+    }
+    CK_TRY(ck_window_fire(op, ctx));
+    op->firing = false;
+    return CK_OK;
+}
+
+static ck_status window_on_event(void *self, uint32_t input, const ck_event *ev, ck_op_ctx *ctx) {
+    (void)input;
+    switch (ev->kind) {
+    case CK_EVENT_BATCH: return count_batch(self, ev->batch, ctx);
+    case CK_EVENT_WATERMARK: return come_to(self, ev->watermark.value, ctx);
+    case CK_EVENT_END: return come_to(self, CK_WATERMARK_MAX, ctx);
+    default: return CK_OK;
+    }
+}
+
+static ck_status window_pre_snapshot(void *self, uint64_t checkpoint, ck_op_ctx *ctx) {
+    (void)checkpoint;
+    return ck_event_clock_store(&((ck_window_agg *)self)->clock, ctx);
+}
+
+static void window_close(void *self, ck_op_ctx *ctx) {
+    (void)ctx;
+    window_free(self);
+}
+
+static const ck_operator_vtbl window_vtbl = {
+    .struct_bytes = sizeof(ck_operator_vtbl),
+    .open = window_open,
+    .on_event = window_on_event,
+    .pre_snapshot = window_pre_snapshot,
+    .close = window_close,
+};
+
+const ck_op_desc ck_op_window_agg = {
+    .type = "window_agg", .op = &window_vtbl, .create = window_create, .slots = window_slots};

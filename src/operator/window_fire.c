@@ -1,0 +1,186 @@
+/* What a window says when it is over: a row for each of its groups. Windows fire in the order of their ends; small ones
+ * share batches. */
+#include "operator/window_int.h"
+
+ck_status ck_window_enter(ck_window_agg *op, int64_t end, ck_table *bucket, bool create, ck_op_ctx *ctx) {
+    const ck_group_plan *p = &op->plan;
+    for (uint32_t i = 0; i < p->acc_count; i++) p->accs[i]->table = bucket;
+    for (uint32_t i = 0; i < p->distinct_count; i++)
+        CK_TRY(ck_table_bucket(op->sets[i], end, create, &op->lanes.sets[i], ctx->error));
+    return CK_OK;
+}
+
+/* ---- groups as rows ---- */
+
+static ck_status gather_key(const ck_table *t, ck_row *const *rows, uint32_t n, uint32_t field, const ck_type *type,
+                            ck_column **out, ck_op_ctx *ctx) {
+    ck_column_builder b;
+    ck_status s = ck_column_builder_init(&b, ctx->mem, type, n);
+    if (s == CK_OK) s = ck_table_gather_field(t, (const ck_row *const *)rows, n, field, &b);
+    *out = s == CK_OK ? ck_column_builder_finish(&b) : NULL;
+    ck_column_builder_destroy(&b);
+    return *out ? CK_OK : ck_nomem(ctx->error, ctx->mem, n * sizeof(ck_strview));
+}
+
+/* The keys of some groups and behind them what tells groups of one key apart: the window's end, the start of attached
+ * ones. */
+static ck_status keys_of(const ck_window_agg *op, int64_t end, const ck_table *bucket, ck_row *const *rows, uint32_t n,
+                         ck_batch **out, ck_op_ctx *ctx) {
+    const ck_key_spec *keys = &op->plan.own_side_keys;
+    uint32_t key_count = op->plan.keys.count;
+    *out = ck_batch_new(ctx->mem, keys->count, n, false, false);
+    if (!*out) return ck_nomem(ctx->error, ctx->mem, n);
+    ck_status s = CK_OK;
+    for (uint32_t i = 0; s == CK_OK && i < keys->count; i++) {
+        ck_column *c = NULL;
+        if (i == key_count) {
+            c = ck_column_new(ctx->mem, CK_PHYS_I64, n);
+            for (uint32_t k = 0; c && k < n; k++) c->i64[k] = end;
+            if (!c) s = ck_nomem(ctx->error, ctx->mem, n * sizeof(int64_t));
+        } else {
+            s = gather_key(bucket, rows, n, i, keys->types[i], &c, ctx);
+        }
+        if (s == CK_OK) ck_batch_set_column(*out, i, &c);
+    }
+    if (s != CK_OK) ck_batch_unref(out);
+    return s;
+}
+
+static ck_status put_times(ck_window_agg *op, int64_t end, const ck_batch *keys, uint32_t n) {
+    ck_column_builder *to = op->out.columns + op->plan.keys.count;
+    if (op->window.kind == CK_WINDOW_ATTACHED)
+        CK_TRY(ck_build_gather(&to[0], keys->columns[op->plan.keys.count + 1], op->identity, n));
+    int64_t start = op->window.kind == CK_WINDOW_ATTACHED ? 0 : ck_window_start_of(&op->window, end);
+    for (uint32_t i = 0; i < n; i++) {
+        if (op->window.kind != CK_WINDOW_ATTACHED) CK_TRY(ck_build_i64(&to[0], start));
+        CK_TRY(ck_build_i64(&to[1], end));
+        CK_TRY(ck_build_i64(&to[2], ck_window_time_of(end)));
+    }
+    return CK_OK;
+}
+
+static ck_status put_rows(ck_window_agg *op, int64_t end, const ck_batch *keys, ck_column *const *results, uint32_t n) {
+    uint32_t key_count = op->plan.keys.count;
+    ck_column_builder *to = op->out.columns;
+    for (uint32_t i = 0; i < key_count; i++) CK_TRY(ck_build_gather(&to[i], keys->columns[i], op->identity, n));
+    CK_TRY(put_times(op, end, keys, n));
+    for (uint32_t i = 0; i < op->plan.result_count; i++)
+        CK_TRY(ck_build_gather(&to[key_count + CK_WINDOW_COLUMNS + i], results[i], op->identity, n));
+    for (uint32_t i = 0; i < n; i++) ck_batch_builder_row(&op->out, 1);
+    return CK_OK;
+}
+
+ck_status ck_window_put_groups(ck_window_agg *op, int64_t end, ck_table *bucket, ck_row **rows, uint32_t n,
+                               ck_op_ctx *ctx) {
+    const ck_group_plan *p = &op->plan;
+    uint32_t live = 0;
+    for (uint32_t i = 0; i < n; i++)
+        if (!p->row_count || ck_row_i64(rows[i], p->row_count->offset[0]) > 0) rows[live++] = rows[i];
+    if (live == 0) return CK_OK;
+    ck_batch *keys;
+    ck_column **results = ck_arena_array(ctx->arena, p->result_count + 1u, sizeof(ck_column *));
+    if (!results) return ck_nomem(ctx->error, ctx->mem, p->result_count * sizeof(ck_column *));
+    CK_TRY(keys_of(op, end, bucket, rows, live, &keys, ctx));
+    ck_groups g = {(const ck_row *const *)rows, live, keys, &p->own_side_keys};
+    ck_status s = ck_group_results(p, &g, results, ctx);
+    if (s == CK_OK && put_rows(op, end, keys, results, live) != CK_OK)
+        s = ck_nomem(ctx->error, ctx->mem, live * sizeof(ck_strview));
+    for (uint32_t i = 0; i < p->result_count; i++) ck_column_unref(&results[i]);
+    ck_batch_unref(&keys);
+    return s;
+}
+
+ck_status ck_window_emit(ck_window_agg *op, ck_op_ctx *ctx) {
+    if (op->out.row_count == 0) return CK_OK;
+    ck_batch *b = ck_batch_builder_finish(&op->out);
+    if (!b) return ck_nomem(ctx->error, ctx->mem, op->out.row_count * sizeof(ck_strview));
+    return ck_op_emit(ctx, 0, &b);
+}
+
+/* ---- a window goes ---- */
+
+/* Carries of sums stand beside the window, by key. */
+static ck_status erase_carries(ck_window_agg *op, ck_table *side, int64_t end, ck_table *bucket, ck_op_ctx *ctx) {
+    ck_table_scan scan = {0};
+    for (uint32_t n; (n = ck_table_scan_next(bucket, &scan, op->found, CK_BATCH_ROWS_MAX)) > 0;) {
+        ck_batch *keys;
+        const ck_row **rows = ck_arena_alloc(ctx->arena, n * sizeof *rows);
+        if (!rows) return ck_nomem(ctx->error, ctx->mem, n * sizeof *rows);
+        CK_TRY(keys_of(op, end, bucket, op->found, n, &keys, ctx));
+        ck_groups g = {NULL, n, keys, &op->plan.own_side_keys};
+        ck_status s = ck_groups_find(&g, side, rows, ctx);
+        ck_batch_unref(&keys);
+        CK_TRY(s);
+        uint32_t count = 0;
+        for (uint32_t i = 0; i < n; i++)
+            if (rows[i]) op->found[count++] = (ck_row *)(uintptr_t)rows[i];
+        if (count) CK_TRY(ck_table_erase(side, op->found, count, ctx->error));
+    }
+    return CK_OK;
+}
+
+static ck_status drop_window(ck_window_agg *op, int64_t end, ck_op_ctx *ctx) {
+    const ck_group_plan *p = &op->plan;
+    ck_table *bucket;
+    CK_TRY(ck_table_bucket(op->table, end, false, &bucket, ctx->error));
+    for (uint32_t i = 0; bucket && i < p->acc_count; i++) {
+        ck_acc *a = p->accs[i];
+        if (a->side && !a->shares_side && ck_table_row_count(a->side_table) > 0)
+            CK_TRY(erase_carries(op, a->side_table, end, bucket, ctx));
+    }
+    for (uint32_t i = 0; i < p->distinct_count; i++) CK_TRY(ck_table_drop_bucket(op->sets[i], end, ctx->error));
+    return ck_table_drop_bucket(op->table, end, ctx->error);
+}
+
+/* ---- firing ---- */
+
+/* The first window that has not fired; with allowed lateness those that have stay a while. */
+static bool next_due(const ck_window_agg *op, int64_t *end) {
+    int64_t from = op->lateness_us == 0 || op->clock.watermark == CK_WATERMARK_MIN ? INT64_MIN
+                   : op->clock.watermark > INT64_MAX - 2                           ? INT64_MAX
+                                                                                   : op->clock.watermark + 2;
+    if (op->lateness_us && op->end >= from) from = op->end + 1;
+    return ck_table_first_bucket(op->table, from, end) && ck_event_clock_passed(op->target, *end);
+}
+
+static ck_status begin_window(ck_window_agg *op, int64_t end, ck_op_ctx *ctx) {
+    ck_table *bucket;
+    CK_TRY(ck_table_bucket(op->table, end, false, &bucket, ctx->error));
+    op->end = end;
+    op->open = true;
+    op->scan = (ck_table_scan){0};
+    return ck_window_enter(op, end, bucket, false, ctx);
+}
+
+static ck_status forget_closed(ck_window_agg *op, ck_op_ctx *ctx) {
+    int64_t end;
+    while (op->lateness_us && ck_table_first_bucket(op->table, INT64_MIN, &end) &&
+           (op->target == CK_WATERMARK_MAX || end - 1 + op->lateness_us <= op->target))
+        CK_TRY(drop_window(op, end, ctx));
+    return CK_OK;
+}
+
+ck_status ck_window_fire(ck_window_agg *op, ck_op_ctx *ctx) {
+    for (int64_t end; op->open || next_due(op, &end);) {
+        uint32_t room = op->out.capacity - op->out.row_count;
+        ck_table *bucket;
+        if (room == 0) {
+            CK_TRY(ck_window_emit(op, ctx));
+            return CK_MORE;
+        }
+        if (!op->open) CK_TRY(begin_window(op, end, ctx));
+        CK_TRY(ck_table_bucket(op->table, op->end, false, &bucket, ctx->error));
+        uint32_t n = ck_table_scan_next(bucket, &op->scan, op->found, room);
+        if (n > 0) {
+            CK_TRY(ck_window_put_groups(op, op->end, bucket, op->found, n, ctx));
+            continue;
+        }
+        op->open = false;
+        if (op->lateness_us == 0) CK_TRY(drop_window(op, op->end, ctx));
+    }
+    CK_TRY(ck_window_emit(op, ctx));
+    CK_TRY(forget_closed(op, ctx));
+    op->clock.watermark = op->target;
+    op->end = INT64_MIN;
+    return CK_OK;
+}

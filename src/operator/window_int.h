@@ -1,0 +1,135 @@
+/* Windows over event time from the inside. One idea a file: window_plan.c (parameters), window_rows.c (which rows of a
+ * batch belong to which window), window_fire.c (what a window says when it is over), window_late.c (what it says
+ * afterwards), window_agg.c (the operator), window_assign.c (windows as columns).
+ *
+ * The state is a bucket a window - its groups by key - named by the window's end: what is due is a prefix of the
+ * buckets, and a window that is over is dropped whole. */
+#ifndef CK_OPERATOR_WINDOW_INT_H
+#define CK_OPERATOR_WINDOW_INT_H
+
+#include "operator/event_clock_int.h"
+#include "operator/group_int.h"
+
+enum { CK_WINDOW_COLUMNS = 3 }; /* window_start, window_end, window_time */
+
+typedef enum ck_window_kind { CK_WINDOW_TUMBLE, CK_WINDOW_HOP, CK_WINDOW_CUMULATE, CK_WINDOW_ATTACHED } ck_window_kind;
+
+typedef struct ck_window {
+    ck_window_kind kind;
+    uint32_t time;       /* column; not of attached ones */
+    bool millis;         /* it is BIGINT */
+    uint32_t start, end; /* columns of attached ones */
+    int64_t size_us, slide_us, offset_us;
+    const ck_type *type; /* of window columns */
+} ck_window;
+
+/* Member "window" of root. */
+CK_NODISCARD ck_status ck_window_read(ck_arena *a, const ck_op_spec *spec, struct yyjson_val *root, bool attached,
+                                      ck_window *out, ck_error *err);
+/* A window's length at most: so that ends never overflow. */
+#define CK_WINDOW_SIZE_MAX (CK_EVENT_TIME_MAX)
+
+static inline int64_t ck_window_floor(int64_t us, int64_t unit, int64_t offset) {
+    int64_t r = (us - offset) % unit;
+    return us - r - (r < 0 ? unit : 0);
+}
+/* Ends of the windows a time is in: first, first + slide, ... last; none: first > last. */
+typedef struct ck_window_ends {
+    int64_t first, last;
+} ck_window_ends;
+static inline ck_window_ends ck_window_ends_of(const ck_window *w, int64_t us) {
+    if (w->kind == CK_WINDOW_CUMULATE) {
+        int64_t last = ck_window_floor(us, w->size_us, w->offset_us) + w->size_us;
+        int64_t behind = (last - us - 1) / w->slide_us * w->slide_us;
+        return (ck_window_ends){last - behind, last};
+    }
+    int64_t last = ck_window_floor(us, w->slide_us, w->offset_us) + w->size_us;
+    int64_t behind = last > us ? (last - us - 1) / w->slide_us * w->slide_us : -w->slide_us;
+    return (ck_window_ends){last - behind, last};
+}
+static inline int64_t ck_window_start_of(const ck_window *w, int64_t end) {
+    return w->kind == CK_WINDOW_CUMULATE ? ck_window_floor(end - 1, w->size_us, w->offset_us) : end - w->size_us;
+}
+/* How many windows a row may be in. */
+static inline int64_t ck_window_passes(const ck_window *w) {
+    return w->kind == CK_WINDOW_HOP || w->kind == CK_WINDOW_CUMULATE ? (w->size_us + w->slide_us - 1) / w->slide_us : 1;
+}
+static inline int64_t ck_window_time_of(int64_t end) { return end - 1000; }
+
+/* The event time of a row; false: it has none. */
+static inline bool ck_window_row_time(const ck_window *w, const ck_column *c, uint32_t row, int64_t *us) {
+    if (ck_column_is_null(c, row)) return false;
+    *us = w->millis ? ck_event_time_of_ms(c->i64[row]) : c->i64[row];
+    return ck_event_time_usable(*us);
+}
+
+/* ---- rows of a batch by window ---- */
+
+typedef struct ck_window_run { /* rows [first, first + n) of ck_window_rows.rows are in the window that ends here */
+    int64_t end;
+    uint32_t first, n;
+} ck_window_run;
+
+typedef struct ck_window_rows {
+    uint32_t run_count;
+    ck_window_run runs[CK_BATCH_ROWS_MAX];
+    uint16_t rows[CK_BATCH_ROWS_MAX];   /* physical rows, by run, in order */
+    uint16_t run_of[CK_BATCH_ROWS_MAX]; /* of the k-th live row; UINT16_MAX: none */
+    uint16_t slots[2 * CK_BATCH_ROWS_MAX]; /* open addressing: run + 1 */
+    uint16_t late[CK_BATCH_ROWS_MAX];
+    uint32_t late_count, bad_count;
+} ck_window_rows;
+
+/* The pass-th window of each row (0: the first). With pass 0 rows without a time are counted as bad, rows all of whose
+ * windows are closed listed as late. closed_us: a window is closed when its end is at or below it. ends[row] (physical)
+ * gets the window's end; NULL: it is a column of b. */
+void ck_window_rows_find(ck_window_rows *r, const ck_window *w, const ck_batch *b, int64_t pass, int64_t closed_us,
+                         int64_t *ends);
+
+/* ---- the operator ---- */
+
+typedef struct ck_window_agg {
+    ck_mem mem;
+    ck_arena arena;
+    ck_window window;
+    ck_group_plan plan;
+    uint32_t ends_column; /* of a batch that is counted: the window's end */
+    ck_key_spec bucket_keys; /* what finds a group in its bucket: keys, and the start of attached ones */
+    int64_t lateness_us;
+    ck_event_clock clock;
+    ck_table *table;
+    ck_table **sets; /* of the DISTINCT sets: each a bucket a window */
+    ck_lanes lanes;
+    ck_window_rows *rows;
+    int64_t pass; /* of a batch whose windows are not all counted */
+    /* firing */
+    bool firing;
+    int64_t target; /* watermark to come to */
+    bool open;      /* the bucket of `end` is being emitted */
+    int64_t end;
+    ck_table_scan scan;
+    ck_batch_builder out;
+    /* scratch */
+    ck_row *found[CK_BATCH_ROWS_MAX];
+    uint64_t hashes[CK_BATCH_ROWS_MAX];
+    uint8_t fresh[CK_BATCH_ROWS_MAX];
+    uint16_t identity[CK_BATCH_ROWS_MAX];
+} ck_window_agg;
+
+/* Points accumulators and sets to the tables of one bucket; create: sets that are missing are made. */
+CK_NODISCARD ck_status ck_window_enter(ck_window_agg *op, int64_t end, ck_table *bucket, bool create, ck_op_ctx *ctx);
+/* Appends some groups of the entered bucket to op->out; those without rows are left out. */
+CK_NODISCARD ck_status ck_window_put_groups(ck_window_agg *op, int64_t end, ck_table *bucket, ck_row **rows, uint32_t n,
+                                            ck_op_ctx *ctx);
+/* Emits op->out when it has rows. */
+CK_NODISCARD ck_status ck_window_emit(ck_window_agg *op, ck_op_ctx *ctx);
+/* Says and drops what is due at op->target: about one batch; CK_MORE until all is said. */
+CK_NODISCARD ck_status ck_window_fire(ck_window_agg *op, ck_op_ctx *ctx);
+
+/* window_late.c: counts rows into a window that has fired, and emits how its groups change. */
+CK_NODISCARD ck_status ck_window_count_late(ck_window_agg *op, int64_t end, ck_table *bucket, const ck_batch *b,
+                                            ck_op_ctx *ctx);
+/* window_agg.c: rows of b, found in op->found, into their groups. */
+CK_NODISCARD ck_status ck_window_count(ck_window_agg *op, const ck_batch *b, ck_op_ctx *ctx);
+
+#endif

@@ -1,0 +1,61 @@
+/* From parameters to a window. */
+#include <yyjson.h>
+
+#include "operator/params_int.h"
+#include "operator/window_int.h"
+
+static ck_status bad(const ck_op_spec *spec, ck_error *err, const char *wanted) {
+    return ck_fail(err, CK_INVALID, "%s (%s): parameter \"window\" must have %s", spec->type, spec->uid, wanted);
+}
+
+static bool is_timestamp(const ck_type *t) { return t->kind == CK_TYPE_TIMESTAMP || t->kind == CK_TYPE_TIMESTAMP_LTZ; }
+
+static ck_status column(const ck_op_spec *spec, yyjson_val *v, const char *name, uint32_t *out, ck_error *err) {
+    int64_t c;
+    CK_TRY(ck_params_column(spec, v, name, &c, err));
+    if (c < 0) return bad(spec, err, "the columns of its kind");
+    *out = (uint32_t)c;
+    return CK_OK;
+}
+
+static ck_status read_attached(const ck_op_spec *spec, yyjson_val *v, ck_window *w, ck_error *err) {
+    const ck_field *fields = spec->inputs[0].schema->fields;
+    CK_TRY(column(spec, v, "start", &w->start, err));
+    CK_TRY(column(spec, v, "end", &w->end, err));
+    w->type = fields[w->end].type;
+    return is_timestamp(w->type) && ck_type_eq(w->type, fields[w->start].type)
+               ? CK_OK
+               : bad(spec, err, "start and end columns of one type of TIMESTAMP");
+}
+
+static bool duration(yyjson_val *v, const char *name, int64_t *out) {
+    yyjson_val *n = yyjson_obj_get(v, name);
+    *out = (int64_t)yyjson_get_uint(n);
+    return yyjson_is_uint(n) && *out > 0 && yyjson_get_uint(n) <= (uint64_t)CK_WINDOW_SIZE_MAX;
+}
+
+ck_status ck_window_read(ck_arena *a, const ck_op_spec *spec, struct yyjson_val *root, bool attached, ck_window *w,
+                         ck_error *err) {
+    static const char *const kinds[] = {"tumble", "hop", "cumulate", "attached"};
+    yyjson_val *v = yyjson_obj_get(root, "window"), *offset = yyjson_obj_get(v, "offset_us");
+    *w = (ck_window){0};
+    while ((size_t)w->kind < CK_ARRAY_COUNT(kinds) && !yyjson_equals_str(yyjson_obj_get(v, "kind"), kinds[w->kind]))
+        w->kind++;
+    if ((size_t)w->kind == CK_ARRAY_COUNT(kinds) || (w->kind == CK_WINDOW_ATTACHED && !attached))
+        return bad(spec, err, "a kind that is known here");
+    if (w->kind == CK_WINDOW_ATTACHED) return read_attached(spec, v, w, err);
+    CK_TRY(column(spec, v, "time", &w->time, err));
+    const ck_type *t = spec->inputs[0].schema->fields[w->time].type;
+    w->millis = t->kind == CK_TYPE_BIGINT;
+    w->type = w->millis ? ck_type_with_precision(a, CK_TYPE_TIMESTAMP_LTZ, 3) : t;
+    if (!w->type) return ck_nomem(err, a->mem, sizeof(ck_type));
+    if (!w->millis && !is_timestamp(t)) return bad(spec, err, "a time column that is a TIMESTAMP or BIGINT");
+    w->offset_us = yyjson_get_sint(offset);
+    if (!duration(v, "size_us", &w->size_us) || !duration(v, "slide_us", &w->slide_us) || !yyjson_is_int(offset) ||
+        w->offset_us <= -w->size_us || w->offset_us >= w->size_us)
+        return bad(spec, err, "size_us and slide_us above 0 and an offset_us within the size");
+    if (w->kind == CK_WINDOW_TUMBLE && w->slide_us != w->size_us) return bad(spec, err, "a slide that is the size");
+    if (w->kind == CK_WINDOW_CUMULATE && w->size_us % w->slide_us != 0)
+        return bad(spec, err, "a size that is a multiple of the step");
+    return CK_OK;
+}
