@@ -21,7 +21,7 @@ CK_NODISCARD ck_status ck_event_time_read(ck_arena *a, const ck_op_spec *spec, c
                                           struct yyjson_val *v, const ck_event_time_spec **out, ck_error *err);
 
 typedef struct ck_split_clock {
-    int64_t max_us; /* INT64_MIN: nothing seen */
+    int64_t max_us;         /* INT64_MIN: nothing seen */
     int64_t empty_since_us; /* monotonic; INT64_MIN: it had something when last polled */
     bool finished, idle;
 } ck_split_clock;

@@ -138,8 +138,8 @@ ck_status ck_sink_table_read(ck_arena *a, const ck_op_spec *spec, ck_sink_table 
         return ck_fail(err, CK_INVALID, "%s (%s) takes one input, not %u", spec->type, spec->uid, spec->input_count);
     out->schema = spec->schema ? spec->schema : spec->inputs[0].schema; /* the table's or result's own column names */
     if (out->schema->field_count != spec->inputs[0].schema->field_count)
-        return ck_fail(err, CK_INVALID, "%s (%s) has %u columns, its input %u", spec->type, spec->uid, out->schema->field_count,
-                       spec->inputs[0].schema->field_count);
+        return ck_fail(err, CK_INVALID, "%s (%s) has %u columns, its input %u", spec->type, spec->uid,
+                       out->schema->field_count, spec->inputs[0].schema->field_count);
     CK_TRY(read_root(a, spec, &r, err));
     CK_TRY(read_table_name(spec, r, &out->table, err));
     const char *key = yyjson_obj_get(r, "key") ? "key" : "primary_key";

@@ -10,11 +10,13 @@ ck_status engine_register_builtins(ck_registry *r, ck_error *err) {
         &ck_op_sink_blackhole, &ck_op_sink_collect,   &ck_op_sort,          &ck_op_top_n,     &ck_op_source_memory,
         &ck_op_sink_memory,    &ck_op_join,
     };
+    static const ck_op_desc *const time_ops[] = {&ck_op_window_assign, &ck_op_window_agg};
     static const ck_connector_desc *const connectors[] = {
         &ck_connector_file,    &ck_connector_print,   &ck_connector_blackhole,
         &ck_connector_collect, &ck_connector_datagen, &ck_connector_memory,
     };
     for (size_t i = 0; i < CK_ARRAY_COUNT(ops); i++) CK_TRY(ck_registry_add_op(r, ops[i], err));
+    for (size_t i = 0; i < CK_ARRAY_COUNT(time_ops); i++) CK_TRY(ck_registry_add_op(r, time_ops[i], err));
     for (size_t i = 0; i < CK_ARRAY_COUNT(connectors); i++) CK_TRY(ck_registry_add_connector(r, connectors[i], err));
     return CK_OK;
 }

@@ -4,6 +4,10 @@
 
 #include "stream/descriptor.h"
 
+/* of time */
+extern const ck_op_desc ck_op_window_assign;
+extern const ck_op_desc ck_op_window_agg;
+
 extern const ck_op_desc ck_op_filter;
 extern const ck_op_desc ck_op_project;
 extern const ck_op_desc ck_op_group_agg;
@@ -12,7 +16,5 @@ extern const ck_op_desc ck_op_sort;
 extern const ck_op_desc ck_op_top_n;
 extern const ck_op_desc ck_op_union;
 extern const ck_op_desc ck_op_join;
-extern const ck_op_desc ck_op_window_assign;
-extern const ck_op_desc ck_op_window_agg;
 
 #endif

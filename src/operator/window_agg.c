@@ -1,5 +1,5 @@
-/* GROUP BY a window over event time. Rows go to the bucket of their window; a window fires when the watermark has passed
- * its end, and with allowed lateness changes what it said until that is over. */
+/* GROUP BY a window over event time. Rows go to the bucket of their window; a window fires when the watermark has
+ * passed its end, and with allowed lateness changes what it said until that is over. */
 #include "operator/operators.h"
 
 #include <yyjson.h>
@@ -191,8 +191,8 @@ static ck_status count_pass(ck_window_agg *op, ck_batch *b, ck_op_ctx *ctx) {
     ck_status s = CK_OK;
     for (uint32_t i = 0; s == CK_OK && i < r->run_count; i++) {
         const ck_window_run *run = &r->runs[i];
-        ck_batch *some = run->n == all->sel_count ? ck_batch_ref(all)
-                                                  : ck_batch_select(all, r->rows + run->first, run->n);
+        ck_batch *some =
+            run->n == all->sel_count ? ck_batch_ref(all) : ck_batch_select(all, r->rows + run->first, run->n);
         s = some ? count_run(op, run->end, some, ctx) : ck_nomem(ctx->error, ctx->mem, run->n * sizeof *r->rows);
         ck_batch_unref(&some);
     }

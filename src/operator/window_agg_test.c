@@ -5,11 +5,12 @@
 
 HARNESS_FIXTURE
 
-#define MINUTE       60000000LL
-#define SCHEMA       "k VARCHAR; t TIMESTAMP(6); v BIGINT"
-#define COUNT_SUM    "\"aggregates\":[{\"fn\":\"count\",\"arg\":null},{\"fn\":\"sum\",\"arg\":2,\"arg_text\":\"v\"}]"
-#define TUMBLE       "{\"window\":{\"kind\":\"tumble\",\"time\":1,\"size_us\":60000000,\"slide_us\":60000000,\"offset_us\":0},"
-#define OUTPUT       "k VARCHAR; s TIMESTAMP(6); e TIMESTAMP(6); w TIMESTAMP(6); n BIGINT; v BIGINT"
+#define MINUTE    60000000LL
+#define SCHEMA    "k VARCHAR; t TIMESTAMP(6); v BIGINT"
+#define COUNT_SUM "\"aggregates\":[{\"fn\":\"count\",\"arg\":null},{\"fn\":\"sum\",\"arg\":2,\"arg_text\":\"v\"}]"
+#define TUMBLE                                                                                                         \
+    "{\"window\":{\"kind\":\"tumble\",\"time\":1,\"size_us\":60000000,\"slide_us\":60000000,\"offset_us\":0},"
+#define OUTPUT "k VARCHAR; s TIMESTAMP(6); e TIMESTAMP(6); w TIMESTAMP(6); n BIGINT; v BIGINT"
 
 static void watermark(harness *h, int64_t us) { harness_ok(h, harness_event(h, 0, ck_event_watermark(us, false))); }
 static int64_t at(const char *text) {
@@ -55,8 +56,7 @@ static void a_restart_keeps_windows_and_watermark(void **state) {
     harness_input(h, SCHEMA, CK_MODE_APPEND);
     harness_start(h, &ck_op_window_agg, TUMBLE "\"keys\":[0]," COUNT_SUM "}", OUTPUT);
     HARNESS_ROWS(h, "a|2020-01-01 00:00:00|9223372036854775807", "b|2020-01-01 00:01:30|2",
-                 "a|2020-01-01 00:01:20|9223372036854775807", "a|2020-01-01 00:01:20|1",
-                 "\\a|2020-01-01 00:01:20|-2");
+                 "a|2020-01-01 00:01:20|9223372036854775807", "a|2020-01-01 00:01:20|1", "\\a|2020-01-01 00:01:20|-2");
     watermark(h, at("2020-01-01 00:01:00") - 1);
     HARNESS_EXPECT(h, "+a|2020-01-01 00:00:00|2020-01-01 00:01:00|2020-01-01 00:00:59.999|1|9223372036854775807");
     harness_restart(h, 1);
@@ -93,10 +93,11 @@ static void allowed_lateness_changes_what_was_said(void **state) {
 static void hops_and_cumulations(void **state) {
     harness *h = &((fixture *)*state)->h;
     harness_input(h, SCHEMA, CK_MODE_APPEND);
-    harness_start(h, &ck_op_window_agg,
-                  "{\"window\":{\"kind\":\"hop\",\"time\":1,\"size_us\":180000000,\"slide_us\":60000000,\"offset_us\":0},"
-                  "\"keys\":[0]," COUNT_SUM "}",
-                  OUTPUT);
+    harness_start(
+        h, &ck_op_window_agg,
+        "{\"window\":{\"kind\":\"hop\",\"time\":1,\"size_us\":180000000,\"slide_us\":60000000,\"offset_us\":0},"
+        "\"keys\":[0]," COUNT_SUM "}",
+        OUTPUT);
     HARNESS_ROWS(h, "a|2020-01-01 00:02:30|1", "a|2020-01-01 00:03:30|2");
     watermark(h, at("2020-01-01 00:04:00"));
     HARNESS_EXPECT(h, "+a|2020-01-01 00:00:00|2020-01-01 00:03:00|2020-01-01 00:02:59.999|1|1",
@@ -112,14 +113,14 @@ static void what_it_is_not_made_for_is_refused(void **state) {
     harness *h = &((fixture *)*state)->h;
     static const char *const bad[] = {
         TUMBLE "\"keys\":[9]," COUNT_SUM "}",
-        "{\"window\":{\"kind\":\"tumble\",\"time\":0,\"size_us\":1,\"slide_us\":1,\"offset_us\":0},\"keys\":[0]," COUNT_SUM
-        "}",
-        "{\"window\":{\"kind\":\"tumble\",\"time\":1,\"size_us\":0,\"slide_us\":0,\"offset_us\":0},\"keys\":[0]," COUNT_SUM
-        "}",
+        "{\"window\":{\"kind\":\"tumble\",\"time\":0,\"size_us\":1,\"slide_us\":1,\"offset_us\":0},\"keys\":[0]"
+        "," COUNT_SUM "}",
+        "{\"window\":{\"kind\":\"tumble\",\"time\":1,\"size_us\":0,\"slide_us\":0,\"offset_us\":0},\"keys\":[0]"
+        "," COUNT_SUM "}",
         "{\"window\":{\"kind\":\"hop\",\"time\":1,\"size_us\":5,\"slide_us\":0,\"offset_us\":0},\"keys\":[0]," COUNT_SUM
         "}",
-        "{\"window\":{\"kind\":\"cumulate\",\"time\":1,\"size_us\":5,\"slide_us\":2,\"offset_us\":0},\"keys\":[0]," COUNT_SUM
-        "}",
+        "{\"window\":{\"kind\":\"cumulate\",\"time\":1,\"size_us\":5,\"slide_us\":2,\"offset_us\":0},\"keys\":[0]"
+        "," COUNT_SUM "}",
         "{\"window\":{\"kind\":\"hop\",\"time\":1,\"size_us\":5,\"slide_us\":1,\"offset_us\":5},\"keys\":[0]," COUNT_SUM
         "}",
         "{\"window\":{\"kind\":\"attached\",\"start\":1,\"end\":2},\"keys\":[0]," COUNT_SUM "}",
@@ -136,9 +137,11 @@ static void what_it_is_not_made_for_is_refused(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        T(a_window_fires_when_the_watermark_passes_its_end), T(times_before_1970_and_bad_times),
-        T(a_restart_keeps_windows_and_watermark),            T(allowed_lateness_changes_what_was_said),
-        T(hops_and_cumulations),                             T(what_it_is_not_made_for_is_refused)};
+    const struct CMUnitTest tests[] = {T(a_window_fires_when_the_watermark_passes_its_end),
+                                       T(times_before_1970_and_bad_times),
+                                       T(a_restart_keeps_windows_and_watermark),
+                                       T(allowed_lateness_changes_what_was_said),
+                                       T(hops_and_cumulations),
+                                       T(what_it_is_not_made_for_is_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -79,9 +79,7 @@ static ck_batch *with_window(const window_assign *op, const ck_batch *b, const i
         if (!c) ck_batch_unref(&out);
         for (uint32_t k = 0; c && k < n; k++) {
             int64_t end = ends[op->sel[k]];
-            c->i64[op->sel[k]] = i == 0   ? ck_window_start_of(&op->window, end)
-                                 : i == 1 ? end
-                                          : ck_window_time_of(end);
+            c->i64[op->sel[k]] = i == 0 ? ck_window_start_of(&op->window, end) : i == 1 ? end : ck_window_time_of(end);
         }
         if (c) ck_batch_set_column(out, b->column_count + i, &c);
     }

@@ -73,8 +73,8 @@ typedef struct ck_window_run { /* rows [first, first + n) of ck_window_rows.rows
 typedef struct ck_window_rows {
     uint32_t run_count;
     ck_window_run runs[CK_BATCH_ROWS_MAX];
-    uint16_t rows[CK_BATCH_ROWS_MAX];   /* physical rows, by run, in order */
-    uint16_t run_of[CK_BATCH_ROWS_MAX]; /* of the k-th live row; UINT16_MAX: none */
+    uint16_t rows[CK_BATCH_ROWS_MAX];      /* physical rows, by run, in order */
+    uint16_t run_of[CK_BATCH_ROWS_MAX];    /* of the k-th live row; UINT16_MAX: none */
     uint16_t slots[2 * CK_BATCH_ROWS_MAX]; /* open addressing: run + 1 */
     uint16_t late[CK_BATCH_ROWS_MAX];
     uint32_t late_count, bad_count;
@@ -93,7 +93,7 @@ typedef struct ck_window_agg {
     ck_arena arena;
     ck_window window;
     ck_group_plan plan;
-    uint32_t ends_column; /* of a batch that is counted: the window's end */
+    uint32_t ends_column;    /* of a batch that is counted: the window's end */
     ck_key_spec bucket_keys; /* what finds a group in its bucket: keys, and the start of attached ones */
     int64_t lateness_us;
     ck_event_clock clock;

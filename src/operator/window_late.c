@@ -19,7 +19,7 @@ static ck_status unique_groups(ck_window_agg *op, uint32_t n, ck_row **rows, uin
         rows[*count] = row;
         said[*count] = !op->fresh[k] && ck_group_is_there(&op->plan, row) &&
                        (!op->plan.row_count || ck_row_i64(row, op->plan.row_count->offset[0]) > 0);
-        slots[slot] = (uint16_t)++*count;
+        slots[slot] = (uint16_t)++ * count;
     }
     return CK_OK;
 }

@@ -210,10 +210,10 @@ static ck_status datagen_create(const ck_op_spec *spec, ck_mem mem, void **self,
 static ck_status write_split(ck_split_list *out, ck_arena *a, const char *id, uint64_t first, uint64_t step,
                              uint64_t next, int64_t time_us) {
     const char *time = time_us == INT64_MIN ? "" : ck_arena_printf(a, ",\"time\":%lld", (long long)time_us);
-    const char *spec = !time ? NULL
-                             : ck_arena_printf(a, "{\"first\":%llu,\"step\":%llu,\"position\":%llu%s}",
-                                               (unsigned long long)first, (unsigned long long)step,
-                                               (unsigned long long)next, time);
+    const char *spec =
+        !time ? NULL
+              : ck_arena_printf(a, "{\"first\":%llu,\"step\":%llu,\"position\":%llu%s}", (unsigned long long)first,
+                                (unsigned long long)step, (unsigned long long)next, time);
     return spec ? ck_split_list_add(out, id, spec) : CK_NOMEM;
 }
 
@@ -235,7 +235,8 @@ static ck_status datagen_add_split(void *self, const ck_split *split, ck_op_ctx 
                *step = yyjson_obj_get(root, "step"), *next = yyjson_obj_get(root, "position"),
                *time = yyjson_obj_get(root, "time");
     int64_t time_us = time ? yyjson_get_sint(time) : INT64_MIN;
-    if ((time && (!yyjson_is_int(time) || !ck_event_time_usable(time_us))) || !yyjson_is_uint(first) || !yyjson_is_uint(step) || !yyjson_is_uint(next) || yyjson_get_uint(step) == 0)
+    if ((time && (!yyjson_is_int(time) || !ck_event_time_usable(time_us))) || !yyjson_is_uint(first) ||
+        !yyjson_is_uint(step) || !yyjson_is_uint(next) || yyjson_get_uint(step) == 0)
         return ck_fail(ctx->error, CK_CORRUPT, "split %s is not one of datagen: %s", split->id, split->spec);
     if (d->split_count == d->split_capacity) {
         uint32_t capacity = d->split_capacity ? d->split_capacity * 2 : 4;

@@ -1,0 +1,140 @@
+/* The watermark of a source: what splits hold it back, what times move it. */
+#include "connector/event_time.h"
+
+#include <yyjson.h>
+
+#include "base/json.h"
+#include "operator/fixture_test_support.h"
+#include "os/test_proc.h"
+
+HARNESS_FIXTURE
+
+static int64_t told;
+static bool told_idle;
+static unsigned tellings;
+static ck_status keep_watermark(ck_op_ctx *ctx, int64_t value, bool idle) {
+    (void)ctx;
+    told = value;
+    told_idle = idle;
+    tellings++;
+    return CK_OK;
+}
+
+typedef struct under_test {
+    harness *h;
+    ck_event_time t;
+} under_test;
+
+static void begin(under_test *u, harness *h, const char *type, const char *params) {
+    struct yyjson_doc *doc;
+    const ck_event_time_spec *spec;
+    u->h = h;
+    harness_input(h, type, CK_MODE_APPEND);
+    h->spec.schema = h->inputs[0].schema;
+    harness_context(h);
+    h->ctx.emit_watermark_fn = keep_watermark;
+    told = CK_WATERMARK_MIN;
+    told_idle = false;
+    tellings = 0;
+    harness_ok(h, ck_json_read(&h->plan, ck_view_of(params), &doc, &h->error));
+    harness_ok(h,
+               ck_event_time_read(&h->plan, &h->spec, h->inputs[0].schema, yyjson_doc_get_root(doc), &spec, &h->error));
+    harness_ok(h, ck_event_time_init(&u->t, spec, &h->spec, &h->plan, h->mem, &h->error));
+}
+static uint32_t split(under_test *u, int64_t max_us) {
+    uint32_t clock;
+    harness_ok(u->h, ck_event_time_add(&u->t, max_us, false, &clock, &u->h->error));
+    return clock;
+}
+static void see(under_test *u, uint32_t clock, const char *const *rows, uint32_t n) {
+    ck_batch *b = harness_batch(u->h, 0, rows, n);
+    harness_ok(u->h, ck_event_time_see(&u->t, clock, b, &u->h->ctx));
+    ck_batch_unref(&b);
+    harness_ok(u->h, ck_event_time_say(&u->t, &u->h->ctx));
+    harness_end_call(u->h);
+}
+#define SEE(u, clock, ...)                                                                                             \
+    see(u, clock, (const char *const[]){__VA_ARGS__}, sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))
+
+#define PLAIN                                                                                                          \
+    "{\"expr\":{\"col\":0,\"type\":\"TIMESTAMP(6)\",\"null\":true},\"lag_us\":2000,\"idle_us\":1000000}"
+
+static void the_slowest_split_decides(void **state) {
+    under_test u;
+    begin(&u, &((fixture *)*state)->h, "t TIMESTAMP(6)", PLAIN);
+    uint32_t a = split(&u, INT64_MIN), b = split(&u, INT64_MIN);
+    SEE(&u, a, "5000000", "9000000", "7000000");
+    assert_int_equal(tellings, 0); /* b has not started */
+    SEE(&u, b, "4000500");
+    assert_int_equal(told, 3998000 - 1);
+    SEE(&u, b, "4000000"); /* older rows take nothing back */
+    assert_int_equal(told, 3998000 - 1);
+    ck_event_time_finish(&u.t, b);
+    harness_ok(u.h, ck_event_time_say(&u.t, &u.h->ctx));
+    assert_int_equal(told, 8998000 - 1);
+    ck_event_time_finish(&u.t, a);
+    unsigned before = tellings;
+    harness_ok(u.h, ck_event_time_say(&u.t, &u.h->ctx));
+    assert_int_equal(tellings, before); /* END says it */
+    ck_event_time_destroy(&u.t);
+}
+
+static void idle_splits_leave_and_return(void **state) {
+    under_test u;
+    int64_t until = INT64_MAX;
+    begin(&u, &((fixture *)*state)->h, "t TIMESTAMP(6)", PLAIN);
+    uint32_t a = split(&u, INT64_MIN), b = split(&u, INT64_MIN);
+    SEE(&u, a, "9000000");
+    ck_event_time_empty(&u.t, b, 50, &until);
+    assert_int_equal(until, 1000050);
+    harness_ok(u.h, ck_event_time_say(&u.t, &u.h->ctx));
+    assert_int_equal(tellings, 0);
+    ck_event_time_empty(&u.t, b, 1000050, &until);
+    harness_ok(u.h, ck_event_time_say(&u.t, &u.h->ctx));
+    assert_int_equal(told, 8998000 - 1);
+    ck_event_time_empty(&u.t, a, 1, &until);
+    ck_event_time_empty(&u.t, a, 1000001, &until);
+    harness_ok(u.h, ck_event_time_say(&u.t, &u.h->ctx));
+    assert_true(told_idle);
+    assert_int_equal(told, 8998000 - 1);
+    SEE(&u, b, "1000000"); /* back, and time does not go back */
+    assert_false(told_idle);
+    assert_int_equal(told, 8998000 - 1);
+    SEE(&u, a, "20000000");
+    SEE(&u, b, "12000000");
+    assert_int_equal(told, 11998000 - 1);
+    ck_event_time_destroy(&u.t);
+}
+
+static void times_that_are_none_move_nothing(void **state) {
+    under_test u;
+    begin(&u, &((fixture *)*state)->h, "t TIMESTAMP(6)", PLAIN);
+    uint32_t a = split(&u, INT64_MIN);
+    SEE(&u, a, "NULL", "9223372036854775807", "\\-9223372036854775807", "253402300800000000");
+    assert_int_equal(tellings, 0);
+    assert_int_equal(harness_counter(u.h, "bad_times"), 4);
+    SEE(&u, a, "\\-5000500");
+    assert_int_equal(told, -5003000 - 1);
+    assert_int_equal(harness_counter(u.h, "bad_times"), 4);
+    ck_event_time_destroy(&u.t);
+}
+
+static void milliseconds_and_what_is_stored(void **state) {
+    under_test u;
+    begin(&u, &((fixture *)*state)->h, "t BIGINT",
+          "{\"expr\":{\"col\":0,\"type\":\"BIGINT\",\"null\":true},\"lag_us\":0,\"idle_us\":0}");
+    uint32_t a = split(&u, 70000000);
+    harness_ok(u.h, ck_event_time_say(&u.t, &u.h->ctx));
+    assert_int_equal(told, 69999999);
+    SEE(&u, a, "60000", "9223372036854775807", "80000");
+    assert_int_equal(told, 79999999);
+    assert_int_equal(harness_counter(u.h, "bad_times"), 1);
+    assert_int_equal(ck_event_time_max(&u.t, a), 80000000);
+    ck_event_time_destroy(&u.t);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {T(the_slowest_split_decides), T(idle_splits_leave_and_return),
+                                       T(times_that_are_none_move_nothing), T(milliseconds_and_what_is_stored)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
