@@ -55,6 +55,7 @@ typedef struct clink_options {
     int32_t log_level;     /* 0 default (warnings), 1 debug, 2 info, 3 warn, 4 error, 5 off */
     void (*log)(void *arg, int32_t level, const char *line); /* NULL = stderr */
     void *log_arg;
+    const char *catalog_dir; /* tables, views and functions are kept there; NULL: they end with the engine */
 } clink_options;
 
 CLINK_API uint32_t clink_abi_version(void);

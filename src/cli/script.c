@@ -115,6 +115,7 @@ size_t run_flags_table(run_flags *f, flag *out) {
          "print every change with its kind, not the final result"},
         {"format", 0, FLAG_TEXT, &f->format, "F", "table on a terminal, else ndjson", "ndjson, table or csv"},
         {"explain", 0, FLAG_SWITCH, &f->explain, NULL, NULL, "show the plan and stop"},
+        {"catalog", 0, FLAG_TEXT, &f->catalog, "DIR", "none is kept", "where tables, views and functions are kept"},
         {"set", 0, FLAG_LIST, &f->set, "KEY=VALUE", NULL, "as SET KEY = VALUE in front of the script; may be repeated"},
         {"memory", 0, FLAG_BYTES, &f->memory_bytes, "SIZE", "the machine's or the cgroup's",
          "bound on the job's memory"},
@@ -156,12 +157,23 @@ int report_error(clink_status s, const clink_error *e) {
 
 clink_status run_flags_open(const verb *v, const run_flags *f, clink_engine **engine) {
     clink_error e = {0};
-    clink_options o = {.struct_bytes = sizeof o, .threads = (uint32_t)f->threads, .memory_bytes = f->memory_bytes};
+    clink_options o = {.struct_bytes = sizeof o,
+                       .threads = (uint32_t)f->threads,
+                       .memory_bytes = f->memory_bytes,
+                       .catalog_dir = f->catalog};
+    if (f->catalog && !*f->catalog) {
+        usage_error(v, "--catalog needs a directory");
+        return CLINK_INVALID;
+    }
     if (f->log_level && (o.log_level = log_level_of(f->log_level)) < 0) {
         usage_error(v, "--log-level is debug, info, warn, error or off, not '%s'", f->log_level);
         return CLINK_INVALID;
     }
     clink_status s = clink_open(&o, engine, &e);
+    if (s != CLINK_OK) {
+        report_error(s, &e);
+        return CLINK_FAILED; /* of a stored catalog, not of the usage */
+    }
     for (size_t i = 0; s == CLINK_OK && i < f->set.count; i++) {
         const char *eq = strchr(f->set.items[i], '=');
         char key[256];

@@ -17,7 +17,7 @@ void script_free(script *s);
 
 /* The flags of `run` that also shape a plan. */
 typedef struct run_flags {
-    const char *execute, *name, *changes, *format, *checkpoint_dir, *restore, *state_backend, *log_level;
+    const char *execute, *name, *changes, *format, *checkpoint_dir, *restore, *state_backend, *log_level, *catalog;
     int64_t parallelism, key_groups, threads;
     int64_t checkpoint_interval_ms, checkpoint_timeout_ms, final_checkpoint_timeout_ms, tolerable_failed, retained;
     bool fresh, allow_duplicates, explain;
@@ -27,7 +27,7 @@ typedef struct run_flags {
 
 void run_flags_init(run_flags *f);
 /* Rows for flags_parse over *f; fills out (room for RUN_FLAG_COUNT). */
-enum { RUN_FLAG_COUNT = 22 };
+enum { RUN_FLAG_COUNT = 23 };
 size_t run_flags_table(run_flags *f, flag *out);
 /* Opens the engine with the flags that are its own and applies --set. CLINK_OK or the code, with a message on stderr.
  */

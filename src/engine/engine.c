@@ -57,6 +57,7 @@ static ck_status open_engine(clink_engine *e, const clink_options *o, ck_error *
         return ck_fail(err, CK_NOMEM, "out of memory");
     CK_TRY(ck_catalog_new(&e->proc, &e->registry, &e->catalog, err));
     ck_catalog_on_forget(e->catalog, forget_rows, e->memory);
+    if (o->catalog_dir) CK_TRY(engine_catalog_open(e, o->catalog_dir, err));
     return ck_scheduler_pool(&e->proc, o->threads ? o->threads : ck_cores(), &e->scheduler, err);
 }
 

@@ -27,8 +27,10 @@ struct clink_engine {
     size_t memory_bytes;  /* per job; 0 = none */
     pthread_mutex_t lock; /* guards catalog and jobs */
     ck_catalog *catalog;
-    ck_memory_store *memory; /* rows of tables without a connector */
-    clink_job *jobs;         /* of this engine, newest first */
+    const char *catalog_path, *catalog_lock; /* NULL: the catalog ends with the engine */
+    uint64_t catalog_mark;                   /* of the file as we know it */
+    ck_memory_store *memory;                 /* rows of tables without a connector */
+    clink_job *jobs;                         /* of this engine, newest first */
 };
 
 /* Work on the I/O executor after a step's end. Not part of the job: the executor still touches it when the job may be
@@ -73,6 +75,9 @@ void engine_job_advance(clink_job *j);
 /* TABLE output: prints what the collectors have until all have ended (CK_OK), *timeout_ms is used up (CK_AGAIN), or
  * nobody reads (CK_CLOSED). A job's failure is left to the caller to see. */
 ck_status engine_print_tables(clink_job *j, int64_t *timeout_ms, ck_error *err);
+/* Tables kept in a directory: read at the start; written before the changes of a script stay (lock held). */
+ck_status engine_catalog_open(clink_engine *e, const char *dir, ck_error *err);
+ck_status engine_catalog_save(void *engine, const ck_catalog *c, ck_error *err);
 /* All of it; CK_CLOSED: nobody reads. */
 ck_status engine_write(int fd, ck_view text, ck_error *err);
 

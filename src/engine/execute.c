@@ -56,7 +56,7 @@ static bool collects(const clink_run *run) {
     return run->output == CLINK_OUTPUT_STREAM || run->output == CLINK_OUTPUT_TABLE;
 }
 
-static ck_status compile(clink_engine *e, clink_job *j, const char *sql, ck_error *err) {
+static ck_status compile(clink_engine *e, clink_job *j, const char *sql, bool keep, ck_error *err) {
     const clink_run *run = &j->run;
     ck_sql_options o = {
         .source_name = run->source_name,
@@ -68,6 +68,8 @@ static ck_status compile(clink_engine *e, clink_job *j, const char *sql, ck_erro
         .one_job = true,
         .result_sink = collects(run) ? "sink.collect" : "sink.print",
         .result_params = result_params(&j->arena, run),
+        .before_commit = keep ? engine_catalog_save : NULL,
+        .before_commit_arg = e,
     };
     if (!o.result_params) return ck_nomem(err, j->arena.mem, 0);
     pthread_mutex_lock(&e->lock);
@@ -129,7 +131,7 @@ static void link_job(clink_engine *e, clink_job *j) {
 
 static ck_status prepare(clink_engine *e, clink_job *j, const char *sql, const clink_run *run, ck_error *err) {
     CK_TRY(copy_run(&j->arena, run, &j->run, err));
-    CK_TRY(compile(e, j, sql, err));
+    CK_TRY(compile(e, j, sql, true, err));
     CK_TRY(gather_text(j, err));
     if (j->run.output != CLINK_OUTPUT_STREAM && *j->text) { /* before the first row */
         ck_status s = engine_write(j->run.fd, ck_view_of(j->text), err);
@@ -172,7 +174,7 @@ clink_status clink_explain(clink_engine *e, const char *sql, const clink_run *ru
     clink_job *j = new_job(e);
     if (!j) return engine_error(ck_fail(&err, CK_NOMEM, "out of memory"), &err, error);
     ck_status s = copy_run(&j->arena, run, &j->run, &err);
-    if (s == CK_OK) s = compile(e, j, sql, &err);
+    if (s == CK_OK) s = compile(e, j, sql, false, &err);
     ck_bytes all;
     ck_bytes_init(&all, j->arena.mem, PLAN_BYTES_MAX);
     for (uint32_t i = 0; s == CK_OK && i < j->plan->step_count; i++) {

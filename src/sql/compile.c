@@ -134,10 +134,76 @@ ck_status ck_sql_compile(ck_catalog *c, ck_view text, const ck_sql_options *o, c
     *source = (ck_source_text){o->source_name ? o->source_name : "sql", text};
     ck_catalog_begin(c);
     ck_status s = compile(c, source, o, arena, out, err);
+    if (s == CK_OK && o->before_commit) s = o->before_commit(o->before_commit_arg, c, err);
     if (s != CK_OK && o->one_job) {
         ck_catalog_rollback(c);
     } else {
         ck_catalog_commit(c);
     }
+    return s;
+}
+
+/* ---- a stored catalog ---- */
+
+static ck_status define(ck_binder *b, const ck_ast_statement *st) {
+    ck_output rows;
+    switch (st->kind) {
+    case CK_STATEMENT_CREATE_TABLE:
+        if (st->create_table->query) break;
+        return ck_bind_create_table(b, st->create_table, st->pos, &rows);
+    case CK_STATEMENT_CREATE_VIEW: return ck_bind_create_view(b, st->create_view, st->pos);
+    case CK_STATEMENT_CREATE_FUNCTION: return ck_bind_create_function(b, st->create_function, st->pos);
+    default: break;
+    }
+    return ck_bind_refuse(b, st->pos, "only CREATE TABLE, VIEW and FUNCTION stand in a catalog");
+}
+
+/* Views and functions may be made of others that were replaced later: what fails is tried again as long as others go.
+ */
+static ck_status define_all(ck_binder *b, ck_ast_statement *first) {
+    for (bool again = true; first && again;) {
+        ck_ast_statement **at = &first;
+        ck_error error = CK_ERROR_INIT, *outer = b->err;
+        again = false;
+        while (*at) {
+            ck_error one_error = CK_ERROR_INIT;
+            b->err = b->plan.err = &one_error;
+            ck_status s = define(b, *at);
+            b->err = b->plan.err = outer;
+            if (s == CK_NOMEM) {
+                *outer = one_error;
+                return s;
+            }
+            if (s == CK_OK) {
+                *at = (*at)->next;
+                again = true;
+            } else {
+                if (error.status == CK_OK) error = one_error;
+                at = &(*at)->next;
+            }
+        }
+        if (first && !again) {
+            *outer = error;
+            return error.status;
+        }
+    }
+    return CK_OK;
+}
+
+ck_status ck_catalog_load(ck_catalog *c, ck_view text, const char *name, ck_arena *scratch, ck_error *err) {
+    ck_ast_script ast;
+    ck_sql_options options = {.source_name = name, .parallelism = 1, .key_groups = 1};
+    ck_source_text *source = CK_ARENA_NEW(scratch, ck_source_text);
+    if (!source) return ck_nomem(err, scratch->mem, sizeof *source);
+    *source = (ck_source_text){name, text};
+    CK_TRY(ck_parse_script(source, scratch, &ast, err));
+    ck_binder b = {.catalog = c, .options = &options, .source = source, .err = err};
+    b.plan = (ck_plan){.arena = scratch, .err = err};
+    ck_catalog_begin(c);
+    ck_status s = define_all(&b, ast.first);
+    if (s == CK_OK)
+        ck_catalog_commit(c);
+    else
+        ck_catalog_rollback(c);
     return s;
 }

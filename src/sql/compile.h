@@ -16,6 +16,12 @@ void ck_catalog_on_forget(ck_catalog *c, void (*forget)(void *arg, const char *i
 /* SET key = value, from the command line; unknown keys and bad values are CK_INVALID. */
 CK_NODISCARD ck_status ck_catalog_set(ck_catalog *c, const char *key, const char *value, ck_error *err);
 
+/* A catalog as text and back (catalog/catalog_text.c). Loading takes the statements in whatever order they hold;
+ * nothing but definitions may stand there. `scratch` is needed during the call only. */
+CK_NODISCARD ck_status ck_catalog_print(const ck_catalog *c, ck_bytes *out);
+CK_NODISCARD ck_status ck_catalog_check_version(ck_view text, ck_error *err);
+CK_NODISCARD ck_status ck_catalog_load(ck_catalog *c, ck_view text, const char *name, ck_arena *scratch, ck_error *err);
+
 typedef struct ck_sql_options {
     const char *source_name; /* for messages: "orders.sql", "-e" */
     const char *job_name;
@@ -26,6 +32,11 @@ typedef struct ck_sql_options {
     bool one_job;              /* run, submit: the script is one job (decisions 16); else statement by statement */
     const char *result_sink;   /* operator type for a bare SELECT: "sink.print", "sink.collect" */
     const char *result_params; /* its parameters, JSON */
+    /* Called when the script has compiled, before its changes of the catalog stay: a failure takes them back. NULL:
+     * none.
+     */
+    ck_status (*before_commit)(void *arg, const ck_catalog *c, ck_error *err);
+    void *before_commit_arg;
 } ck_sql_options;
 
 typedef enum ck_sql_step_kind {

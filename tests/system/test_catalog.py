@@ -1,0 +1,53 @@
+"""--catalog DIR: definitions outlive the run; what would not load again is refused; damaged and foreign files are told apart."""
+
+TABLE = "CREATE TABLE t (i INT) WITH (connector='datagen', rows=3, fields.i.kind='sequence');"
+
+
+def test_definitions_stay(clink):
+    clink("run", "--catalog", "cat", "-e", TABLE + "CREATE VIEW v AS SELECT i + 1 AS j FROM t; CREATE FUNCTION f(x INT) RETURNS INT RETURN x * 2;"
+          "CREATE TEMPORARY VIEW w AS SELECT 1 AS a")
+    r = clink("run", "--catalog", "cat", "-e", "SELECT f(j) AS f FROM v; SHOW TABLES")
+    assert r.lines == ["t", "v", '{"f":2}', '{"f":4}', '{"f":6}']
+    clink("run", "--catalog", "cat", "-e", "ALTER TABLE t SET (rows=1); DROP FUNCTION f")
+    assert clink("run", "--catalog", "cat", "-e", "SELECT j FROM v").lines == ['{"j":1}']
+    assert "there is no function" in clink("run", "--catalog", "cat", "-e", "SELECT f(1)", ok=False).err
+
+
+def test_order_of_definitions_does_not_matter(clink):
+    clink("run", "--catalog", "cat", "-e", TABLE + "CREATE VIEW v AS SELECT i FROM t; CREATE VIEW u AS SELECT i FROM v;"
+          "CREATE OR REPLACE VIEW v AS SELECT i, 1 AS k FROM t; ALTER TABLE t ADD c INT")
+    assert clink("run", "--catalog", "cat", "-e", "SELECT i FROM u WHERE i = 2").lines == ['{"i":2}']
+
+
+def test_nothing_is_kept_that_would_not_load(clink, tmp_path):
+    clink("run", "--catalog", "cat", "-e", TABLE + "CREATE VIEW v AS SELECT i FROM t")
+    before = (tmp_path / "cat" / "catalog.sql").read_bytes()
+    for sql in ("DROP TABLE t", "CREATE TEMPORARY TABLE tt (i INT); CREATE VIEW vv AS SELECT i FROM tt", "ALTER TABLE t RENAME TO s",
+                "CREATE TABLE u (a INT); SELECT nothing FROM u"):
+        assert clink("run", "--catalog", "cat", "-e", sql, ok=False).code == 1
+        assert (tmp_path / "cat" / "catalog.sql").read_bytes() == before
+    assert "would no longer hold" in clink("run", "--catalog", "cat", "-e", "DROP TABLE t", ok=False).err
+    clink("run", "--catalog", "cat", "-e", "DROP VIEW v; DROP TABLE t")
+    assert clink("run", "--catalog", "cat", "-e", "SHOW TABLES").out == ""
+
+
+def test_other_files_are_refused(clink, tmp_path):
+    path = tmp_path / "cat" / "catalog.sql"
+    path.parent.mkdir()
+    for text, says in ((b"hello\n", "is not a catalog"), (b"-- clink catalog, version 2\n", "has version 2"), (b"", None),
+                       (b"-- clink catalog, version 1\nSELECT 1;\n", "catalog.sql:2:1: only CREATE"),
+                       (b"-- clink catalog, version 1\nCREATE TABLE t (a INT) WITH (connector='fil');\n", "catalog.sql:2:"),
+                       (b"-- clink catalog, version 1\nCREATE TABLE \x00", "catalog.sql:2:")):
+        path.write_bytes(text)
+        r = clink("run", "--catalog", "cat", "-e", "SELECT 1 AS one", ok=says is None)
+        assert says is None or (r.code == 1 and says in r.err), r.err
+        assert path.read_bytes() == text
+    assert clink("run", "--catalog", "", "-e", "SELECT 1", ok=False).code == 2
+
+
+def test_crash_while_writing_leaves_the_old_catalog(clink, tmp_path):
+    clink("run", "--catalog", "cat", "-e", TABLE)
+    before = (tmp_path / "cat" / "catalog.sql").read_bytes()
+    r = clink("run", "--catalog", "cat", "-e", "DROP TABLE t", env={"CLINK_FAULT": "durable.after_fsync:1:kill"}, ok=False)
+    assert r.code != 0 and (tmp_path / "cat" / "catalog.sql").read_bytes() == before
+    clink("run", "--catalog", "cat", "-e", "SELECT i FROM t")
