@@ -16,5 +16,6 @@ extern const ck_op_desc ck_op_sort;
 extern const ck_op_desc ck_op_top_n;
 extern const ck_op_desc ck_op_union;
 extern const ck_op_desc ck_op_join;
+extern const ck_op_desc ck_op_unnest;
 
 #endif

@@ -65,6 +65,18 @@ static void check_column(void *arg, uint32_t column) {
     if (column >= c->columns) c->out_of_range = true;
 }
 
+static ck_status read_expr(ck_arena *a, const ck_op_spec *spec, yyjson_val *v, const char *member, const char *wanted,
+                           ck_expr **out, ck_error *err) {
+    column_check check = {spec->inputs[0].schema->field_count, false};
+    ck_status s = ck_expr_from_json(a, v, out, err);
+    if (s != CK_OK) {
+        ck_error_prefix(err, "%s (%s): ", spec->type, spec->uid);
+        return s;
+    }
+    ck_expr_visit_columns(*out, check_column, &check);
+    return check.out_of_range ? bad(spec, err, member, wanted) : CK_OK;
+}
+
 ck_status ck_params_exprs(ck_arena *a, const ck_op_spec *spec, struct yyjson_val *root, const char *member,
                           ck_expr ***out, uint32_t *count, ck_error *err) {
     yyjson_val *list = yyjson_obj_get(root, member);
@@ -72,20 +84,19 @@ ck_status ck_params_exprs(ck_arena *a, const ck_op_spec *spec, struct yyjson_val
     size_t n = yyjson_arr_size(list);
     *out = ck_arena_array(a, n + 1, sizeof **out);
     if (!*out) return ck_nomem(err, a->mem, (n + 1) * sizeof **out);
-    column_check check = {spec->inputs[0].schema->field_count, false};
     size_t i, max;
     yyjson_val *v;
-    yyjson_arr_foreach(list, i, max, v) {
-        ck_status s = ck_expr_from_json(a, v, &(*out)[i], err);
-        if (s != CK_OK) {
-            ck_error_prefix(err, "%s (%s): ", spec->type, spec->uid);
-            return s;
-        }
-        ck_expr_visit_columns((*out)[i], check_column, &check);
-        if (check.out_of_range) return bad(spec, err, member, "expressions over the input's columns");
-    }
+    yyjson_arr_foreach(list, i, max, v)
+        CK_TRY(read_expr(a, spec, v, member, "expressions over the input's columns", &(*out)[i], err));
     *count = (uint32_t)n;
     return CK_OK;
+}
+
+ck_status ck_params_expr(ck_arena *a, const ck_op_spec *spec, struct yyjson_val *root, const char *member,
+                         ck_expr **out, ck_error *err) {
+    yyjson_val *v = yyjson_obj_get(root, member);
+    if (!yyjson_is_obj(v)) return bad(spec, err, member, "an expression");
+    return read_expr(a, spec, v, member, "an expression over the input's columns", out, err);
 }
 
 ck_status ck_params_column(const ck_op_spec *spec, struct yyjson_val *object, const char *member, int64_t *out,

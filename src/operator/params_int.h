@@ -17,6 +17,9 @@ CK_NODISCARD ck_status ck_params_columns(ck_arena *a, const ck_op_spec *spec, st
 /* An array of expressions over the first input; every column number is in range. */
 CK_NODISCARD ck_status ck_params_exprs(ck_arena *a, const ck_op_spec *spec, struct yyjson_val *root, const char *member,
                                        ck_expr ***out, uint32_t *count, ck_error *err);
+/* One such expression. */
+CK_NODISCARD ck_status ck_params_expr(ck_arena *a, const ck_op_spec *spec, struct yyjson_val *root, const char *member,
+                                      ck_expr **out, ck_error *err);
 /* A column number or null (-1). */
 CK_NODISCARD ck_status ck_params_column(const ck_op_spec *spec, struct yyjson_val *object, const char *member,
                                         int64_t *out, ck_error *err);

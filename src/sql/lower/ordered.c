@@ -119,6 +119,7 @@ ck_status ck_lower_unnest(ck_lower_state *s, const ck_plan_node *n, ck_lowered *
         !yyjson_mut_obj_add_bool(p.doc, p.root, "ordinality", n->unnest.ordinality) ||
         !yyjson_mut_obj_add_bool(p.doc, p.root, "outer", n->unnest.outer))
         return ck_lower_nomem(s);
+    CK_TRY(ck_lower_params_columns(s, &p, "unused", n->unnest.unused));
     CK_TRY(ck_lower_params_end(s, &p, &params));
     const char *label = ck_label_exprs(s, "", ", ", input, &n->unnest.expr, 1, NULL);
     return ck_lower_chained(s, n, "unnest", params, label, input, out, &out->op);

@@ -289,8 +289,14 @@ static ck_status prune_unnest(ck_plan *p, const ck_plan_node *n, ck_plan_node *i
     CK_TRY(input_then_own(p, n, input, s));
     ck_expr *e = ck_expr_renumber(p, input, s->moved[n->inputs[0]->id], n->unnest.expr);
     if (!e) return CK_NOMEM;
-    return ck_plan_unnest(p, input, e, n->unnest.ordinality, n->unnest.outer, n->schema->fields + below,
-                          n->schema->field_count - below, out);
+    CK_TRY(ck_plan_unnest(p, input, e, n->unnest.ordinality, n->unnest.outer, n->schema->fields + below,
+                          n->schema->field_count - below, out));
+    uint32_t *unused = CK_PLAN_ARRAY(p, below + 1, uint32_t), count = 0;
+    if (!unused) return CK_NOMEM;
+    for (uint32_t i = 0; i < below; i++) /* needed for the expression at most */
+        if (!s->needed[n->id][i] && s->needed[n->inputs[0]->id][i]) unused[count++] = s->moved[n->inputs[0]->id][i];
+    (*out)->unnest.unused = (ck_columns){unused, count};
+    return CK_OK;
 }
 
 static ck_status prune_set_op(ck_plan *p, const ck_plan_node *n, ck_plan_node *const *inputs, pruning *s,

@@ -130,6 +130,7 @@ struct ck_plan_node {
         struct {
             ck_expr *expr; /* of an ARRAY or MAP, over the input */
             bool ordinality, outer;
+            ck_columns unused; /* input columns nobody above looks at */
         } unnest;
     };
 };

@@ -37,8 +37,10 @@ static ck_status again(ck_plan *p, const ck_plan_node *n, ck_plan_node *const *i
     case CK_PLAN_SET_OP: return ck_plan_set_op(p, n->set_op.except, n->set_op.all, inputs[0], inputs[1], out);
     case CK_PLAN_UNNEST: {
         uint32_t width = n->inputs[0]->schema->field_count;
-        return ck_plan_unnest(p, inputs[0], n->unnest.expr, n->unnest.ordinality, n->unnest.outer,
-                              n->schema->fields + width, n->schema->field_count - width, out);
+        CK_TRY(ck_plan_unnest(p, inputs[0], n->unnest.expr, n->unnest.ordinality, n->unnest.outer,
+                              n->schema->fields + width, n->schema->field_count - width, out));
+        (*out)->unnest.unused = n->unnest.unused;
+        return CK_OK;
     }
     }
     ck_assert_failed(__FILE__, __LINE__, "every kind is rebuilt");
