@@ -356,6 +356,25 @@ static void without_memory_io_runs_at_once(void **state) {
     assert_true(ck_chain_close(f->chain));
 }
 
+/* Also the message is made from what is still there. */
+static void every_allocation_of_a_new_chain_may_fail(void **state) {
+    fixture *f = *state;
+    ck_mem mem = ck_proc_mem(&f->t.proc, CK_MEM_PLAN);
+    ck_chain_host host = {0};
+    for (uint64_t n = 1;; n++) {
+        ck_chain *c = NULL;
+        ck_error err = CK_ERROR_INIT;
+        ck_tracked_heap_fail_nth(f->t.heap, n);
+        ck_status s = ck_chain_new(&f->t.proc, mem, mem, 3, &host, &c, &err);
+        bool fired = ck_tracked_heap_fired(f->t.heap);
+        ck_tracked_heap_fail_nth(f->t.heap, 0);
+        ck_chain_free(c);
+        assert_int_equal(s, fired ? CK_NOMEM : CK_OK);
+        if (!fired) break;
+        assert_non_null(strstr(err.msg, "out of memory"));
+    }
+}
+
 static void what_had_ended_does_not_end_again(void **state) {
     fixture *f = *state;
     make_chain(f, 4, 0);
@@ -406,6 +425,7 @@ int main(void) {
         T(wake_ups_come_at_their_time),
         T(closing_waits_for_io),
         T(without_memory_io_runs_at_once),
+        T(every_allocation_of_a_new_chain_may_fail),
         T(what_had_ended_does_not_end_again),
         T(counters_add_up),
     };

@@ -7,7 +7,7 @@
 #include "os/clock.h"
 #include "os/random.h"
 
-enum { PLAN_BYTES_MAX = 1 << 30, CONNECT_US = 10000000 };
+enum { PLAN_BYTES_MAX = 1 << 30 };
 
 /* ---- references: who may still touch the job ---- */
 
@@ -30,9 +30,9 @@ void ck_job_unref(void *job) {
 static void free_messages(ck_job *j) {
     for (ck_msg *m = ck_mailbox_take(&j->reports), *next; m; m = next) {
         next = m->next;
-        ck_report *r = (ck_report *)m;
-        if (r->kind == CK_REPORT_ACK || r->kind == CK_REPORT_NACK) ck_report_free(r);
+        ck_report_free((ck_report *)m);
     }
+    ck_job_drop_peers(j);
     while (j->acks) {
         ck_job_acks *a = j->acks;
         j->acks = a->next;
@@ -90,8 +90,11 @@ static ck_status new_job(ck_scheduler *s, const ck_registry *r, const ck_job_con
 static ck_status prepare(ck_job *j, const ck_graph *g, const ck_job_config *cfg, ck_error *err) {
     CK_TRY(ck_job_make_plan(j, g, cfg, err));
     CK_TRY(ck_job_make_links(j, err));
+    if (ck_job_follows(j)) CK_TRY(ck_job_connect(j, err));
     CK_TRY(ck_job_open_dir(j, err));
-    if (j->dir) {
+    if (ck_job_follows(j)) {
+        j->settings.job_uuid = ck_links_word_of_leader(j->links)->uuid;
+    } else if (j->dir) {
         j->settings.job_uuid = ck_checkpoint_dir_job_uuid(j->dir);
     } else {
         ck_random_uuid(j->proc, j->uuid);
@@ -102,8 +105,8 @@ static ck_status prepare(ck_job *j, const ck_graph *g, const ck_job_config *cfg,
     CK_TRY(ck_job_restore(j, err));
     if (!j->was_finished) CK_TRY(ck_job_deal_splits(j, err));
     CK_TRY(ck_job_make_actor(j, err));
-    int64_t connect_us = j->cfg.placement.connect_timeout_us;
-    return j->links ? ck_links_up(j->links, connect_us ? connect_us : CONNECT_US, err) : CK_OK;
+    if (ck_job_follows(j)) return ck_job_check_splits(j, err);
+    return j->links ? ck_job_connect(j, err) : CK_OK;
 }
 
 static void start(ck_job *j) {
@@ -118,6 +121,7 @@ static void start(ck_job *j) {
     for (uint32_t i = 0; i < j->subtask_count; i++)
         if (j->subtasks[i]) ck_task_notify(ck_subtask_task(j->subtasks[i]));
     if (j->links) ck_links_start(j->links);
+    if (j->links && j->was_finished) ck_links_end(j->links, true);
     ck_task_notify(&j->actor);
 }
 
@@ -199,6 +203,8 @@ static ck_status savepoint_result(ck_job *j, ck_job_savepoint_wait *w, uint64_t 
 }
 
 ck_status ck_job_savepoint(ck_job *j, int64_t timeout_us, uint64_t *checkpoint, ck_error *err) {
+    if (ck_job_follows(j))
+        return ck_fail(err, CK_REFUSED, "savepoints of job %s are asked of its process 0", j->cfg.name);
     ck_job_savepoint_wait *w = ck_alloc_zero(j->mem, sizeof *w);
     if (!w) return ck_nomem(err, j->mem, sizeof *w);
     pthread_mutex_lock(&j->lock);

@@ -31,7 +31,8 @@ typedef struct ck_checkpoint_config {
 } ck_checkpoint_config;
 
 /* A job over several processes: each starts the same graph with its own `process`, and they find each other. Subtask i
- * of a vertex runs in process i mod process_count unless process_of says otherwise. Without checkpoints for now. */
+ * of a vertex runs in process i mod process_count unless process_of says otherwise. Process 0 leads: it owns the
+ * checkpoint directory, which all must see under the same path, and takes savepoints. */
 typedef struct ck_job_placement {
     uint32_t process, process_count; /* count 0 or 1: everything is here */
     const char *const *addresses;    /* data port of every process, "HOST:PORT" */

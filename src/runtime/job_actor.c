@@ -7,41 +7,47 @@
 
 #include "os/clock.h"
 
-static void begin_end(ck_job *j, ck_job_state outcome) {
+void ck_job_begin_end(ck_job *j, ck_job_state outcome) {
     if (j->ending) return;
     j->ending = true;
     j->outcome = outcome;
     for (uint32_t i = 0; i < j->subtask_count; i++)
         if (j->subtasks[i]) ck_subtask_stop(j->subtasks[i]);
-    if (j->links) ck_links_end(j->links, outcome == CK_JOB_FINISHED);
+    if (!j->links) return;
+    if (outcome != CK_JOB_FINISHED) ck_job_tell_end(j);
+    ck_links_end(j->links, outcome == CK_JOB_FINISHED);
 }
 
-static void fail_job(ck_job *j, const ck_error *e) {
+void ck_job_fail(ck_job *j, const ck_error *e) {
     if (!j->ending) j->error = *e;
-    begin_end(j, CK_JOB_FAILED);
+    ck_job_begin_end(j, CK_JOB_FAILED);
 }
 
-static void out_of_memory(ck_job *j) {
+void ck_job_out_of_memory(ck_job *j) {
     ck_error e = CK_ERROR_INIT;
     (void)ck_nomem(&e, j->mem, 0);
-    fail_job(j, &e);
+    ck_job_fail(j, &e);
 }
 
 /* ---- telling subtasks ---- */
 
-static void tell(ck_job *j, ck_subtask *s, ck_tell_kind kind, uint64_t checkpoint, ck_barrier_kind barrier) {
-    ck_tell *t = ck_alloc(j->mem, sizeof *t);
-    if (!t) {
-        out_of_memory(j);
+void ck_job_tell(ck_job *j, uint32_t subtask, ck_tell_kind kind, uint64_t checkpoint, ck_barrier_kind barrier) {
+    ck_tell what = {.kind = kind, .checkpoint = checkpoint, .barrier = barrier};
+    if (!j->subtasks[subtask]) {
+        ck_job_tell_peer(j, subtask, &what);
         return;
     }
-    *t = (ck_tell){.kind = kind, .checkpoint = checkpoint, .barrier = barrier};
-    ck_subtask_tell(s, t);
+    ck_tell *t = ck_alloc(j->mem, sizeof *t);
+    if (!t) {
+        ck_job_out_of_memory(j);
+        return;
+    }
+    *t = what;
+    ck_subtask_tell(j->subtasks[subtask], t);
 }
 
 static void tell_all(ck_job *j, ck_tell_kind kind, uint64_t checkpoint) {
-    for (uint32_t i = 0; i < j->subtask_count; i++)
-        if (j->subtasks[i]) tell(j, j->subtasks[i], kind, checkpoint, CK_BARRIER_PERIODIC);
+    for (uint32_t i = 0; i < j->subtask_count; i++) ck_job_tell(j, i, kind, checkpoint, CK_BARRIER_PERIODIC);
 }
 
 /* ---- acknowledgements ---- */
@@ -79,6 +85,10 @@ static ck_job_acks *new_acks(ck_job *j, uint64_t checkpoint, ck_barrier_kind kin
 
 /* ---- actions ---- */
 
+static bool is_source(const ck_job *j, uint32_t subtask) {
+    return j->plan.vertices[ck_job_vertex_of(j, subtask)].ops[0]->input_count == 0;
+}
+
 static void trigger(ck_job *j, uint64_t checkpoint, ck_barrier_kind kind) {
     if (ck_fault_hit(j->proc->faults, CK_FAULT_CHECKPOINT_BEFORE_TRIGGER) != CK_OK) {
         ck_fail(&j->disk_error, CK_IO, "the trigger of checkpoint %llu failed", (unsigned long long)checkpoint);
@@ -86,12 +96,11 @@ static void trigger(ck_job *j, uint64_t checkpoint, ck_barrier_kind kind) {
         return;
     }
     if (!new_acks(j, checkpoint, kind)) {
-        out_of_memory(j);
+        ck_job_out_of_memory(j);
         return;
     }
     for (uint32_t i = 0; i < j->subtask_count; i++)
-        if (!ck_subtask_gate(j->subtasks[i]) || j->detached[i])
-            tell(j, j->subtasks[i], CK_TELL_TRIGGER, checkpoint, kind);
+        if (is_source(j, i) || j->detached[i]) ck_job_tell(j, i, CK_TELL_TRIGGER, checkpoint, kind);
 }
 
 /* request 0: all of them, and those to come. */
@@ -124,11 +133,11 @@ static void fail_by_checkpoints(ck_job *j, const ck_checkpoints_action *a) {
         ck_fail(&e, a->status, "%s", a->reason);
     else
         (void)ck_error_prefix(&e, "%s: ", a->reason);
-    fail_job(j, &e);
+    ck_job_fail(j, &e);
 }
 
 static void disk(ck_job *j, ck_disk_kind kind, uint64_t checkpoint, ck_job_acks *acks) {
-    if (ck_job_do_disk(j, kind, checkpoint, acks) != CK_OK) out_of_memory(j);
+    if (ck_job_do_disk(j, kind, checkpoint, acks) != CK_OK) ck_job_out_of_memory(j);
 }
 
 /* Who holds it up: a name, never silence. */
@@ -137,8 +146,8 @@ static void log_abort(ck_job *j, const ck_checkpoints_action *a, const ck_job_ac
     uint32_t missing = 0;
     for (uint32_t i = 0; acks && i < j->subtask_count; i++) {
         if (acks->reports[i] || missing++) continue;
-        const char *uid = ck_chain_op(ck_subtask_chain(j->subtasks[i]), 0)->ctx.uid;
-        snprintf(who, sizeof who, "; subtask %u of %.500s", ck_subtask_index(j->subtasks[i]), uid);
+        uint32_t v = ck_job_vertex_of(j, i);
+        snprintf(who, sizeof who, "; subtask %u of %.500s", i - j->first_subtask[v], j->plan.vertices[v].ops[0]->uid);
     }
     ck_log_line(j->proc->log, CK_LOG_WARN, "job %s: checkpoint %llu was given up: %s%s%s%s (%u not acknowledged)",
                 j->cfg.name, (unsigned long long)a->checkpoint, a->reason, j->disk_error.msg[0] ? ": " : "",
@@ -167,7 +176,7 @@ static void carry_out(ck_job *j, const ck_checkpoints_action *a) {
         break;
     case CK_CKPT_DO_RETAIN: disk(j, CK_DISK_RETAIN, 0, NULL); break;
     case CK_CKPT_DO_SAVEPOINT_DONE: savepoint_done(j, a->request, a->status, a->checkpoint, a->reason); break;
-    case CK_CKPT_DO_FINISHED: begin_end(j, CK_JOB_FINISHED); break;
+    case CK_CKPT_DO_FINISHED: ck_job_begin_end(j, CK_JOB_FINISHED); break;
     case CK_CKPT_DO_FAIL_JOB: fail_by_checkpoints(j, a); break;
     }
 }
@@ -188,7 +197,7 @@ static void feed(ck_job *j, ck_checkpoints_event ev) {
 
 static void on_ack(ck_job *j, ck_report *r) {
     ck_job_acks *acks = find_acks(j, r->checkpoint);
-    uint32_t number = ck_subtask_number(r->subtask);
+    uint32_t number = r->subtask;
     if (!acks || acks->reports[number] || j->ending) {
         ck_report_free(r);
         return;
@@ -200,7 +209,7 @@ static void on_ack(ck_job *j, ck_report *r) {
 static void on_nack(ck_job *j, ck_report *r) {
     ck_checkpoints_event ev = {.kind = CK_CKPT_NACK,
                                .checkpoint = r->checkpoint,
-                               .subtask = ck_subtask_number(r->subtask),
+                               .subtask = r->subtask,
                                .status = r->error.status,
                                .retriable = r->error.retriable,
                                .fatal = r->error.fatal};
@@ -209,26 +218,36 @@ static void on_nack(ck_job *j, ck_report *r) {
     feed(j, ev);
 }
 
-static void on_detached(ck_job *j, ck_subtask *s) {
+static void on_detached(ck_job *j, uint32_t subtask) {
     ck_checkpoints_view v;
-    j->detached[ck_subtask_number(s)] = true;
+    if (j->ending) return;
+    j->detached[subtask] = true;
     ck_checkpoints_look(j->checkpoints, &v);
-    if (v.pending && ck_checkpoints_waits_for(j->checkpoints, ck_subtask_number(s)))
-        tell(j, s, CK_TELL_TRIGGER, v.pending, v.pending_kind);
+    if (v.pending && ck_checkpoints_waits_for(j->checkpoints, subtask))
+        ck_job_tell(j, subtask, CK_TELL_TRIGGER, v.pending, v.pending_kind);
+}
+
+/* Takes r. */
+void ck_job_take_report(ck_job *j, ck_report *r) {
+    switch (r->kind) {
+    case CK_REPORT_ACK: on_ack(j, r); return; /* keeps it */
+    case CK_REPORT_NACK: on_nack(j, r); return;
+    case CK_REPORT_FINISHED:
+        feed(j, (ck_checkpoints_event){.kind = CK_CKPT_SUBTASK_FINISHED, .subtask = r->subtask});
+        break;
+    case CK_REPORT_DETACHED: on_detached(j, r->subtask); break;
+    case CK_REPORT_FAILED: ck_job_fail(j, &r->error); break;
+    }
+    ck_report_free(r);
 }
 
 static void on_report(ck_job *j, ck_report *r) {
-    switch (r->kind) {
-    case CK_REPORT_ACK: on_ack(j, r); break;
-    case CK_REPORT_NACK: on_nack(j, r); break;
-    case CK_REPORT_FINISHED:
-        feed(j, (ck_checkpoints_event){.kind = CK_CKPT_SUBTASK_FINISHED, .subtask = ck_subtask_number(r->subtask)});
-        break;
-    case CK_REPORT_DETACHED:
-        if (!j->ending) on_detached(j, r->subtask);
-        break;
-    case CK_REPORT_FAILED: fail_job(j, &r->error); break;
+    if (!ck_job_follows(j) || r->kind == CK_REPORT_FAILED) {
+        ck_job_take_report(j, r);
+        return;
     }
+    if (!j->ending) ck_job_pass_on(j, r);
+    ck_report_free(r);
 }
 
 void ck_job_report(void *job, ck_report *r) {
@@ -294,13 +313,6 @@ static void ask_for_savepoints(ck_job *j) {
     }
 }
 
-/* Subtasks of other processes have their own ends. */
-static void note_remote(ck_job *j) {
-    j->remote_noted = true;
-    for (uint32_t i = 0; i < j->subtask_count; i++)
-        if (!j->subtasks[i]) feed(j, (ck_checkpoints_event){.kind = CK_CKPT_SUBTASK_FINISHED, .subtask = i});
-}
-
 static void note_progress(ck_job *j) {
     ck_checkpoints_view v;
     ck_checkpoints_look(j->checkpoints, &v);
@@ -326,14 +338,16 @@ static ck_step finish(ck_job *j) {
 static ck_step step(ck_task *t, const ck_quantum *q, int64_t *until_us) {
     ck_job *j = (ck_job *)t;
     (void)q;
-    for (ck_msg *m = ck_mailbox_take(&j->reports), *next; m; m = next) {
+    /* In this order: what a peer said stands before the report that its link broke. */
+    ck_msg *reports = ck_mailbox_take(&j->reports);
+    ck_job_hear_peers(j);
+    for (ck_msg *m = reports, *next; m; m = next) {
         next = m->next;
         on_report(j, (ck_report *)m);
     }
     ck_job_take_disk_results(j);
-    if (atomic_load(&j->cancel)) begin_end(j, CK_JOB_CANCELLED);
+    if (atomic_load(&j->cancel)) ck_job_begin_end(j, CK_JOB_CANCELLED);
     if (atomic_exchange(&j->savepoint_asked, false)) ask_for_savepoints(j);
-    if (!j->remote_noted) note_remote(j);
     if (!j->ending && ck_mono_us(j->proc) >= ck_checkpoints_deadline(j->checkpoints))
         feed(j, (ck_checkpoints_event){.kind = CK_CKPT_TICK});
     note_progress(j);
@@ -364,7 +378,7 @@ static uint64_t next_id(const ck_job *j) {
 
 ck_status ck_job_make_actor(ck_job *j, ck_error *err) {
     const ck_checkpoint_config *c = &j->cfg.checkpoint;
-    ck_checkpoints_config cfg = {.enabled = j->dir != NULL,
+    ck_checkpoints_config cfg = {.enabled = j->dir && !ck_job_follows(j),
                                  .interval_us = c->interval_us,
                                  .timeout_us = c->timeout_us,
                                  .final_timeout_us = c->final_timeout_us,

@@ -12,27 +12,15 @@ enum {
     EDGE_BYTES = 1 << 20,
     EDGE_BYTES_MIN = 128 << 10,
     EDGE_FULL_WIDTH = 4,
-    FLOATING_CREDITS = 64
 };
 
 static ck_subtask *subtask_of(const ck_job *j, uint32_t vertex, uint32_t index) {
     return j->subtasks[j->first_subtask[vertex] + index];
 }
 
-static uint32_t process_of(const ck_job *j, uint32_t vertex, uint32_t index) {
-    const ck_job_placement *p = &j->cfg.placement;
-    if (p->process_count <= 1) return p->process;
-    if (p->process_of) return p->process_of(p->process_of_arg, j->plan.vertices[vertex].id, index) % p->process_count;
-    return index % p->process_count;
-}
-
-bool ck_job_is_here(const ck_job *j, uint32_t vertex, uint32_t index) {
-    return process_of(j, vertex, index) == j->cfg.placement.process;
-}
-
-uint32_t ck_job_vertex_of(const ck_job *j, const ck_subtask *s) {
+uint32_t ck_job_vertex_of(const ck_job *j, uint32_t subtask) {
     uint32_t v = 0;
-    while (v + 1 < j->plan.count && j->first_subtask[v + 1] <= ck_subtask_number(s)) v++;
+    while (v + 1 < j->plan.count && j->first_subtask[v + 1] <= subtask) v++;
     return v;
 }
 
@@ -147,7 +135,7 @@ static ck_status make_subtask(ck_job *j, uint32_t vertex, uint32_t index, ck_err
 /* ---- edges ---- */
 
 /* 1 MiB a channel; where many producers meet, less, so that a consumer's queues stay near 4 MiB. */
-static size_t channel_bytes(const ck_job *j, uint32_t channels) {
+size_t ck_job_channel_bytes(const ck_job *j, uint32_t channels) {
     if (j->cfg.queue_bytes) return j->cfg.queue_bytes;
     if (channels <= EDGE_FULL_WIDTH) return EDGE_BYTES;
     size_t share = (size_t)EDGE_BYTES * EDGE_FULL_WIDTH / channels;
@@ -167,7 +155,7 @@ static ck_status make_gate(ck_job *j, uint32_t vertex, uint32_t index, ck_error 
                           .mem = j->mem,
                           .input_count = head->input_count,
                           .channels_of = channels_of,
-                          .bytes_max = channel_bytes(j, channels),
+                          .bytes_max = ck_job_channel_bytes(j, channels),
                           .events_max = EDGE_EVENTS_MAX,
                           .queue_mem = j->queue_mem,
                           .restored = j->restored ? j->restored->checkpoint : 0,
@@ -199,7 +187,7 @@ static ck_status connect_out(ck_job *j, const edge_end *e, ck_exchange *x, ck_er
     if (ck_job_is_here(j, e->vertex, e->target))
         ch = gate_channel(j, e);
     else
-        CK_TRY(ck_links_add_out(j->links, process_of(j, e->vertex, e->target), e->number, e->from->op->schema,
+        CK_TRY(ck_links_add_out(j->links, ck_job_process_of(j, e->vertex, e->target), e->number, e->from->op->schema,
                                 e->in->mode != CK_MODE_APPEND, &ch, err));
     ch->producer = ck_subtask_task(s);
     ch->closed_hint = &ck_chain_exchanges(ck_subtask_chain(s))->closed_hint;
@@ -209,7 +197,7 @@ static ck_status connect_out(ck_job *j, const edge_end *e, ck_exchange *x, ck_er
 
 static ck_status connect_in(ck_job *j, const edge_end *e, ck_error *err) {
     if (!ck_job_is_here(j, e->vertex, e->target)) return CK_OK;
-    return ck_links_add_in(j->links, process_of(j, e->from->vertex, e->producer), e->number, e->from->op->schema,
+    return ck_links_add_in(j->links, ck_job_process_of(j, e->from->vertex, e->producer), e->number, e->from->op->schema,
                            e->in->mode != CK_MODE_APPEND, gate_channel(j, e), err);
 }
 
@@ -252,35 +240,6 @@ static ck_status connect_vertex(ck_job *j, uint32_t vertex, ck_error *err) {
         for (e.producer = 0; e.producer < parallelism_of(j, e.from); e.producer++) CK_TRY(connect_producer(j, e, err));
     }
     return CK_OK;
-}
-
-/* ---- placement ---- */
-
-ck_status ck_job_make_links(ck_job *j, ck_error *err) {
-    const ck_job_placement *p = &j->cfg.placement;
-    if (p->process_count <= 1) return CK_OK;
-    if (p->process >= p->process_count || !p->addresses)
-        return ck_fail(err, CK_INVALID, "process %u of %u, or no addresses", p->process, p->process_count);
-    if (ck_scheduler_is_seeded(j->scheduler))
-        return ck_fail(err, CK_REFUSED, "the seeded scheduler has one thread and no network");
-    if (j->cfg.checkpoint.dir)
-        return ck_fail(err, CK_REFUSED, "checkpoints of a job over several processes need a coordinator");
-    ck_links_config cfg = {.proc = j->proc,
-                           .scheduler = j->scheduler,
-                           .mem = j->mem,
-                           .queue_mem = j->queue_mem,
-                           .process = p->process,
-                           .process_count = p->process_count,
-                           .addresses = p->addresses,
-                           .secret = p->secret,
-                           .graph_hash = ck_graph_hash(j->graph),
-                           .bytes_max = channel_bytes(j, EDGE_FULL_WIDTH),
-                           .events_max = EDGE_EVENTS_MAX,
-                           .floating_credits = FLOATING_CREDITS,
-                           .arg = j,
-                           .failed = ck_job_link_failed,
-                           .retired = ck_job_link_retired};
-    return ck_links_new(&cfg, &j->links, err);
 }
 
 ck_status ck_job_deploy(ck_job *j, ck_error *err) {

@@ -86,7 +86,7 @@ static ck_status publish(ck_job *j, ck_job_disk *d) {
 static ck_status commit_all(ck_job *j, ck_job_disk *d) {
     for (uint32_t i = 0; i < j->subtask_count; i++) {
         const ck_report *r = d->acks->reports[i];
-        uint32_t vertex = ck_job_vertex_of(j, r->subtask);
+        uint32_t vertex = ck_job_vertex_of(j, i);
         for (uint32_t k = 0; k < r->committables_count; k++) {
             const ck_op_committables *c = &r->committables[k];
             ck_job_op *sink = ck_job_chain_op(j, vertex, c->op);

@@ -5,6 +5,7 @@
  *   job_restore.c the directory: what to continue from, state, splits, commits that are owed
  *   job_actor.c   the running job: reports, the checkpoint machine, the end
  *   job_disk.c    the actor's actions that block: manifests, commits, retention
+ *   job_peers.c   other processes of the job: who runs what, what they tell each other
  *
  * Everything up to the first notification belongs to the thread in ck_job_start. Then the actor (a task) owns what is
  * not marked; what is fixed by then is read by anyone. */
@@ -105,7 +106,7 @@ struct ck_job {
     uint32_t edge_count;   /* channels numbered so far, alike in every process */
     ck_report link_failed; /* the first failure of a link */
     _Atomic bool link_told;
-    bool remote_noted;       /* the checkpoint machine knows that others are not its business */
+    uint64_t splits_hash;    /* over the splits found at a first start */
     bool flush;              /* bounded sources inject FLUSH too: some operator is not final */
     int64_t flush_origin_us; /* wall minus monotonic at the start: flushes are numbered by it */
 
@@ -122,6 +123,7 @@ struct ck_job {
     /* to the actor; thread: any */
     ck_mailbox reports;   /* ck_report */
     ck_mailbox disk_done; /* ck_job_disk */
+    ck_mailbox peers;     /* frames of other processes */
     _Atomic bool cancel;
     _Atomic bool savepoint_asked;
     _Atomic uint32_t live_tasks; /* subtasks, and the tasks of links */
@@ -153,10 +155,24 @@ ck_op_spec *ck_job_op_spec(ck_job *j, const ck_job_op *op, uint32_t subtask, uin
 ck_job_op *ck_job_chain_op(const ck_job *j, uint32_t vertex, uint32_t place);
 
 /* ---- job_deploy.c ---- */
-bool ck_job_is_here(const ck_job *j, uint32_t vertex, uint32_t index);
-CK_NODISCARD ck_status ck_job_make_links(ck_job *j, ck_error *err);
+size_t ck_job_channel_bytes(const ck_job *j, uint32_t channels); /* of one, where so many meet */
 CK_NODISCARD ck_status ck_job_deploy(ck_job *j, ck_error *err);
-uint32_t ck_job_vertex_of(const ck_job *j, const ck_subtask *s);
+uint32_t ck_job_vertex_of(const ck_job *j, uint32_t subtask);
+
+/* ---- job_peers.c ---- */
+uint32_t ck_job_process_of(const ck_job *j, uint32_t vertex, uint32_t index);
+bool ck_job_is_here(const ck_job *j, uint32_t vertex, uint32_t index);
+bool ck_job_follows(const ck_job *j);                               /* another process leads */
+CK_NODISCARD ck_status ck_job_make_links(ck_job *j, ck_error *err); /* none for a job of one process */
+CK_NODISCARD ck_status ck_job_connect(ck_job *j, ck_error *err);
+void ck_job_note_split(ck_job *j, const ck_split *s);
+CK_NODISCARD ck_status ck_job_check_splits(const ck_job *j, ck_error *err); /* follower */
+/* Actor. */
+void ck_job_tell_peer(ck_job *j, uint32_t subtask, const ck_tell *t);
+void ck_job_pass_on(ck_job *j, const ck_report *r); /* follower: to the leader */
+void ck_job_tell_end(ck_job *j);                    /* it failed here, or was cancelled */
+void ck_job_hear_peers(ck_job *j);
+void ck_job_drop_peers(ck_job *j); /* what came and was not heard */
 
 /* ---- job_restore.c ---- */
 /* Opens the directory, decides what to continue from. */
@@ -170,6 +186,12 @@ CK_NODISCARD ck_status ck_job_commit_one(ck_job *j, ck_job_op *sink, const ck_co
 /* ---- job_actor.c ---- */
 CK_NODISCARD ck_status ck_job_make_actor(ck_job *j, ck_error *err);
 void ck_job_report(void *job, ck_report *r);
+/* Actor. */
+void ck_job_take_report(ck_job *j, ck_report *r);
+void ck_job_tell(ck_job *j, uint32_t subtask, ck_tell_kind kind, uint64_t checkpoint, ck_barrier_kind barrier);
+void ck_job_begin_end(ck_job *j, ck_job_state outcome);
+void ck_job_fail(ck_job *j, const ck_error *e);
+void ck_job_out_of_memory(ck_job *j);
 void ck_job_subtask_retired(void *job, ck_subtask *s);
 void ck_job_link_retired(void *job);
 void ck_job_link_failed(void *job, const ck_error *err);

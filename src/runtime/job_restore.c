@@ -73,15 +73,26 @@ static void note_ended(ck_job *j) {
     }
 }
 
+/* A follower continues from what the leader chose. */
+static ck_status choose_as_leader(ck_job *j, ck_error *err) {
+    uint64_t id = ck_links_word_of_leader(j->links)->restored, wanted;
+    const char *path = NULL, *restore = j->cfg.checkpoint.restore;
+    if (id == 0) return CK_OK;
+    if (restore && restore[0]) CK_TRY(ck_restore_point_parse(&j->arena, restore, &path, &wanted, err));
+    return path ? read_elsewhere(j, path, id, err) : read_manifest(j, j->dir, id, err);
+}
+
 ck_status ck_job_open_dir(ck_job *j, ck_error *err) {
+    bool follows = ck_job_follows(j);
     if (!j->cfg.checkpoint.dir) return CK_OK;
     ck_checkpoint_dir_config cfg = {.proc = j->proc,
                                     .mem = j->mem,
                                     .path = j->cfg.checkpoint.dir,
                                     .job_name = j->cfg.name,
-                                    .fresh = j->cfg.checkpoint.fresh};
+                                    .fresh = j->cfg.checkpoint.fresh && !follows,
+                                    .read_only = follows};
     CK_TRY(ck_checkpoint_dir_open(&cfg, &j->dir, err));
-    CK_TRY(choose(j, err));
+    CK_TRY(follows ? choose_as_leader(j, err) : choose(j, err));
     if (!j->restored) return CK_OK;
     j->was_finished = j->restored->kind == CK_BARRIER_FINAL;
     note_ended(j);
@@ -91,7 +102,7 @@ ck_status ck_job_open_dir(ck_job *j, ck_error *err) {
 /* ---- commits ---- */
 
 ck_status ck_job_make_committers(ck_job *j, ck_error *err) {
-    for (uint32_t i = 0; i < j->graph->op_count && j->dir; i++) {
+    for (uint32_t i = 0; i < j->graph->op_count && j->dir && !ck_job_follows(j); i++) {
         ck_job_op *o = &j->ops[i];
         if (!o->desc->committer) continue;
         ck_op_spec *spec = ck_job_op_spec(j, o, 0, j->plan.vertices[o->vertex].parallelism);
@@ -140,7 +151,8 @@ static ck_status settle_outside(ck_job *j, ck_restore *r, ck_error *err) {
 
 static ck_status add_target(ck_job *j, ck_restore *r, uint32_t number, ck_error *err) {
     ck_subtask *s = j->subtasks[number];
-    const ck_vertex *v = &j->plan.vertices[ck_job_vertex_of(j, s)];
+    if (!s) return CK_OK; /* another process has it */
+    const ck_vertex *v = &j->plan.vertices[ck_job_vertex_of(j, number)];
     uint64_t *ops = ck_arena_array(&j->arena, v->op_count, sizeof *ops);
     if (!ops) return nomem(j, err);
     for (uint32_t i = 0; i < v->op_count; i++) ops[i] = ck_op_id(v->ops[i]->uid);
@@ -173,12 +185,12 @@ static ck_status begin_empty(ck_job *j, ck_error *err) {
 ck_status ck_job_restore(ck_job *j, ck_error *err) {
     if (!j->restored) {
         CK_TRY(begin_empty(j, err));
-        return j->dir ? settle_outside(j, NULL, err) : CK_OK;
+        return j->dir && !ck_job_follows(j) ? settle_outside(j, NULL, err) : CK_OK;
     }
     ck_restore *r;
     CK_TRY(ck_restore_new(j->proc, j->mem, j->restored_dir, j->restored, &r, err));
     ck_status s = load(j, r, err);
-    if (s == CK_OK) s = settle_outside(j, r, err);
+    if (s == CK_OK && !ck_job_follows(j)) s = settle_outside(j, r, err);
     ck_restore_free(r);
     return s;
 }
@@ -187,9 +199,10 @@ ck_status ck_job_restore(ck_job *j, ck_error *err) {
 
 /* What the restored checkpoint gave the subtasks of a source; known: it was in that checkpoint at all. */
 static ck_status restored_splits(ck_job *j, const ck_job_op *o, ck_split_list *all, bool *known, ck_error *err) {
-    *known = false;
+    *known = j->links != NULL; /* else what others hold would be dealt out again */
     for (uint32_t i = 0; i < j->plan.vertices[o->vertex].parallelism; i++) {
         ck_subtask *s = j->subtasks[j->first_subtask[o->vertex] + i];
+        if (!s) continue;
         ck_split_list own = {.arena = &j->arena};
         bool here = false;
         ck_state *st = ck_chain_op(ck_subtask_chain(s), o->place)->ctx.state;
@@ -217,12 +230,15 @@ static ck_status deal(ck_job *j, const ck_job_op *o, ck_error *err) {
     uint32_t parallelism = j->plan.vertices[o->vertex].parallelism;
     if (j->restored) CK_TRY(restored_splits(j, o, &known, &was_known, err));
     if (!o->desc->enumerate || (was_known && !o->unbounded_source)) return CK_OK;
+    if (was_known && j->links)
+        return ck_fail(err, CK_REFUSED, "a source that may find new splits cannot go on over several processes yet");
     ck_op_spec *spec = ck_job_op_spec(j, o, 0, parallelism);
     if (!spec) return nomem(j, err);
     CK_TRY(o->desc->enumerate(spec, parallelism, &found, err));
     uint32_t turn = known.count;
     for (uint32_t i = 0; i < found.count; i++) {
         if (has_split(&known, found.splits[i].id)) continue;
+        if (j->links) ck_job_note_split(j, &found.splits[i]);
         ck_subtask *s = j->subtasks[j->first_subtask[o->vertex] + turn++ % parallelism];
         if (s && ck_subtask_add_split(s, &found.splits[i]) != CK_OK) return nomem(j, err); /* NULL: another process */
     }

@@ -7,7 +7,7 @@
 
 #include "os/clock.h"
 
-enum { CONNECTION_QUEUE_BYTES = 4 << 20, REDIAL_US = 20000, CONNECT_TIMEOUT_US = 2000000 };
+enum { CONNECTION_QUEUE_BYTES = 4 << 20, REDIAL_US = 20000, LAST_WORDS_US = 1000000, CONNECT_TIMEOUT_US = 2000000 };
 
 /* One connection on its way to a link, or in it. Freed by its last callback. */
 typedef struct wire {
@@ -48,16 +48,7 @@ void ck_link_inbox_clear(ck_link_inbox *in) {
     }
 }
 
-/* ---- sending and failing, for the tasks ---- */
-
-ck_status ck_link_send(ck_link *k, ck_frame **f) {
-    if (!*f) return CK_NOMEM;
-    /* Before the send: room that comes in between must not be overwritten. */
-    atomic_store(&k->no_room, true);
-    ck_status s = ck_connection_send(k->connection, f);
-    if (s == CK_OK) atomic_store(&k->no_room, false);
-    return s == CK_FULL ? CK_OK : s;
-}
+/* ---- failing, for the tasks ---- */
 
 void ck_link_fail(ck_link *k, const ck_error *err) {
     ck_error e = *err;
@@ -67,13 +58,25 @@ void ck_link_fail(ck_link *k, const ck_error *err) {
 
 /* ---- callbacks, on the loop's thread ---- */
 
-static void on_open(void *arg, ck_connection *c) {
-    wire *w = arg;
+static void say_hello(wire *w, ck_connection *c) {
     ck_links *l = w->group;
-    ck_wire_hello hello = {CK_WIRE_VERSION, l->cfg.process, l->cfg.graph_hash,
-                           ck_view_of(l->cfg.secret ? l->cfg.secret : "")};
+    ck_wire_hello hello = {.version = CK_WIRE_VERSION,
+                           .process = l->cfg.process,
+                           .graph_hash = l->cfg.graph_hash,
+                           .secret = ck_view_of(l->cfg.secret ? l->cfg.secret : "")};
+    if (l->cfg.process == 0) {
+        hello.restored = l->word.restored;
+        hello.splits = l->word.splits;
+        memcpy(hello.uuid, l->word.uuid, sizeof hello.uuid);
+    }
     ck_frame *f = ck_wire_hello_frame(l->cfg.queue_mem, &hello);
     if (!f || ck_connection_send(c, &f) == CK_CLOSED) ck_connection_close(c, false);
+}
+
+/* Who dials speaks first; nobody else learns the secret before he has shown it. */
+static void on_open(void *arg, ck_connection *c) {
+    wire *w = arg;
+    if (w->dialled) say_hello(w, c);
 }
 
 /* In a time that does not depend on where they differ. */
@@ -83,27 +86,32 @@ static bool same_secret(ck_view a, ck_view b) {
     return !differ;
 }
 
-static ck_status check_hello(wire *w, const ck_wire_hello *h, ck_error *err) {
+static ck_status check_hello(wire *w, ck_connection *c, const ck_wire_hello *h, ck_error *err) {
     const ck_links_config *cfg = &w->group->cfg;
     if (h->version != CK_WIRE_VERSION)
         return ck_fail(err, CK_REFUSED, "a peer speaks version %u of the data wire, not %d", h->version,
                        CK_WIRE_VERSION);
     if (!same_secret(h->secret, ck_view_of(cfg->secret ? cfg->secret : "")))
         return ck_fail(err, CK_REFUSED, "a peer does not know this job's secret");
+    if (!w->dialled) say_hello(w, c); /* whatever follows: so that it sees for itself what does not fit */
     bool fits = w->dialled ? h->process == w->peer : h->process > cfg->process && h->process < cfg->process_count;
     if (!fits) return ck_fail(err, CK_REFUSED, "process %u is not expected here", h->process);
     if (h->graph_hash != cfg->graph_hash) return ck_fail(err, CK_REFUSED, "process %u runs another graph", h->process);
     return CK_OK;
 }
 
-static ck_status attach(wire *w, ck_connection *c, uint32_t process, ck_error *err) {
+static ck_status attach(wire *w, ck_connection *c, const ck_wire_hello *h, ck_error *err) {
     ck_links *l = w->group;
-    ck_link *k = &l->links[process];
+    ck_link *k = &l->links[h->process];
     ck_status s = CK_OK;
     pthread_mutex_lock(&l->lock);
     if (k->connection) {
-        s = ck_fail(err, CK_REFUSED, "process %u is connected already", process);
+        s = ck_fail(err, CK_REFUSED, "process %u is connected already", h->process);
     } else {
+        if (h->process == 0) {
+            l->word = (ck_links_word){.restored = h->restored, .splits = h->splits};
+            memcpy(l->word.uuid, h->uuid, sizeof l->word.uuid);
+        }
         k->connection = ck_connection_ref(c);
         w->link = k;
         l->up_count++;
@@ -116,11 +124,14 @@ static ck_status attach(wire *w, ck_connection *c, uint32_t process, ck_error *e
 static ck_status on_hello(wire *w, ck_connection *c, const ck_frame *f, ck_error *err) {
     ck_wire_hello hello;
     ck_status s = ck_wire_read_hello(f, &hello, err);
-    if (s == CK_OK) s = check_hello(w, &hello, err);
-    if (s == CK_OK) s = attach(w, c, hello.process, err);
+    if (s == CK_OK) s = check_hello(w, c, &hello, err);
+    if (s == CK_OK) s = attach(w, c, &hello, err);
     if (s == CK_OK) return s;
     ck_log_line(w->group->cfg.proc->log, CK_LOG_WARN, "data connection with %s: %s", ck_connection_peer(c), err->msg);
-    if (!w->dialled) return s; /* a stranger: not our failure */
+    if (!w->dialled) { /* a stranger: not our failure */
+        ck_connection_close(c, true);
+        return CK_OK;
+    }
     pthread_mutex_lock(&w->group->lock);
     w->group->refused = *err;
     pthread_cond_broadcast(&w->group->changed);
@@ -145,10 +156,13 @@ static ck_status on_frame(void *arg, ck_connection *c, ck_frame **pf, ck_error *
     }
     if (f->kind == CK_WIRE_BYE) {
         atomic_store(&k->heard_bye, true);
-        ck_frame_free(&f);
         notify(k, &k->up);
         notify(k, &k->down);
-        return CK_OK;
+    }
+    if (f->kind >= CK_WIRE_BYE) {
+        ck_status s = w->group->cfg.heard(w->group->cfg.arg, k->peer, f, err);
+        if (s == CK_OK) notify(k, w->group->cfg.boss);
+        return s;
     }
     bool up = f->kind == CK_WIRE_CREDIT || f->kind == CK_WIRE_CLOSE;
     ck_link_inbox_put(up ? &k->up_inbox : &k->down_inbox, f);
@@ -175,12 +189,16 @@ static void on_close(void *arg, ck_connection *c, ck_status why, const ck_error 
         else
             k->gone_error = *err;
         k->gone_error.retriable = true;
+        pthread_mutex_lock(&k->group->lock);
         atomic_store(&k->gone, true);
+        pthread_cond_broadcast(&k->group->changed);
+        pthread_mutex_unlock(&k->group->lock);
         notify(k, &k->up);
         notify(k, &k->down);
     } else if (w->dialled) { /* to be dialled again */
         pthread_mutex_lock(&w->group->lock);
         w->group->links[w->peer].dialling = false;
+        if (why != CK_OK && why != CK_CLOSED && why != CK_CANCELLED) w->group->not_reached = *err;
         pthread_cond_broadcast(&w->group->changed);
         pthread_mutex_unlock(&w->group->lock);
     }
@@ -232,7 +250,7 @@ ck_status ck_links_new(const ck_links_config *cfg, ck_links **out, ck_error *err
     ck_links *l = ck_alloc_zero(cfg->mem, links_bytes(cfg->process_count));
     if (!l) return ck_nomem(err, cfg->mem, links_bytes(cfg->process_count));
     l->cfg = *cfg;
-    l->refused = CK_ERROR_INIT;
+    l->refused = l->not_reached = CK_ERROR_INIT;
     pthread_mutex_init(&l->lock, NULL);
     pthread_condattr_t attr;
     pthread_condattr_init(&attr);
@@ -326,7 +344,11 @@ static ck_status dial_missing(ck_links *l, ck_error *err) {
         else
             ck_free(l->cfg.mem, cfg.arg, sizeof(wire));
         pthread_mutex_lock(&l->lock);
-        if (s != CK_OK) return s;
+        if (s != CK_IO && s != CK_NOTFOUND && s != CK_OK) return s;
+        if (s == CK_OK) continue;
+        k->dialling = false; /* it may not listen yet */
+        l->not_reached = *err;
+        ck_error_reset(err);
     }
     return CK_OK;
 }
@@ -349,8 +371,9 @@ static ck_status connect_all(ck_links *l, int64_t timeout_us, ck_error *err) {
             *err = l->refused;
             s = err->status;
         } else if (ck_mono_us(l->cfg.proc) >= until_us) {
-            s = ck_fail(err, CK_IO, "%u of %u other processes of the job can be reached", l->up_count,
-                        l->cfg.process_count - 1);
+            const char *why = l->not_reached.status != CK_OK ? l->not_reached.msg : "";
+            s = ck_fail(err, CK_IO, "%u of %u other processes of the job can be reached%s%s", l->up_count,
+                        l->cfg.process_count - 1, why[0] ? ": " : "", why);
             err->retriable = true;
         } else {
             s = dial_missing(l, err);
@@ -370,7 +393,16 @@ ck_status ck_links_up(ck_links *l, int64_t timeout_us, ck_error *err) {
     return connect_all(l, timeout_us, err);
 }
 
+void ck_links_say(ck_links *l, const ck_links_word *w) { l->word = *w; }
+const ck_links_word *ck_links_word_of_leader(const ck_links *l) { return &l->word; }
+
 /* ---- running and ending ---- */
+
+ck_status ck_links_send(ck_links *l, uint32_t peer, ck_frame **f) {
+    if (!*f) return CK_NOMEM;
+    ck_status s = ck_connection_send(l->links[peer].connection, f);
+    return s == CK_FULL ? CK_OK : s; /* few and short: they need not wait */
+}
 
 uint32_t ck_links_task_count(const ck_links *l) { return 2 * (l->cfg.process_count - 1); }
 
@@ -392,11 +424,21 @@ void ck_links_end(ck_links *l, bool finish) {
     notify_all(l);
 }
 
+static bool all_gone(const ck_links *l) {
+    for (uint32_t p = 0; p < l->cfg.process_count; p++)
+        if (l->links[p].connection && !atomic_load(&l->links[p].gone)) return false;
+    return true;
+}
+
 void ck_links_close(ck_links *l) {
     ck_listener_close(l->listener);
     l->listener = NULL;
     for (uint32_t p = 0; p < l->cfg.process_count; p++)
-        if (l->links[p].connection) ck_connection_close(l->links[p].connection, false);
+        if (l->links[p].connection) ck_connection_close(l->links[p].connection, true);
+    int64_t until_us = ck_mono_us(l->cfg.proc) + LAST_WORDS_US;
+    pthread_mutex_lock(&l->lock);
+    while (!all_gone(l) && ck_mono_us(l->cfg.proc) < until_us) wait_a_little(l, REDIAL_US);
+    pthread_mutex_unlock(&l->lock);
     ck_net_loop_free(l->loop);
     l->loop = NULL;
     for (uint32_t p = 0; p < l->cfg.process_count; p++) ck_connection_unref(&l->links[p].connection);

@@ -1,6 +1,6 @@
 /* Links: the wires between this process and the others of one job. One connection a pair of processes carries all edges
- * between them as frames of runtime/wire.h. The higher process dials the lower one; the first frames say who it is, for
- * which graph, with which secret.
+ * between them as frames of runtime/wire.h. The higher process dials the lower one and says who it is, for which graph,
+ * with which secret; the other answers who shows the right one.
  *
  *   exchange --> channel --> uplink task --frames--> connection ==> connection --frames--> downlink task --> channel
  * --> gate
@@ -14,6 +14,7 @@
 #define CK_RUNTIME_LINK_H
 
 #include "data/type.h"
+#include "net/frame.h"
 #include "runtime/channel.h"
 
 typedef struct ck_links ck_links;
@@ -33,7 +34,16 @@ typedef struct ck_links_config {
     void *arg;
     void (*failed)(void *arg, const ck_error *err); /* a link broke; thread: any; perhaps several times */
     void (*retired)(void *arg);                     /* a task's last word; two a peer; thread: any */
+    /* A TELL, REPORT or BYE has come; takes f. Not CK_OK breaks the link. Thread: the loop's, may not block. */
+    ck_status (*heard)(void *arg, uint32_t peer, ck_frame *f, ck_error *err);
+    ck_task *boss; /* notified when something was heard, once the links have started */
 } ck_links_config;
+
+/* What process 0 says to the others when they connect. */
+typedef struct ck_links_word {
+    uint64_t restored, splits;
+    char uuid[37];
+} ck_links_word;
 
 CK_NODISCARD ck_status ck_links_new(const ck_links_config *cfg, ck_links **out, ck_error *err);
 /* An edge of ours to a subtask of another process, and one from there: number counts alike on both sides. Before up. */
@@ -41,13 +51,18 @@ CK_NODISCARD ck_status ck_links_add_out(ck_links *l, uint32_t peer, uint32_t num
                                         bool weights, ck_channel **out, ck_error *err);
 CK_NODISCARD ck_status ck_links_add_in(ck_links *l, uint32_t peer, uint32_t number, const ck_schema *schema,
                                        bool weights, ck_channel *to, ck_error *err);
+void ck_links_say(ck_links *l, const ck_links_word *w);          /* process 0: before up */
+const ck_links_word *ck_links_word_of_leader(const ck_links *l); /* after up */
 /* Listens, dials, waits until every peer is there or the time is up. Blocks. Frames that come early wait. */
 CK_NODISCARD ck_status ck_links_up(ck_links *l, int64_t timeout_us, ck_error *err);
 uint32_t ck_links_task_count(const ck_links *l); /* that will retire */
 void ck_links_start(ck_links *l);                /* after up: the tasks may run */
+/* A TELL or REPORT to a peer, after up. Takes *f; NULL is CK_NOMEM. CK_CLOSED: the peer is gone. Thread: any. */
+CK_NODISCARD ck_status ck_links_send(ck_links *l, uint32_t peer, ck_frame **f);
 /* finish: every edge here has ended, say BYE and wait for theirs; otherwise drop everything. Thread: any. */
 void ck_links_end(ck_links *l, bool finish);
-/* After the tasks have retired, or when they never started: connections, listener, loop. Blocks. Safe twice. */
+/* After the tasks have retired, or when they never started: connections, listener, loop. What was sent before goes out
+ * if the peer takes it within a second. Blocks. Safe twice. */
 void ck_links_close(ck_links *l);
 void ck_links_free(ck_links *l); /* after close; the channels go with it; NULL is fine */
 

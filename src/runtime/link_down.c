@@ -16,7 +16,7 @@ static ck_status close_edge(ck_link *k, ck_link_in *i) {
     ck_credit_edge_close(&k->pool, &i->credit);
     if (i->ended) return CK_OK;
     ck_frame *f = ck_wire_close_frame(k->group->cfg.queue_mem, i->number);
-    return ck_link_send(k, &f);
+    return ck_links_send(k->group, k->peer, &f);
 }
 
 /* ---- frames ---- */
@@ -77,7 +77,7 @@ static ck_status tell_credits(ck_link *k) {
         ck_link_in *i = (ck_link_in *)((char *)e - offsetof(ck_link_in, credit));
         if (i->ended || i->closed) continue;
         ck_frame *f = ck_wire_credit_frame(k->group->cfg.queue_mem, i->number, count);
-        CK_TRY(ck_link_send(k, &f));
+        CK_TRY(ck_links_send(k->group, k->peer, &f));
     }
     return CK_OK;
 }

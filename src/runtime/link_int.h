@@ -57,7 +57,7 @@ struct ck_link {
     _Atomic bool consumed;
     /* any */
     _Atomic bool heard_bye;
-    _Atomic bool no_room;      /* a send said CK_FULL */
+    _Atomic bool no_room;      /* a send of the uplink said CK_FULL */
     _Atomic bool gone;         /* the connection has closed */
     ck_connection *connection; /* set before the tasks run */
     ck_error gone_error;       /* written before `gone` */
@@ -72,8 +72,10 @@ struct ck_links {
     pthread_mutex_t lock; /* guards what follows and links' `connection` until they are up */
     pthread_cond_t changed;
     uint32_t up_count;
-    ck_error refused; /* a peer that may not connect, or cannot */
-    ck_link links[];  /* by process; our own stays empty */
+    ck_links_word word;   /* of process 0; written before it is needed */
+    ck_error not_reached; /* why the last dialling failed */
+    ck_error refused;     /* a peer that may not connect, or cannot */
+    ck_link links[];      /* by process; our own stays empty */
 };
 
 void ck_link_inbox_put(ck_link_inbox *in, ck_frame *f);
@@ -82,9 +84,6 @@ void ck_link_inbox_clear(ck_link_inbox *in);
 
 ck_step ck_link_up_step(ck_task *t, const ck_quantum *q, int64_t *until_us);
 ck_step ck_link_down_step(ck_task *t, const ck_quantum *q, int64_t *until_us);
-/* Takes *f. CK_OK also when the peer's queue is over its bound: no_room shows it. CK_CLOSED: it is gone. NULL:
- * CK_NOMEM. */
-CK_NODISCARD ck_status ck_link_send(ck_link *k, ck_frame **f);
 void ck_link_fail(ck_link *k, const ck_error *err);
 
 #endif

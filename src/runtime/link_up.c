@@ -4,6 +4,17 @@
 
 static ck_link *link_of(ck_task *t) { return (ck_link *)((char *)t - offsetof(ck_link, up)); }
 
+/* Takes *f. CK_OK also when the connection's queue is over its bound: no_room shows it. CK_CLOSED: it is gone. NULL:
+ * CK_NOMEM. Only this task sets no_room: what else is sent here never waits, and must not make this one wait. */
+static ck_status send(ck_link *k, ck_frame **f) {
+    if (!*f) return CK_NOMEM;
+    /* Before the send: room that comes in between must not be overwritten. */
+    atomic_store(&k->no_room, true);
+    ck_status s = ck_connection_send(k->connection, f);
+    if (s == CK_OK) atomic_store(&k->no_room, false);
+    return s == CK_FULL ? CK_OK : s;
+}
+
 static ck_link_out *find_out(ck_link *k, uint32_t number) {
     ck_link_out *o = k->outs;
     while (o && o->number != number) o = o->next;
@@ -41,14 +52,14 @@ static ck_status send_part(ck_link *k, ck_link_out *o, ck_error *err) {
     ck_frame *f;
     uint32_t used, backlog = ck_channel_events(&o->channel);
     CK_TRY(ck_wire_schema_frame(o->codec, o->number, &f, err));
-    if (f) CK_TRY(ck_link_send(k, &f));
+    if (f) CK_TRY(send(k, &f));
     CK_TRY(ck_wire_batch_frame(o->codec, o->number, backlog, o->batch, o->sent_rows, &used, &f, err));
     o->sent_rows += used;
     if (o->sent_rows == o->batch->sel_count) {
         ck_batch_unref(&o->batch);
         o->sent_rows = 0;
     }
-    return ck_link_send(k, &f);
+    return send(k, &f);
 }
 
 /* CK_AGAIN: nothing can go from here now. */
@@ -63,7 +74,7 @@ static ck_status send_one(ck_link *k, ck_link_out *o, ck_error *err) {
         if (ev.kind != CK_EVENT_BATCH) {
             if (ev.kind == CK_EVENT_END) o->ended = true;
             ck_frame *f = ck_wire_control_frame(k->group->cfg.queue_mem, o->number, &ev);
-            return ck_link_send(k, &f);
+            return send(k, &f);
         }
         o->batch = ev.batch;
     }
@@ -102,7 +113,7 @@ static ck_step say_bye(ck_link *k) {
     if (!k->said_bye) {
         ck_frame *f = ck_wire_bye_frame(k->group->cfg.queue_mem);
         ck_error err = CK_ERROR_INIT;
-        ck_status s = ck_link_send(k, &f);
+        ck_status s = send(k, &f);
         if (s != CK_OK) return failed(k, s, &err);
         k->said_bye = true;
     }

@@ -5,7 +5,7 @@
 enum { SPLITS_BYTES_MAX = 256 << 20 };
 
 void ck_report_free(ck_report *r) {
-    if (!r) return;
+    if (!r || !r->mem.budget) return;
     ck_subtask_files_free(r->files);
     ck_arena_destroy(&r->arena);
     ck_free(r->mem, r, sizeof *r);
@@ -38,9 +38,9 @@ ck_status ck_subtask_new(const ck_subtask_config *cfg, ck_subtask **out, ck_erro
     s->task.retired = retired;
     s->last_barrier = cfg->restored;
     s->source_until_us = INT64_MIN;
-    s->finished = (ck_report){.kind = CK_REPORT_FINISHED, .subtask = s};
-    s->detached = (ck_report){.kind = CK_REPORT_DETACHED, .subtask = s};
-    s->failed = (ck_report){.kind = CK_REPORT_FAILED, .subtask = s};
+    s->finished = (ck_report){.kind = CK_REPORT_FINISHED, .subtask = cfg->number};
+    s->detached = (ck_report){.kind = CK_REPORT_DETACHED, .subtask = cfg->number};
+    s->failed = (ck_report){.kind = CK_REPORT_FAILED, .subtask = cfg->number};
     pthread_mutex_init(&s->hold_lock, NULL);
     ck_arena_init(&s->arena, cfg->mem, SPLITS_BYTES_MAX);
     s->splits.arena = &s->arena;

@@ -55,7 +55,7 @@ typedef struct ck_op_committables {
 typedef struct ck_report {
     ck_msg msg;
     ck_report_kind kind;
-    ck_subtask *subtask;
+    uint32_t subtask; /* its number in the job */
     uint64_t checkpoint;
     bool had_ended; /* ACK: at its barrier every operator had ended */
     ck_error error;
@@ -63,9 +63,9 @@ typedef struct ck_report {
     ck_arena arena;          /* of the committables */
     ck_op_committables *committables;
     uint32_t committables_count; /* operators with a committer */
-    ck_mem mem;
+    ck_mem mem;                  /* empty: part of something else */
 } ck_report;
-void ck_report_free(ck_report *r); /* NULL is fine */
+void ck_report_free(ck_report *r); /* leaves what is part of something else; NULL is fine */
 
 /* ---- making ---- */
 

@@ -20,7 +20,7 @@ static ck_subtask_record *new_record(ck_subtask *s, uint64_t checkpoint, ck_barr
         ck_free(s->cfg.mem, report, sizeof *report);
         return NULL;
     }
-    *report = (ck_report){.kind = CK_REPORT_ACK, .subtask = s, .checkpoint = checkpoint, .mem = s->cfg.mem};
+    *report = (ck_report){.kind = CK_REPORT_ACK, .subtask = s->cfg.number, .checkpoint = checkpoint, .mem = s->cfg.mem};
     report->error = CK_ERROR_INIT;
     ck_arena_init(&report->arena, s->cfg.mem, COMMITTABLES_BYTES_MAX);
     r->subtask = s;

@@ -34,11 +34,15 @@ ck_status ck_wire_edge(const ck_frame *f, uint32_t *edge, ck_error *err) {
 
 ck_frame *ck_wire_hello_frame(ck_mem mem, const ck_wire_hello *h) {
     if (h->secret.n > CK_WIRE_SECRET_BYTES_MAX) return NULL;
-    ck_frame *f = ck_frame_new(mem, CK_WIRE_HELLO, 18 + h->secret.n);
+    ck_frame *f = ck_frame_new(mem, CK_WIRE_HELLO, 34 + CK_WIRE_UUID_BYTES + h->secret.n);
     if (!f) return NULL;
     uint8_t *p = put_be(f->p, h->version, 4);
     p = put_be(p, h->process, 4);
     p = put_be(p, h->graph_hash, 8);
+    p = put_be(p, h->restored, 8);
+    p = put_be(p, h->splits, 8);
+    memcpy(p, h->uuid, CK_WIRE_UUID_BYTES);
+    p += CK_WIRE_UUID_BYTES;
     p = put_be(p, h->secret.n, 2);
     if (h->secret.n) memcpy(p, h->secret.p, h->secret.n);
     return f;
@@ -47,10 +51,14 @@ ck_frame *ck_wire_hello_frame(ck_mem mem, const ck_wire_hello *h) {
 ck_status ck_wire_read_hello(const ck_frame *f, ck_wire_hello *out, ck_error *err) {
     ck_cursor c = ck_cursor_of(f->p, f->n);
     uint16_t n;
+    ck_view uuid;
     if (f->kind != CK_WIRE_HELLO || !ck_cursor_u32be(&c, &out->version) || !ck_cursor_u32be(&c, &out->process) ||
-        !ck_cursor_u64be(&c, &out->graph_hash) || !ck_cursor_u16be(&c, &n) || n > CK_WIRE_SECRET_BYTES_MAX ||
-        !ck_cursor_take(&c, n, &out->secret) || c.left)
+        !ck_cursor_u64be(&c, &out->graph_hash) || !ck_cursor_u64be(&c, &out->restored) ||
+        !ck_cursor_u64be(&c, &out->splits) || !ck_cursor_take(&c, CK_WIRE_UUID_BYTES, &uuid) ||
+        !ck_cursor_u16be(&c, &n) || n > CK_WIRE_SECRET_BYTES_MAX || !ck_cursor_take(&c, n, &out->secret) || c.left)
         return bad(f, err);
+    memcpy(out->uuid, uuid.p, uuid.n);
+    out->uuid[uuid.n] = 0;
     return CK_OK;
 }
 

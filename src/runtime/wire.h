@@ -1,9 +1,10 @@
-/* Events as frames of the data wire (docs/formats.md, "Wire"). Every payload begins with the edge's number, u32
+/* Events as frames of the data wire (docs/formats.md, "Data wire"). Every payload begins with the edge's number, u32
  * big-endian: one channel of one edge, counted alike by both sides. Batches are Arrow IPC record batches; the schema
  * goes once per edge before the first of them; edges with weights have a last column `__weight`.
  *
  *   kind             payload behind the edge
- *   HELLO            (no edge) u32 version, u32 process, u64 graph hash, u16 length and secret
+ *   HELLO            (no edge) u32 version, u32 process, u64 graph hash, u64 restored checkpoint, u64 splits hash,
+ *                    36 bytes job UUID, u16 length and secret
  *   SCHEMA           Arrow IPC schema message
  *   BATCH            u32 backlog: further batches that wait at the sender; Arrow IPC record batch message and body
  *   WATERMARK        i64 us, u8 idle
@@ -13,6 +14,7 @@
  *   CREDIT           u32 batches more may be sent            (towards the producer)
  *   CLOSE            nothing: nobody reads any more          (towards the producer)
  *   BYE              (no edge) nothing: the sender's last frame
+ *   TELL, REPORT     (no edge) see wire_job.h
  *
  * One codec an edge and direction; one thread at a time. */
 #ifndef CK_RUNTIME_WIRE_H
@@ -21,7 +23,7 @@
 #include "net/frame.h"
 #include "stream/event.h"
 
-enum { CK_WIRE_VERSION = 1, CK_WIRE_SECRET_BYTES_MAX = 1024 };
+enum { CK_WIRE_VERSION = 1, CK_WIRE_SECRET_BYTES_MAX = 1024, CK_WIRE_UUID_BYTES = 36 };
 
 typedef enum ck_wire_kind {
     CK_WIRE_HELLO = 1,
@@ -37,6 +39,8 @@ typedef enum ck_wire_kind {
     CK_WIRE_CREDIT,
     CK_WIRE_CLOSE,
     CK_WIRE_BYE,
+    CK_WIRE_TELL,
+    CK_WIRE_REPORT,
 } ck_wire_kind;
 
 /* ---- without a codec ---- */
@@ -44,6 +48,10 @@ typedef enum ck_wire_kind {
 typedef struct ck_wire_hello {
     uint32_t version, process;
     uint64_t graph_hash;
+    /* The leader's word on what the job continues from; of others zeros. */
+    uint64_t restored; /* checkpoint; 0: from the start */
+    uint64_t splits;   /* over the splits its sources found */
+    char uuid[CK_WIRE_UUID_BYTES + 1];
     ck_view secret; /* decoded: borrowed from the frame */
 } ck_wire_hello;
 /* NULL without memory. */

@@ -75,7 +75,7 @@ static inline ck_status start(fixture *f, uint32_t parallelism, const ck_job_con
 
 static inline void finish(ck_job *j) {
     ck_error err = CK_ERROR_INIT;
-    if (ck_job_wait(j, 60000000, &err) != CK_OK) fail_msg("%s", err.msg);
+    if (ck_job_wait(j, 300000000, &err) != CK_OK) fail_msg("%s", err.msg);
     assert_int_equal(ck_job_state_of(j), CK_JOB_FINISHED);
 }
 
