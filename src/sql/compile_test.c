@@ -11,7 +11,7 @@
 #include "sql/catalog/catalog.h"
 #include "sql/fake_registry_int.h"
 
-static const ck_op_desc *const operators[] = {&ck_op_filter, &ck_op_project, &ck_op_group_agg, &ck_op_limit,
+static const ck_op_desc *const operators[] = {&ck_op_filter, &ck_op_project, &ck_op_group_agg, &ck_op_limit, &ck_op_window_agg, &ck_op_window_assign,
                                               &ck_op_union};
 
 #define ORDERS                                                                                                         \

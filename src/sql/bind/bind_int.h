@@ -33,6 +33,8 @@ typedef struct ck_scope {
     uint32_t table_count;
     const bool *hidden;           /* columns that are found only qualified (USING has merged them); NULL: none */
     const char *const *canonical; /* names for canonical texts: qualified where they would be ambiguous */
+    bool has_window;              /* GROUP BY TUMBLE(...): its columns stand at window_first */
+    uint32_t window_first;
 } ck_scope;
 
 /* Aggregates met in the clauses of one SELECT, each once. */
@@ -218,6 +220,8 @@ typedef struct ck_grouping {
     uint32_t set_count;
     ck_bound_calls calls;
     ck_plan_node *node; /* the aggregate, once made */
+    bool by_window;     /* GROUP BY TUMBLE(...) */
+    ck_pos window_pos;
 } ck_grouping;
 CK_NODISCARD ck_status ck_bind_group_keys(ck_binder *b, const ck_ast_select *s, ck_scope *scope, ck_expr *const *items,
                                           const ck_ast_ident *aliases, uint32_t item_count, const ck_outer *o,
@@ -244,6 +248,21 @@ CK_NODISCARD ck_status ck_bind_absorb(ck_binder *b, ck_scope *scope, ck_expr **c
 CK_NODISCARD ck_status ck_bind_check_joins(ck_binder *b, const ck_plan_node *n, ck_pos at);
 /* Refused at `at` when the registry has no such operator: "<what> not supported yet". */
 CK_NODISCARD ck_status ck_bind_needs(ck_binder *b, const char *type, ck_pos at, const char *what);
+
+/* ---- time_window.c ---- */
+bool ck_bind_is_window(ck_view function);
+/* TABLE(TUMBLE(...)) in FROM. */
+CK_NODISCARD ck_status ck_bind_window_table(ck_binder *b, const ck_ast_from *f, ck_plan_node **out);
+/* GROUP BY TUMBLE(...): the scope's rows get the window's columns. */
+CK_NODISCARD ck_status ck_bind_group_window(ck_binder *b, const ck_ast_select *s, ck_scope *scope);
+/* TUMBLE_START(...) and the like; *is_one false: it is another function. */
+CK_NODISCARD ck_status ck_bind_window_function(ck_binder *b, const ck_bind_place *place, const ck_ast_expr *e,
+                                               bool *is_one, ck_expr **out);
+/* The aggregate when its keys name a window: of keys and calls as ck_plan_aggregate_node; *out NULL: they do not. */
+CK_NODISCARD ck_status ck_bind_window_agg(ck_binder *b, ck_plan_node *input, ck_columns group,
+                                          const ck_plan_aggregate *calls, uint32_t call_count, const char *key_text,
+                                          const char *const *names, bool grouped_by_call, ck_pos at,
+                                          ck_plan_node **out);
 
 /* ---- unnest.c ---- */
 bool ck_bind_is_unnest(const ck_ast_from *f);

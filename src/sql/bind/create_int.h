@@ -7,6 +7,10 @@
 /* Fills connector and options of the entry's table. */
 CK_NODISCARD ck_status ck_bind_options(ck_binder *b, const ck_ast_options *list, ck_catalog_entry *e, ck_pos at);
 
+/* WATERMARK FOR and the options about event time, which every connector's tables have. After columns and options. */
+CK_NODISCARD ck_status ck_bind_event_time(ck_binder *b, ck_catalog_entry *e, const ck_ast_create_table *t);
+const ck_option_desc *ck_bind_time_options(uint32_t *count);
+
 /* Whether the name may be taken; *skip: IF NOT EXISTS, and it exists. With `replaced`, OR REPLACE is allowed: what it
  * replaces is dropped and handed out, else NULL. */
 CK_NODISCARD ck_status ck_bind_free_name(ck_binder *b, const ck_ast_names *name, bool if_not_exists, ck_entry_kind kind,

@@ -37,7 +37,6 @@ ck_status ck_bind_free_name(ck_binder *b, const ck_ast_names *name, bool if_not_
 
 static ck_status refuse_unsupported(ck_binder *b, const ck_ast_create_table *t, ck_pos pos) {
     if (t->partitioned_pos.line) return ck_bind_refuse(b, t->partitioned_pos, "PARTITIONED BY is not supported");
-    if (t->watermarks) return ck_bind_refuse(b, t->watermarks->pos, "WATERMARK is not supported yet");
     for (const ck_ast_column *c = t->columns; c; c = c->next)
         if (c->metadata_pos.line) return ck_bind_refuse(b, c->metadata_pos, "METADATA columns are not supported yet");
     if (t->columns && t->query)
@@ -190,7 +189,8 @@ static ck_status fill(ck_binder *b, ck_catalog_entry *e, const ck_ast_create_tab
     e->temporary = t->temporary;
     e->table.comment = ck_arena_strndup(&e->arena, t->comment.p ? t->comment.p : "", t->comment.n);
     if (!e->table.comment) return ck_bind_nomem(b);
-    return ck_bind_options(b, &t->options, e, t->name.first->ident.pos);
+    CK_TRY(ck_bind_options(b, &t->options, e, t->name.first->ident.pos));
+    return ck_bind_event_time(b, e, t);
 }
 
 ck_status ck_bind_create_table(ck_binder *b, const ck_ast_create_table *t, ck_pos pos, ck_output *rows) {

@@ -65,9 +65,9 @@ static ck_status no_such_function(ck_binder *b, const ck_ast_expr *e, const char
 }
 
 static ck_status scalar(ck_binder *b, const ck_bind_place *place, const ck_ast_expr *e, ck_expr **out) {
-    if (ck_bind_is_time_window(e->name))
-        return ck_bind_refuse(b, e->sign, "windows over event time (%.*s) are not supported yet", ck_cut(e->name),
-                              e->name.p);
+    bool of_window;
+    CK_TRY(ck_bind_window_function(b, place, e, &of_window, out));
+    if (of_window) return CK_OK;
     CK_TRY(refuse_extras(b, e));
     const ck_catalog_entry *own = ck_catalog_find_function(b->catalog, e->name, false);
     if (own) return ck_bind_own_function(b, place, own, e, out);

@@ -220,6 +220,10 @@ static ck_status bind_item(ck_binder *b, const ck_ast_from *f, ck_scope *out) {
             CK_TRY(ck_bind_from(b, NULL, &one_row));
             return ck_bind_unnest(b, f, &one_row, false, out);
         }
+        if (ck_bind_is_window(f->call->name)) {
+            CK_TRY(ck_bind_window_table(b, f, &n));
+            break;
+        }
         return ck_bind_refuse(b, f->call->sign, "table function %.*s is not supported yet", ck_cut(f->call->name),
                               f->call->name.p);
     default: ck_assert_failed(__FILE__, __LINE__, "every FROM item is bound");

@@ -79,6 +79,21 @@ static ck_status add_key(ck_binder *b, keys *k, ck_expr *key, ck_pos at, uint32_
     return CK_OK;
 }
 
+/* TUMBLE(...): the window's columns, which ck_bind_group_window has put into the scope. */
+static ck_status window_keys(ck_binder *b, keys *k, const ck_ast_expr *e) {
+    if (k->g->by_window) return ck_bind_refuse(b, e->pos, "GROUP BY takes one window");
+    if (!k->scope->has_window) return ck_bind_refuse(b, e->pos, "a window stands in GROUP BY by itself");
+    for (uint32_t i = 0; i < CK_WINDOW_FIELDS; i++) {
+        ck_expr *key = ck_plan_column(&b->plan, k->scope->node, k->scope->window_first + i);
+        uint32_t number;
+        if (!key) return CK_NOMEM;
+        CK_TRY(add_key(b, k, key, e->pos, &number));
+    }
+    k->g->by_window = true;
+    k->g->window_pos = e->pos;
+    return CK_OK;
+}
+
 /* ---- sets ---- */
 
 static bool is_plain_row(const ck_ast_expr *e) { return e->kind == CK_AST_ROW && !e->flag; }
@@ -199,6 +214,10 @@ ck_status ck_bind_group_keys(ck_binder *b, const ck_ast_select *s, ck_scope *sco
         bool row = is_plain_row(e); /* (a, b): both; (): none */
         for (const ck_ast_expr *x = row ? e->args.first : e; x; x = row ? x->next : NULL) {
             ck_expr *key;
+            if (x->kind == CK_AST_CALL && ck_bind_is_window(x->name)) {
+                CK_TRY(window_keys(b, &k, x));
+                continue;
+            }
             CK_TRY(key_of(b, &k, x, &key));
             CK_TRY(add_key(b, &k, key, x->pos, &number));
         }

@@ -15,8 +15,12 @@ static bool name_matches(const char *pattern, ck_view name) {
 }
 
 static const ck_option_desc *find(const ck_connector_desc *d, ck_view name) {
+    uint32_t count;
     for (uint32_t i = 0; i < d->option_count; i++)
         if (name_matches(d->options[i].name, name)) return &d->options[i];
+    const ck_option_desc *time = ck_bind_time_options(&count);
+    for (uint32_t i = 0; i < count; i++)
+        if (ck_view_is(name, time[i].name)) return &time[i];
     return NULL;
 }
 
@@ -25,6 +29,9 @@ static ck_status unknown(ck_binder *b, const ck_connector_desc *d, const ck_ast_
     ck_suggest_init(&near, name);
     ck_suggest_offer(&near, CK_VIEW("connector"));
     for (uint32_t i = 0; i < d->option_count; i++) ck_suggest_offer(&near, ck_view_of(d->options[i].name));
+    uint32_t count;
+    const ck_option_desc *time = ck_bind_time_options(&count);
+    for (uint32_t i = 0; i < count; i++) ck_suggest_offer(&near, ck_view_of(time[i].name));
     if (near.best.n)
         return ck_bind_fail(b, o->pos, "connector '%s' has no option '%.*s'; did you mean '%.*s'?", d->name,
                             ck_cut(name), name.p, ck_cut(near.best), near.best.p);

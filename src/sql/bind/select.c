@@ -343,6 +343,7 @@ ck_status ck_bind_select(ck_binder *b, const ck_ast_select *s, const ck_ast_orde
     CK_TRY(ck_bind_from(b, s->from, &scope));
     CK_TRY(where(b, s, &scope, outer));
     if (s->from) CK_TRY(ck_bind_check_joins(b, scope.node, s->from->pos));
+    CK_TRY(ck_bind_group_window(b, s, &scope));
     if (ck_bind_has_grouping_sets(s)) CK_TRY(all_nullable(b, &scope));
     bool tied = outer && outer->pair_count + outer->residual_count > 0;
     ck_bind_place place = {.scope = &scope,

@@ -17,11 +17,18 @@ typedef struct ck_table_column { /* as declared, in order */
     const char *computed_text;
 } ck_table_column;
 
+typedef struct ck_table_time { /* event time */
+    ck_expr *expr;             /* over the physical columns: the column, or what it is computed as; NULL: none */
+    uint32_t column;           /* as declared */
+    int64_t lag_us, idle_us, lateness_us;
+} ck_table_time;
+
 typedef struct ck_table_def {
     ck_table_decl decl; /* physical columns, key, options with lower-cased names */
     const ck_connector_desc *connector;
     const ck_table_column *columns;
     uint32_t column_count;
+    ck_table_time time;
     const char *comment;  /* "": none */
     const char *instance; /* of a table in memory: one of its own for each CREATE; else NULL */
 } ck_table_def;

@@ -16,14 +16,31 @@ static bool add_call(yyjson_mut_doc *doc, yyjson_mut_val *list, const ck_plan_ag
            (!c->filter_text || yyjson_mut_obj_add_str(doc, v, "filter_text", c->filter_text));
 }
 
+ck_status ck_lower_params_calls(ck_lower_state *s, ck_lower_params *p, const ck_plan_aggregate *calls, uint32_t count) {
+    yyjson_mut_val *list = yyjson_mut_obj_add_arr(p->doc, p->root, "aggregates");
+    if (!list) return ck_lower_nomem(s);
+    for (uint32_t i = 0; i < count; i++)
+        if (!add_call(p->doc, list, &calls[i])) return ck_lower_nomem(s);
+    return CK_OK;
+}
+
+/* "before: sum(amount), count(*)" */
+const char *ck_label_calls(ck_lower_state *s, const char *before, const ck_plan_aggregate *calls, uint32_t count) {
+    const char *text = before;
+    for (uint32_t i = 0; text && i < count; i++) {
+        const ck_plan_aggregate *c = &calls[i];
+        text = ck_arena_printf(s->arena, "%s%s %s(%s%s)", text, i ? "," : ":", c->fn->name,
+                               c->distinct ? "DISTINCT " : "", c->arg_text ? c->arg_text : "*");
+        if (text && c->filter_text) text = ck_arena_printf(s->arena, "%s FILTER (%s)", text, c->filter_text);
+    }
+    return text;
+}
+
 static ck_status params_of(ck_lower_state *s, const ck_plan_node *n, const char **out) {
     ck_lower_params p;
     CK_TRY(ck_lower_params_begin(s, &p));
     CK_TRY(ck_lower_params_columns(s, &p, "keys", n->aggregate.keys));
-    yyjson_mut_val *list = yyjson_mut_obj_add_arr(p.doc, p.root, "aggregates");
-    if (!list) return ck_lower_nomem(s);
-    for (uint32_t i = 0; i < n->aggregate.call_count; i++)
-        if (!add_call(p.doc, list, &n->aggregate.calls[i])) return ck_lower_nomem(s);
+    CK_TRY(ck_lower_params_calls(s, &p, n->aggregate.calls, n->aggregate.call_count));
     return ck_lower_params_end(s, &p, out);
 }
 
@@ -33,13 +50,7 @@ static const char *label_of(ck_lower_state *s, const ck_plan_node *n) {
     const char *text = n->aggregate.call_count == 0   ? ck_arena_printf(s->arena, "DISTINCT %s", keys)
                        : n->aggregate.keys.count == 0 ? "one row"
                                                       : ck_arena_printf(s->arena, "GROUP BY %s", keys);
-    for (uint32_t i = 0; text && i < n->aggregate.call_count; i++) {
-        const ck_plan_aggregate *c = &n->aggregate.calls[i];
-        text = ck_arena_printf(s->arena, "%s%s %s(%s%s)", text, i ? "," : ":", c->fn->name,
-                               c->distinct ? "DISTINCT " : "", c->arg_text ? c->arg_text : "*");
-        if (text && c->filter_text) text = ck_arena_printf(s->arena, "%s FILTER (%s)", text, c->filter_text);
-    }
-    return text;
+    return text ? ck_label_calls(s, text, n->aggregate.calls, n->aggregate.call_count) : NULL;
 }
 
 ck_status ck_lower_aggregate(ck_lower_state *s, const ck_plan_node *n, ck_lowered *out) {

@@ -66,7 +66,8 @@ ck_status ck_lower_node(ck_lower_state *s, const ck_plan_node *n, ck_lowered *ou
         [CK_PLAN_AGGREGATE] = ck_lower_aggregate, [CK_PLAN_UNION] = ck_lower_union,
         [CK_PLAN_LIMIT] = ck_lower_limit,         [CK_PLAN_SORT] = ck_lower_sort,
         [CK_PLAN_TOP_N] = ck_lower_top_n,         [CK_PLAN_JOIN] = ck_lower_join,
-        [CK_PLAN_SET_OP] = ck_lower_set_op,       [CK_PLAN_UNNEST] = ck_lower_unnest};
+        [CK_PLAN_SET_OP] = ck_lower_set_op,       [CK_PLAN_UNNEST] = ck_lower_unnest,
+        [CK_PLAN_WINDOW] = ck_lower_window,       [CK_PLAN_WINDOW_AGG] = ck_lower_window_agg};
     if (!s->nodes[n->id].done) {
         ck_lowered made = {0};
         CK_TRY(by_kind[n->kind](s, n, &made));
@@ -168,11 +169,22 @@ static ck_status fill_step(ck_lower_state *s, const ck_output *outputs, uint32_t
     return ck_lower_explain(s, step, &step->explain);
 }
 
+static bool reckons_with_time(const ck_plan_node *n, bool *seen) {
+    if (seen[n->id]) return false;
+    seen[n->id] = true;
+    if (n->kind == CK_PLAN_WINDOW || n->kind == CK_PLAN_WINDOW_AGG) return true;
+    for (uint32_t i = 0; i < n->input_count; i++)
+        if (reckons_with_time(n->inputs[i], seen)) return true;
+    return false;
+}
+
 ck_status ck_lower(const ck_lowering *l, const ck_output *outputs, uint32_t count, ck_sql_step *step) {
     ck_lower_state s = {.l = l, .arena = l->plan->arena, .err = l->plan->err};
     ck_graph *graph;
     s.nodes = CK_LOWER_ARRAY(&s, l->plan->node_count, ck_lowered);
-    if (!s.nodes) return CK_NOMEM;
+    bool *seen = CK_LOWER_ARRAY(&s, l->plan->node_count, bool);
+    if (!s.nodes || !seen) return CK_NOMEM;
+    for (uint32_t i = 0; i < count; i++) s.event_time = reckons_with_time(outputs[i].node, seen) || s.event_time;
     for (uint32_t i = 0; i < count; i++) CK_TRY(ck_lower_output(&s, &outputs[i]));
     CK_TRY(ck_lower_uids(&s));
     CK_TRY(ck_lower_slots(&s));

@@ -51,6 +51,7 @@ typedef struct ck_lower_state {
     ck_planned_op *ops;
     uint32_t op_count, op_capacity;
     ck_lowered *nodes; /* by plan node id */
+    bool event_time;   /* some operator reckons with it: sources say how far it has come */
 } ck_lower_state;
 
 /* ---- lower.c ---- */
@@ -79,6 +80,8 @@ CK_NODISCARD ck_status ck_lower_top_n(ck_lower_state *s, const ck_plan_node *n, 
 CK_NODISCARD ck_status ck_lower_join(ck_lower_state *s, const ck_plan_node *n, ck_lowered *out);
 CK_NODISCARD ck_status ck_lower_set_op(ck_lower_state *s, const ck_plan_node *n, ck_lowered *out);
 CK_NODISCARD ck_status ck_lower_unnest(ck_lower_state *s, const ck_plan_node *n, ck_lowered *out);
+CK_NODISCARD ck_status ck_lower_window(ck_lower_state *s, const ck_plan_node *n, ck_lowered *out);
+CK_NODISCARD ck_status ck_lower_window_agg(ck_lower_state *s, const ck_plan_node *n, ck_lowered *out);
 CK_NODISCARD ck_status ck_lower_output(ck_lower_state *s, const ck_output *o);
 
 /* ---- params.c: JSON ---- */
@@ -91,6 +94,8 @@ CK_NODISCARD ck_status ck_lower_params_exprs(ck_lower_state *s, ck_lower_params 
                                              ck_expr *const *exprs, uint32_t count);
 CK_NODISCARD ck_status ck_lower_params_columns(ck_lower_state *s, ck_lower_params *p, const char *name,
                                                ck_columns columns);
+CK_NODISCARD ck_status ck_lower_params_calls(ck_lower_state *s, ck_lower_params *p, const ck_plan_aggregate *calls,
+                                             uint32_t count); /* "aggregates" */
 CK_NODISCARD ck_status ck_lower_params_end(ck_lower_state *s, ck_lower_params *p, const char **out);
 
 /* ---- uid.c, slots.c, label.c, explain.c ---- */
@@ -101,6 +106,7 @@ const char *ck_label_cut(ck_lower_state *s, ck_bytes *text, ck_status st);
 const char *ck_label_exprs(ck_lower_state *s, const char *before, const char *between, const ck_plan_node *input,
                            ck_expr *const *exprs, uint32_t count, const ck_schema *names);
 const char *ck_label_columns(ck_lower_state *s, const ck_schema *schema, ck_columns columns); /* "a, b" */
+const char *ck_label_calls(ck_lower_state *s, const char *before, const ck_plan_aggregate *calls, uint32_t count);
 CK_NODISCARD ck_status ck_lower_explain(ck_lower_state *s, const ck_sql_step *step, const char **out);
 
 #endif

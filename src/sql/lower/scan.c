@@ -12,13 +12,35 @@ static bool add_field(ck_lower_state *s, yyjson_mut_doc *doc, yyjson_mut_val *li
            yyjson_mut_obj_add_str(doc, v, "type", type) && yyjson_mut_obj_add_bool(doc, v, "nullable", f->nullable);
 }
 
-static bool is_checked(const ck_table_decl *t, uint32_t column) {
+/* Whether the column is read for the time of its row. */
+typedef struct time_column {
+    uint32_t column;
+    bool found;
+} time_column;
+static void look(void *arg, uint32_t column) {
+    time_column *t = (time_column *)arg;
+    if (t->column == column) t->found = true;
+}
+
+static bool is_checked(const ck_table_def *def, uint32_t column) {
+    const ck_table_decl *t = &def->decl;
+    time_column time = {column, false};
+    if (def->time.expr) ck_expr_visit_columns(def->time.expr, look, &time);
+    if (time.found) return true;
     for (uint32_t i = 0; i < t->primary_key_count; i++)
         if (t->primary_key[i] == column) return true;
     return !t->schema->fields[column].nullable;
 }
 
-static ck_status source_params(ck_lower_state *s, const ck_table_decl *t, ck_columns columns, const char **out) {
+static bool add_event_time(ck_lower_params *p, const ck_table_time *t) {
+    yyjson_mut_val *v = yyjson_mut_obj_add_obj(p->doc, p->root, "event_time"), *e;
+    return v && ck_expr_to_json(t->expr, p->doc, &e) == CK_OK && yyjson_mut_obj_add_val(p->doc, v, "expr", e) &&
+           yyjson_mut_obj_add_uint(p->doc, v, "lag_us", (uint64_t)t->lag_us) &&
+           yyjson_mut_obj_add_uint(p->doc, v, "idle_us", (uint64_t)t->idle_us);
+}
+
+static ck_status source_params(ck_lower_state *s, const ck_table_def *def, ck_columns columns, const char **out) {
+    const ck_table_decl *t = &def->decl;
     ck_lower_params p;
     CK_TRY(ck_lower_params_begin(s, &p));
     bool fine = yyjson_mut_obj_add_str(p.doc, p.root, "table", t->name);
@@ -29,12 +51,13 @@ static ck_status source_params(ck_lower_state *s, const ck_table_decl *t, ck_col
     CK_TRY(ck_lower_params_columns(s, &p, "columns", columns));
     yyjson_mut_val *checked = yyjson_mut_obj_add_arr(p.doc, p.root, "checked");
     for (uint32_t i = 0; checked && i < t->schema->field_count; i++)
-        if (is_checked(t, i) && !yyjson_mut_arr_add_uint(p.doc, checked, i)) checked = NULL;
+        if (is_checked(def, i) && !yyjson_mut_arr_add_uint(p.doc, checked, i)) checked = NULL;
     yyjson_mut_val *options = checked ? yyjson_mut_obj_add_obj(p.doc, p.root, "options") : NULL;
     if (!options) return ck_lower_nomem(s);
     for (uint32_t i = 0; i < t->options.count; i++)
         if (!yyjson_mut_obj_add_str(p.doc, options, t->options.names[i], t->options.values[i]))
             return ck_lower_nomem(s);
+    if (s->event_time && def->time.expr && !add_event_time(&p, &def->time)) return ck_lower_nomem(s);
     return ck_lower_params_end(s, &p, out);
 }
 
@@ -45,7 +68,7 @@ ck_status ck_lower_scan(ck_lower_state *s, const ck_plan_node *n, ck_lowered *ou
     const char *columns = ck_label_columns(s, n->schema, (ck_columns){NULL, n->schema->field_count});
     op.label = columns ? ck_arena_printf(s->arena, "%s (%s)", n->scan.table->name, columns) : NULL;
     if (!op.label) return ck_lower_nomem(s);
-    CK_TRY(source_params(s, &t->decl, n->scan.columns, &op.params));
+    CK_TRY(source_params(s, t, n->scan.columns, &op.params));
     return ck_lower_add(s, &op, &out->op);
 }
 

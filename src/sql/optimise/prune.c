@@ -50,6 +50,20 @@ static void need_for_join(const ck_plan_node *n, const bool *own, const pruning 
         if (own[i]) need_of_two(&both, i);
 }
 
+static void need_for_window(const ck_plan_node *n, const bool *own, bool *below) {
+    const ck_plan_window *w = &n->window.of;
+    uint32_t first = n->window.keys.count + CK_WINDOW_FIELDS;
+    below[w->kind == CK_PLAN_WINDOW_ATTACHED ? w->start : w->time] = true;
+    if (w->kind == CK_PLAN_WINDOW_ATTACHED) below[w->end] = true;
+    for (uint32_t i = 0; i < n->window.keys.count; i++) below[n->window.keys.at[i]] = true;
+    for (uint32_t i = 0; i < n->window.call_count; i++) {
+        const ck_plan_aggregate *c = &n->window.calls[i];
+        if (!own[first + i]) continue;
+        if (c->arg != CK_NO_COLUMN) below[c->arg] = true;
+        if (c->filter != CK_NO_COLUMN) below[c->filter] = true;
+    }
+}
+
 static void need_below(const ck_plan_node *n, const pruning *s) {
     bool *own = s->needed[n->id];
     uint32_t width = n->schema->field_count;
@@ -74,6 +88,11 @@ static void need_below(const ck_plan_node *n, const pruning *s) {
             if (own[i]) ck_expr_visit_columns(n->project.exprs[i], need, s->needed[n->inputs[0]->id]);
         return;
     case CK_PLAN_AGGREGATE: need_for_aggregate(n, own, s->needed[n->inputs[0]->id]); return;
+    case CK_PLAN_WINDOW_AGG: need_for_window(n, own, s->needed[n->inputs[0]->id]); return;
+    case CK_PLAN_WINDOW:
+        s->needed[n->inputs[0]->id][n->window.of.time] = true;
+        width = n->inputs[0]->schema->field_count; /* without the window's columns */
+        break;
     case CK_PLAN_FILTER:
         for (uint32_t i = 0; i < n->filter.count; i++)
             ck_expr_visit_columns(n->filter.conjuncts[i], need, s->needed[n->inputs[0]->id]);
@@ -311,6 +330,47 @@ static ck_status prune_set_op(ck_plan *p, const ck_plan_node *n, ck_plan_node *c
     return ck_plan_with_inputs(p, n, arms, out);
 }
 
+static ck_plan_window moved_window(const ck_plan_node *n, const uint32_t *map) {
+    ck_plan_window w = n->window.of;
+    if (w.kind == CK_PLAN_WINDOW_ATTACHED) {
+        w.start = map[w.start];
+        w.end = map[w.end];
+    } else {
+        w.time = map[w.time];
+    }
+    return w;
+}
+
+static ck_status prune_window(ck_plan *p, const ck_plan_node *n, ck_plan_node *input, pruning *s, ck_plan_node **out) {
+    ck_plan_window w = moved_window(n, s->moved[n->inputs[0]->id]);
+    CK_TRY(input_then_own(p, n, input, s));
+    return ck_plan_window_rows(p, input, &w, out);
+}
+
+/* Keys and window stay, calls nobody reads go. */
+static ck_status prune_window_agg(ck_plan *p, const ck_plan_node *n, ck_plan_node *input, pruning *s,
+                                  ck_plan_node **out) {
+    uint32_t keys = n->window.keys.count, first = keys + CK_WINDOW_FIELDS, calls = 0, count;
+    const uint32_t *map = s->moved[n->inputs[0]->id];
+    ck_plan_window w = moved_window(n, map);
+    CK_TRY(compact(p, n, s, &count));
+    uint32_t *key = CK_PLAN_ARRAY(p, keys, uint32_t);
+    ck_plan_aggregate *kept = CK_PLAN_ARRAY(p, count, ck_plan_aggregate);
+    const char **names = CK_PLAN_ARRAY(p, count, const char *);
+    if (!key || !kept || !names) return CK_NOMEM;
+    for (uint32_t i = 0; i < keys; i++) key[i] = map[n->window.keys.at[i]];
+    for (uint32_t i = 0; i < n->window.call_count; i++) {
+        if (!s->needed[n->id][first + i]) continue;
+        kept[calls] = n->window.calls[i];
+        kept[calls].arg = moved_to(map, kept[calls].arg);
+        kept[calls].filter = moved_to(map, kept[calls].filter);
+        names[calls++] = n->schema->fields[first + i].name;
+    }
+    CK_TRY(ck_plan_window_agg(p, input, &w, (ck_columns){key, keys}, kept, calls, "", names, out));
+    ck_plan_keep_identity(*out, n);
+    return CK_OK;
+}
+
 static ck_status one(ck_plan *p, void *arg, const ck_plan_node *n, ck_plan_node *const *inputs, ck_plan_node **out) {
     pruning *s = (pruning *)arg;
     switch (n->kind) {
@@ -326,6 +386,8 @@ static ck_status one(ck_plan *p, void *arg, const ck_plan_node *n, ck_plan_node 
     case CK_PLAN_JOIN: return prune_join(p, n, inputs, s, out);
     case CK_PLAN_SET_OP: return prune_set_op(p, n, inputs, s, out);
     case CK_PLAN_UNNEST: return prune_unnest(p, n, inputs[0], s, out);
+    case CK_PLAN_WINDOW: return prune_window(p, n, inputs[0], s, out);
+    case CK_PLAN_WINDOW_AGG: return prune_window_agg(p, n, inputs[0], s, out);
     }
     ck_assert_failed(__FILE__, __LINE__, "every kind is pruned");
 }
@@ -349,6 +411,8 @@ ck_status ck_prune(ck_plan *p, ck_output *outputs, uint32_t count) {
         memset(s.needed[outputs[i].node->id], true, outputs[i].node->schema->field_count);
     for (uint32_t i = r.count; i-- > 0;) {
         if (r.nodes[i]->kind == CK_PLAN_AGGREGATE) keep_keys_and_one_call(r.nodes[i], s.needed[r.nodes[i]->id]);
+        if (r.nodes[i]->kind == CK_PLAN_WINDOW_AGG)
+            memset(s.needed[r.nodes[i]->id], true, r.nodes[i]->window.keys.count + CK_WINDOW_FIELDS);
         need_below(r.nodes[i], &s);
     }
     return ck_rewrite_plan(p, outputs, count, one, &s);

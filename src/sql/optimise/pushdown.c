@@ -103,6 +103,14 @@ static ck_status below_sort(ck_plan *p, const ck_plan_node *n, ck_expr *e, ck_ex
     return CK_OK;
 }
 
+/* On what a window is put beside, not on the window; on the keys of an aggregation of windows. */
+static ck_status below_window_agg(ck_plan *p, const ck_plan_node *n, ck_expr *e, ck_expr **below) {
+    *below = NULL;
+    if (n->window.keys.count == 0 || !moves_freely(e) || !uses_only(e, n->window.keys.count, NULL)) return CK_OK;
+    *below = ck_expr_renumber(p, n->inputs[0], n->window.keys.at, e);
+    return *below ? CK_OK : CK_NOMEM;
+}
+
 static ck_status push_filter(pushdown *d, ck_plan_node *n, conjuncts pending, ck_plan_node **out) {
     conjuncts all = {CK_PLAN_ARRAY(d->p, n->filter.count + pending.count, ck_expr *), 0};
     if (!all.at) return CK_NOMEM;
@@ -273,7 +281,9 @@ static ck_status push_here(pushdown *d, ck_plan_node *n, conjuncts pending, ck_p
         return filtered(d->p, made, pending, out);
     case CK_PLAN_SORT: return push_through(d, n, pending, below_sort, out);
     case CK_PLAN_TOP_N: return push_into_top_n(d, n, pending, out);
-    case CK_PLAN_UNNEST: return push_through(d, n, pending, below_unnest, out);
+    case CK_PLAN_UNNEST:
+    case CK_PLAN_WINDOW: return push_through(d, n, pending, below_unnest, out);
+    case CK_PLAN_WINDOW_AGG: return push_through(d, n, pending, below_window_agg, out);
     case CK_PLAN_JOIN: return push_into_join(d, n, pending, out);
     case CK_PLAN_SET_OP: return push_into_set_op(d, n, pending, out);
     case CK_PLAN_SCAN:

@@ -238,7 +238,7 @@ bool ck_plan_is_identity(const ck_plan_node *n) {
 
 const char *ck_plan_kind_name(ck_plan_kind k) {
     static const char *const names[] = {"scan",  "values", "filter", "project", "aggregate", "union",
-                                        "limit", "sort",   "top_n",  "join",    "set_op",    "unnest"};
+                                        "limit", "sort",   "top_n",  "join",    "set_op",    "unnest", "window", "window_agg"};
     return names[k];
 }
 

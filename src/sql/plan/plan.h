@@ -26,6 +26,8 @@ typedef enum ck_plan_kind {
     CK_PLAN_JOIN,
     CK_PLAN_SET_OP, /* INTERSECT, EXCEPT */
     CK_PLAN_UNNEST,
+    CK_PLAN_WINDOW,     /* a row once for each window it is in */
+    CK_PLAN_WINDOW_AGG, /* GROUP BY a window */
 } ck_plan_kind;
 
 typedef enum ck_join_kind {
@@ -68,6 +70,26 @@ typedef struct ck_plan_top {
     ck_pos at;        /* where it is written, for messages of later stages */
     const ck_source_text *source;
 } ck_plan_top;
+
+typedef enum ck_plan_window_kind {
+    CK_PLAN_WINDOW_TUMBLE,
+    CK_PLAN_WINDOW_HOP,
+    CK_PLAN_WINDOW_CUMULATE,
+    CK_PLAN_WINDOW_ATTACHED, /* the rows carry their window */
+    CK_PLAN_WINDOW_SESSION,
+} ck_plan_window_kind;
+
+enum { CK_WINDOW_FIELDS = 3 }; /* window_start, window_end, window_time */
+
+typedef struct ck_plan_window {
+    ck_plan_window_kind kind;
+    uint32_t time;       /* input column */
+    uint32_t start, end; /* input columns, of attached ones */
+    int64_t size_us, slide_us, offset_us; /* a session's gap is its size */
+    int64_t lateness_us;
+    const ck_type *type;  /* of the window's columns */
+    ck_columns partition; /* of a session in FROM */
+} ck_plan_window;
 
 typedef struct ck_plan_node ck_plan_node;
 struct ck_plan_node {
@@ -132,6 +154,12 @@ struct ck_plan_node {
             bool ordinality, outer;
             ck_columns unused; /* input columns nobody above looks at */
         } unnest;
+        struct { /* WINDOW: of alone */
+            ck_plan_window of;
+            ck_columns keys; /* of the input; the output is keys, window, calls */
+            const ck_plan_aggregate *calls;
+            uint32_t call_count;
+        } window;
     };
 };
 
@@ -183,6 +211,12 @@ CK_NODISCARD ck_status ck_plan_set_op(ck_plan *p, bool except, bool all, ck_plan
 /* fields: what an element adds to the input's columns, the ordinality among them. */
 CK_NODISCARD ck_status ck_plan_unnest(ck_plan *p, ck_plan_node *input, ck_expr *e, bool ordinality, bool outer,
                                       const ck_field *fields, uint32_t field_count, ck_plan_node **out);
+/* Window columns behind the input's. */
+CK_NODISCARD ck_status ck_plan_window_rows(ck_plan *p, ck_plan_node *input, const ck_plan_window *w,
+                                           ck_plan_node **out);
+CK_NODISCARD ck_status ck_plan_window_agg(ck_plan *p, ck_plan_node *input, const ck_plan_window *w, ck_columns keys,
+                                          const ck_plan_aggregate *calls, uint32_t call_count, const char *key_text,
+                                          const char *const *call_names, ck_plan_node **out);
 /* The same node over other inputs of the same shape; identity and canonical text stay. */
 CK_NODISCARD ck_status ck_plan_with_inputs(ck_plan *p, const ck_plan_node *n, ck_plan_node *const *inputs,
                                            ck_plan_node **out);
@@ -203,6 +237,23 @@ const char *ck_plan_type_text(ck_plan *p, const ck_type *t);
 /* Whether the projection only passes on columns 0..n of its input, all of them. */
 bool ck_plan_is_identity(const ck_plan_node *project);
 const char *ck_plan_kind_name(ck_plan_kind k);
+
+/* ---- event time, in the bound plan (the optimiser moves columns) ---- */
+
+typedef enum ck_time_role { CK_TIME_NONE, CK_TIME_ROW, CK_TIME_WINDOW_START, CK_TIME_WINDOW_END } ck_time_role;
+typedef struct ck_time_origin {
+    ck_time_role role;
+    const ck_plan_node *node; /* the scan, union or window it is from */
+    int64_t lateness_us;      /* what the table allows */
+    const ck_catalog_entry *table;
+} ck_time_origin;
+/* Whether a column of n is event time that a watermark goes with, or of a window. */
+ck_time_origin ck_plan_time_of(const ck_plan_node *n, uint32_t column);
+/* n, a projection over `window` with filters and projections between, without the window: its columns become the time
+ * column. *out NULL: something between computes with them. */
+CK_NODISCARD ck_status ck_plan_strip_window(ck_plan *p, ck_plan_node *n, const ck_plan_node *window,
+                                            ck_plan_node **out);
+const char *ck_plan_window_word(ck_plan_window_kind k);
 /* ---- joins ---- */
 
 typedef enum ck_join_side { CK_SIDE_NONE, CK_SIDE_LEFT, CK_SIDE_RIGHT, CK_SIDE_BOTH } ck_join_side;

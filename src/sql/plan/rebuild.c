@@ -42,6 +42,13 @@ static ck_status again(ck_plan *p, const ck_plan_node *n, ck_plan_node *const *i
         (*out)->unnest.unused = n->unnest.unused;
         return CK_OK;
     }
+    case CK_PLAN_WINDOW: return ck_plan_window_rows(p, inputs[0], &n->window.of, out);
+    case CK_PLAN_WINDOW_AGG: {
+        const char *const *names = ck_plan_names(p, n);
+        if (!names) return CK_NOMEM;
+        return ck_plan_window_agg(p, inputs[0], &n->window.of, n->window.keys, n->window.calls, n->window.call_count, "",
+                                  names + n->window.keys.count + CK_WINDOW_FIELDS, out);
+    }
     }
     ck_assert_failed(__FILE__, __LINE__, "every kind is rebuilt");
 }

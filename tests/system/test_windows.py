@@ -1,0 +1,201 @@
+"""Windows over event time against plain Python: real data, every batch size and parallelism, disorder, lateness, kill -9."""
+import collections
+import csv
+import json
+import os
+import random
+import signal
+import subprocess
+
+import pytest
+from conftest import CLINK, run_clink
+
+HOUR = 3600
+SEED = int(os.environ.get("CLINK_SEED", random.randrange(1 << 30)))
+
+FLIGHTS = """CREATE TABLE flights (origin VARCHAR, distance BIGINT, time_hour TIMESTAMP_LTZ(3),
+  WATERMARK FOR time_hour AS time_hour - INTERVAL '{lag}' DAY)
+WITH (connector='file', format='csv', path='{dir}/flights.csv', header='true', null_string='NA');
+"""
+
+
+@pytest.fixture(scope="module")
+def rows(flights):
+    with open(os.path.join(flights, "flights.csv")) as f:
+        return list(csv.DictReader(f))
+
+
+@pytest.fixture(scope="module")
+def by_hour(rows):
+    """(origin, hour) -> (flights, distance); an hour as the file writes it."""
+    out = collections.defaultdict(lambda: (0, 0))
+    for r in rows:
+        n, d = out[r["origin"], r["time_hour"][:13]]
+        out[r["origin"], r["time_hour"][:13]] = n + 1, d + int(r["distance"])
+    return out
+
+
+def key(r):
+    return r["origin"], r["s"][:13].replace(" ", "T")
+
+
+@pytest.mark.parametrize("p,batch", [(1, 0), (2, 0), (4, 0), (1, 7), (4, 7), (2, 1)])
+def test_tumbling_hours(clink, flights, by_hour, p, batch):
+    """The file is ordered by month as text, so only a long delay covers its disorder."""
+    settings = ["--set", f"batch_rows={batch}"] if batch else []
+    got = clink("run", "-p", p, *settings, "-e", FLIGHTS.format(dir=flights, lag=400) +
+                "SELECT origin, window_start AS s, COUNT(*) AS n, SUM(distance) AS d FROM "
+                "TABLE(TUMBLE(TABLE flights, DESCRIPTOR(time_hour), INTERVAL '1' HOUR)) "
+                "GROUP BY origin, window_start, window_end").rows
+    assert len(got) == 19486 and max(r["n"] for r in got) == 38
+    want = {(o, h.replace(" ", "T")): v for (o, h), v in by_hour.items()}
+    assert {key(r): (r["n"], r["d"]) for r in got} == want
+
+
+def write(path, rows):
+    with open(path, "w") as f:
+        for t, k, v in rows:
+            f.write('{"t":%d,"k":"%s","v":%d}\n' % (t, k, v))
+
+
+def table(path, lag_ms, options=""):
+    return (f"CREATE TABLE src (t BIGINT, k VARCHAR, v BIGINT) WITH (connector='file', format='json', path='{path}', "
+            f"event_time_column='t', watermark_lag_ms='{lag_ms}'{options});\n")
+
+
+def disordered(rnd, n, span_ms, bound_ms):
+    """Times from below 1970 on, each at most bound_ms behind the largest before it."""
+    out, top = [], -span_ms // 2
+    for i in range(n):
+        top = max(top, -span_ms // 2 + span_ms * i // n)
+        out.append((top - rnd.randrange(bound_ms + 1), f"key {rnd.randrange(20)}", rnd.randrange(-100, 100)))
+        top = max(top, out[-1][0])
+    return out
+
+
+def aligned(t, size, offset=0):
+    return (t - offset) // size * size + offset
+
+
+def iso(ms):
+    import datetime
+    t = datetime.datetime(1970, 1, 1) + datetime.timedelta(milliseconds=ms)
+    return t.strftime("%Y-%m-%dT%H:%M:%S") + (".%03d" % (ms % 1000) if ms % 1000 else "") + "Z"
+
+
+SHAPES = [
+    ("TUMBLE(t, INTERVAL '10' SECOND)", lambda t: [(aligned(t, 10000), aligned(t, 10000) + 10000)]),
+    ("TUMBLE(t, INTERVAL '10' SECOND, INTERVAL '3' SECOND)",
+     lambda t: [(aligned(t, 10000, 3000), aligned(t, 10000, 3000) + 10000)]),
+    ("HOP(t, INTERVAL '2' SECOND, INTERVAL '10' SECOND)",
+     lambda t: [(s, s + 10000) for s in range(aligned(t, 2000) - 8000, aligned(t, 2000) + 1, 2000)]),
+    ("HOP(t, INTERVAL '4' SECOND, INTERVAL '10' SECOND)",
+     lambda t: [(s, s + 10000) for s in range(aligned(t, 4000) - 8000, aligned(t, 4000) + 1, 4000) if s + 10000 > t]),
+    ("CUMULATE(t, INTERVAL '2' SECOND, INTERVAL '10' SECOND)",
+     lambda t: [(aligned(t, 10000), e) for e in range(aligned(t, 2000) + 2000, aligned(t, 10000) + 10001, 2000)]),
+]
+
+
+@pytest.mark.parametrize("shape", range(len(SHAPES)))
+@pytest.mark.parametrize("p,batch", [(1, 0), (2, 7), (4, 1)])
+def test_disorder_within_the_delay(clink, tmp_path, shape, p, batch):
+    print(f"CLINK_SEED={SEED}")
+    rnd = random.Random(SEED)
+    data = disordered(rnd, 3000, 300_000, 5000)
+    write(tmp_path / "src.ndjson", data)
+    call, windows = SHAPES[shape]
+    groups = collections.defaultdict(list)
+    for t, k, v in data:
+        for w in windows(t):
+            groups[k, *w].append(v)
+    settings = ["--set", f"batch_rows={batch}"] if batch else []
+    got = clink("run", "-p", p, *settings, "-e", table("src.ndjson", 5000) +
+                "SELECT k, window_start AS s, window_end AS e, COUNT(*) AS n, SUM(v) AS v, MIN(v) AS lo, MAX(v) AS hi, "
+                f"COUNT(DISTINCT v) AS d, AVG(v) AS a FROM src GROUP BY {call}, k").rows
+    want = {(k, iso(s), iso(e)): (len(v), sum(v), min(v), max(v), len(set(v)), sum(v) / len(v))
+            for (k, s, e), v in groups.items()}
+    assert {(r["k"], r["s"], r["e"]): (r["n"], r["v"], r["lo"], r["hi"], r["d"], r["a"]) for r in got} == want
+
+
+def test_rows_behind_the_largest_time(clink, rows, tmp_path):
+    """Departed flights as they left, by the hour they were planned for: how many are behind by more than so many hours."""
+    def minutes(r):
+        y, m, d, h = int(r["year"]), int(r["month"]), int(r["day"]), int(r["hour"])
+        import datetime
+        return (datetime.datetime(y, m, d, h) - datetime.datetime(1970, 1, 1)).total_seconds() // 60
+    left = [(minutes(r), minutes(r) + int(r["minute"]) + int(r["dep_delay"])) for r in rows if r["dep_delay"] != "NA"]
+    left.sort(key=lambda x: x[1])
+    behind, top = collections.Counter(), None
+    data = []
+    for planned, _ in left:
+        top = planned if top is None else max(top, planned)
+        for hours in (0, 1, 2, 3, 6, 12, 24):
+            behind[hours] += top - planned > 60 * hours
+        data.append((int(planned) * 60000, "x", 1))
+    assert len(left) == 328521
+    assert [behind[h] for h in (0, 1, 2, 3, 6, 12, 24)] == [77556, 16024, 5402, 1961, 117, 28, 0]
+    write(tmp_path / "src.ndjson", data)
+    for hours in (0, 2, 12, 24):
+        got = clink("run", "--set", "batch_rows=1", "-e", table("src.ndjson", hours * HOUR * 1000) +
+                    "SELECT COUNT(*) AS n FROM src GROUP BY TUMBLE(t, INTERVAL '1' HOUR)").rows
+        assert sum(r["n"] for r in got) == len(left) - behind[hours]
+
+
+def test_allowed_lateness_nets_to_what_it_allows(clink, tmp_path):
+    print(f"CLINK_SEED={SEED}")
+    data = disordered(random.Random(SEED), 2000, 200_000, 15000)
+    write(tmp_path / "src.ndjson", data)
+    counts, top = collections.Counter(), None
+    for t, k, _ in data:
+        start = aligned(t, 10000)
+        if top is None or start + 10000 + 5000 > top - 2000:
+            counts[k, iso(start)] += 1
+        top = t if top is None else max(top, t)
+    got = clink("run", "--set", "batch_rows=1", "--changes", "-e", table("src.ndjson", 2000, ", allowed_lateness_ms='5000'") +
+                "SELECT k, window_start AS s, COUNT(*) AS n FROM src GROUP BY TUMBLE(t, INTERVAL '10' SECOND), k").lines
+    net = collections.Counter()
+    for line in got:
+        sign, row = (line[:2], line[3:]) if line[0] in "+-" else ("+I", line)
+        r = json.loads(row)
+        net[r["k"], r["s"], r["n"]] += -1 if sign[0] == "-" else 1
+    assert {(k, s): n for (k, s, n), c in net.items() if c == 1} == counts and set(net.values()) <= {0, 1}
+    assert any(line.startswith("-U") for line in got)
+
+
+def read_dir(path):
+    out = []
+    for name in sorted(os.listdir(path)) if os.path.isdir(path) else []:
+        if not name.startswith("."):
+            with open(os.path.join(path, name)) as f:
+                out += [json.loads(line) for line in f]
+    return out
+
+
+@pytest.mark.parametrize("call,windows", [SHAPES[0], SHAPES[2]])
+def test_kill_nine_and_restart(tmp_path, call, windows):
+    """Each window is said once, and right, however often the job dies and at whatever parallelism it comes back."""
+    print(f"CLINK_SEED={SEED}")
+    rnd = random.Random(SEED)
+    data = disordered(rnd, 400_000, 4_000_000, 5000)
+    write(tmp_path / "src.ndjson", data)
+    counts = collections.Counter((k, iso(w[0])) for t, k, _ in data for w in windows(t))
+    script = tmp_path / "job.sql"
+    script.write_text(table(tmp_path / "src.ndjson", 5000) +
+                      f"CREATE TABLE snk (k VARCHAR, s TIMESTAMP_LTZ(3), n BIGINT) WITH (connector='file', format='json', "
+                      f"path='{tmp_path}/out');\nINSERT INTO snk SELECT k, window_start, COUNT(*) FROM src GROUP BY {call}, k;\n")
+    base = [CLINK, "run", str(script), "--checkpoint-dir", str(tmp_path / "ck"), "--checkpoint-interval-ms", "20"]
+    kills = 0
+    while kills < 5:
+        proc = subprocess.Popen(base + ["-p", str(rnd.choice([1, 2, 3, 4]))], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        try:
+            proc.wait(rnd.uniform(0.03, 0.4))
+        except subprocess.TimeoutExpired:
+            proc.send_signal(signal.SIGKILL)
+            kills += 1
+        err = proc.communicate()[1].decode()
+        assert proc.returncode in (0, -signal.SIGKILL), err
+        if proc.returncode == 0:
+            break
+    run_clink("run", str(script), "--checkpoint-dir", str(tmp_path / "ck"), "-p", 2)
+    got = read_dir(tmp_path / "out")
+    assert len(got) == len(counts) and {(r["k"], r["s"]): r["n"] for r in got} == counts
