@@ -90,7 +90,8 @@ static ck_status millis_of(ck_binder *b, const ck_ast_options *list, const char 
     const ck_ast_option *o = option(list, name);
     int64_t ms = deflt_ms;
     if (o && (!ck_parse_i64(o->value, &ms) || ms < 0 || ms > CK_EVENT_TIME_MAX / 1000))
-        return ck_bind_fail(b, o->value_pos, "option '%s' is a number of milliseconds from 0, at most 8000 years", name);
+        return ck_bind_fail(b, o->value_pos, "option '%s' is a number of milliseconds from 0, at most 8000 years",
+                            name);
     *us = ms * 1000;
     return CK_OK;
 }

@@ -1,5 +1,5 @@
-/* Windows over event time: TABLE(TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL ...)) in FROM, and GROUP BY TUMBLE(ts, ...). Both
- * become a node that adds the window's columns; a GROUP BY them becomes an aggregation of windows. */
+/* Windows over event time: TABLE(TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL ...)) in FROM, and GROUP BY TUMBLE(ts, ...).
+ * Both become a node that adds the window's columns; a GROUP BY them becomes an aggregation of windows. */
 #include "sql/bind/bind_int.h"
 #include "stream/event.h"
 
@@ -84,8 +84,7 @@ static ck_status read_shape(ck_binder *b, const ck_ast_expr *call, ck_plan_windo
     for (const ck_ast_expr *a = call->args.first; a; a = a->next) {
         bool named = a->kind == CK_AST_NAMED_ARG;
         const ck_ast_expr **to = named ? member(s, a->name) : at < n ? order[at++] : NULL;
-        if (!to || *to)
-            return ck_bind_fail(b, a->pos, "this is not an argument here; write %s", syntax_of(k, in_from));
+        if (!to || *to) return ck_bind_fail(b, a->pos, "this is not an argument here; write %s", syntax_of(k, in_from));
         *to = named ? a->args.first : a;
     }
     if (!s->size || !s->time || (two && !s->slide) || (in_from && !s->data) || call->call)
@@ -115,10 +114,11 @@ static ck_status no_time(ck_binder *b, const ck_plan_node *n, uint32_t column, c
     const ck_plan_node *below = n;
     while (below->kind == CK_PLAN_PROJECT || below->kind == CK_PLAN_FILTER) below = below->inputs[0];
     if (below->kind == CK_PLAN_SCAN)
-        return ck_bind_refuse(b, at,
-                              "\"%s\" is not the event time of table \"%s\"; declare it there: WATERMARK FOR %s AS %s - "
-                              "INTERVAL '5' SECOND",
-                              name, below->scan.table->name, name, name);
+        return ck_bind_refuse(
+            b, at,
+            "\"%s\" is not the event time of table \"%s\"; declare it there: WATERMARK FOR %s AS %s - "
+            "INTERVAL '5' SECOND",
+            name, below->scan.table->name, name, name);
     return ck_bind_refuse(b, at,
                           "\"%s\" is not event time here: it ends where rows change or are joined without it. Put the "
                           "window directly over the table, or use window_time of a window below",
@@ -137,14 +137,16 @@ static ck_status time_column(ck_binder *b, ck_scope *scope, const ck_ast_expr *e
     if (o.role != CK_TIME_ROW) return no_time(b, scope->node, x->column, e->pos);
     w->time = x->column;
     w->lateness_us = o.lateness_us;
-    w->type = x->type->kind == CK_TYPE_BIGINT ? ck_type_with_precision(b->plan.arena, CK_TYPE_TIMESTAMP_LTZ, 3) : x->type;
+    w->type =
+        x->type->kind == CK_TYPE_BIGINT ? ck_type_with_precision(b->plan.arena, CK_TYPE_TIMESTAMP_LTZ, 3) : x->type;
     if (!w->type) return ck_bind_nomem(b);
     if (w->type->kind == CK_TYPE_TIMESTAMP_LTZ && w->kind != CK_PLAN_WINDOW_SESSION &&
         strcmp(b->catalog->settings.timezone, "UTC") != 0)
-        return ck_bind_refuse(b, e->pos,
-                              "windows over TIMESTAMP_LTZ count in UTC, and the session's timezone is %s; SET timezone = "
-                              "'UTC', and give the window an offset",
-                              b->catalog->settings.timezone);
+        return ck_bind_refuse(
+            b, e->pos,
+            "windows over TIMESTAMP_LTZ count in UTC, and the session's timezone is %s; SET timezone = "
+            "'UTC', and give the window an offset",
+            b->catalog->settings.timezone);
     return CK_OK;
 }
 
@@ -252,7 +254,8 @@ ck_status ck_bind_window_function(ck_binder *b, const ck_bind_place *place, cons
     if (part == CK_ARRAY_COUNT(parts) && !plain) return CK_OK;
     *is_one = true;
     if (plain)
-        return ck_bind_refuse(b, e->sign, "%.*s stands in GROUP BY, or in FROM: TABLE(%.*s(TABLE t, DESCRIPTOR(ts), ...))",
+        return ck_bind_refuse(b, e->sign,
+                              "%.*s stands in GROUP BY, or in FROM: TABLE(%.*s(TABLE t, DESCRIPTOR(ts), ...))",
                               ck_cut(e->name), e->name.p, ck_cut(e->name), e->name.p);
     ck_scope *scope = place->scope;
     if (!scope->has_window)
@@ -285,7 +288,8 @@ typedef struct sorted_keys {
 
 static ck_status sort_keys(ck_binder *b, const ck_plan_node *input, ck_columns group, sorted_keys *k) {
     const ck_plan_node *ends = NULL;
-    *k = (sorted_keys){.keys = CK_BIND_ARRAY(b, group.count, uint32_t), .from = CK_BIND_ARRAY(b, group.count, uint32_t)};
+    *k =
+        (sorted_keys){.keys = CK_BIND_ARRAY(b, group.count, uint32_t), .from = CK_BIND_ARRAY(b, group.count, uint32_t)};
     ck_time_origin *of = CK_BIND_ARRAY(b, group.count, ck_time_origin);
     if (!k->keys || !k->from || !of) return CK_NOMEM;
     for (uint32_t i = 0; i < group.count; i++) {
@@ -298,10 +302,13 @@ static ck_status sort_keys(ck_binder *b, const ck_plan_node *input, ck_columns g
         return CK_OK;
     }
     for (uint32_t i = 0; i < group.count; i++)
-        if (of[i].role == CK_TIME_NONE || of[i].node != k->window) k->from[i] = k->key_count, k->keys[k->key_count++] = group.at[i];
+        if (of[i].role == CK_TIME_NONE || of[i].node != k->window)
+            k->from[i] = k->key_count, k->keys[k->key_count++] = group.at[i];
     for (uint32_t i = 0; i < group.count; i++)
         if (of[i].role != CK_TIME_NONE && of[i].node == k->window)
-            k->from[i] = k->key_count + (of[i].role == CK_TIME_WINDOW_START ? 0 : of[i].role == CK_TIME_WINDOW_END ? 1 : 2);
+            k->from[i] = k->key_count + (of[i].role == CK_TIME_WINDOW_START ? 0
+                                         : of[i].role == CK_TIME_WINDOW_END ? 1
+                                                                            : 2);
     return CK_OK;
 }
 
@@ -332,17 +339,21 @@ static ck_status window_below(ck_binder *b, ck_plan_node *input, const sorted_ke
     *node = NULL;
     if (is_rows) CK_TRY(ck_plan_strip_window(&b->plan, input, k->window, node));
     if (*node && session && !grouped_by_call && !is_partition(input, k))
-        return ck_bind_refuse(b, at,
-                              "sessions are grouped by what they are partitioned by, window_start and window_end: SESSION("
-                              "TABLE t PARTITION BY key, ...) with GROUP BY key, window_start, window_end");
+        return ck_bind_refuse(
+            b, at,
+            "sessions are grouped by what they are partitioned by, window_start and window_end: SESSION("
+            "TABLE t PARTITION BY key, ...) with GROUP BY key, window_start, window_end");
     if (*node) {
         w->time = k->start; /* the window's columns have become the time column */
         return CK_OK;
     }
     if (session)
-        return ck_bind_refuse(b, at,
-                              "a SESSION window is known only when it is over; filter by its columns around the GROUP BY");
-    *w = (ck_plan_window){.kind = CK_PLAN_WINDOW_ATTACHED, .start = k->start, .end = k->end, .type = w->type,
+        return ck_bind_refuse(
+            b, at, "a SESSION window is known only when it is over; filter by its columns around the GROUP BY");
+    *w = (ck_plan_window){.kind = CK_PLAN_WINDOW_ATTACHED,
+                          .start = k->start,
+                          .end = k->end,
+                          .type = w->type,
                           .lateness_us = w->lateness_us};
     *node = input;
     return CK_OK;
@@ -358,7 +369,8 @@ ck_status ck_bind_window_agg(ck_binder *b, ck_plan_node *input, ck_columns group
     CK_TRY(sort_keys(b, input, group, &k));
     if (!k.window) return CK_OK;
     CK_TRY(window_below(b, input, &k, grouped_by_call, at, &w, &node));
-    CK_TRY(ck_bind_needs(b, w.kind == CK_PLAN_WINDOW_SESSION ? "session_agg" : "window_agg", at, "GROUP BY a window is"));
+    CK_TRY(
+        ck_bind_needs(b, w.kind == CK_PLAN_WINDOW_SESSION ? "session_agg" : "window_agg", at, "GROUP BY a window is"));
     CK_TRY(ck_plan_window_agg(&b->plan, node, &w, (ck_columns){k.keys, k.key_count}, calls, call_count, key_text, names,
                               out));
     uint32_t n = group.count + call_count, first_call = k.key_count + CK_WINDOW_FIELDS;

@@ -19,7 +19,8 @@ static const char *duration(ck_lower_state *s, int64_t us) {
     static const struct {
         int64_t us;
         const char *word;
-    } units[] = {{86400000000LL, "d"}, {3600000000LL, "h"}, {60000000LL, "min"}, {1000000, "s"}, {1000, "ms"}, {1, "us"}};
+    } units[] = {{86400000000LL, "d"}, {3600000000LL, "h"}, {60000000LL, "min"},
+                 {1000000, "s"},       {1000, "ms"},        {1, "us"}};
     size_t i = 0;
     while (us % units[i].us != 0) i++;
     return ck_arena_printf(s->arena, "%lld %s", (long long)(us / units[i].us), units[i].word);

@@ -137,8 +137,7 @@ ck_time_origin ck_plan_time_of(const ck_plan_node *n, uint32_t column) {
     }
     case CK_PLAN_FILTER: return ck_plan_time_of(n->inputs[0], column);
     case CK_PLAN_UNNEST:
-        return column < n->inputs[0]->schema->field_count ? ck_plan_time_of(n->inputs[0], column)
-                                                          : (ck_time_origin){0};
+        return column < n->inputs[0]->schema->field_count ? ck_plan_time_of(n->inputs[0], column) : (ck_time_origin){0};
     case CK_PLAN_UNION: return of_union(n, column);
     case CK_PLAN_WINDOW:
         width = n->inputs[0]->schema->field_count;
@@ -158,7 +157,7 @@ ck_time_origin ck_plan_time_of(const ck_plan_node *n, uint32_t column) {
 
 typedef struct stripped {
     ck_plan_node *node;
-    uint32_t *map;  /* where a column went */
+    uint32_t *map;   /* where a column went */
     bool *is_window; /* it was one of the window's, and went to the time column */
 } stripped;
 
