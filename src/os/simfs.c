@@ -464,6 +464,12 @@ void ck_simfs_free(ck_simfs *s) {
     free(s);
 }
 
+void ck_simfs_kill(ck_simfs *s) {
+    enter(s);
+    for (sim_file *f = s->files; f; f = f->next) close_node(s, f);
+    pthread_mutex_unlock(&s->lock);
+}
+
 void ck_simfs_crash(ck_simfs *s) {
     enter(s);
     for (sim_file *f = s->files; f; f = f->next) close_node(s, f);

@@ -19,6 +19,8 @@ void ck_simfs_free(ck_simfs *s);
 
 /* The power goes: open files become invalid (their next use is CK_IO), unsynced changes survive or not by the seed. */
 void ck_simfs_crash(ck_simfs *s);
+/* The process is killed and the power stays: open files become invalid, their locks are let go, nothing else changes. */
+void ck_simfs_kill(ck_simfs *s);
 /* From the n-th write or fsync on (of files and directories, 1-based, counted together from now), calls fail with
  * errnum; 0 disarms. once: only that one. A failed write may have appended some of its bytes. */
 void ck_simfs_fail(ck_simfs *s, uint64_t nth, int errnum, bool once);

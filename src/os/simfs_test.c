@@ -395,6 +395,25 @@ static void test_crashes(void **state) {
     over_seeds(directory_moved_around, 1);
 }
 
+/* A killed process loses its open files and locks, and nothing that it wrote. */
+static void test_kill(void **state) {
+    (void)state;
+    sim_proc p;
+    init_sim(&p, 1);
+    ck_file *locked = open_as(&p, "/lock", CK_OPEN_READWRITE), *again;
+    OK(p.fs->lock(locked, NULL));
+    ck_file *f = open_as(&p, "/a", CK_OPEN_CREATE);
+    OK(p.fs->write(f, "content", 7, NULL));
+    ck_simfs_kill(p.sim);
+    assert_int_equal(p.fs->write(f, "more", 4, NULL), CK_IO);
+    assert_int_equal(p.fs->lock(locked, NULL), CK_IO);
+    assert_true(holds(&p, "/a", "content"));
+    OK(p.fs->open(p.fs, "/lock", CK_OPEN_READWRITE, &again, NULL));
+    OK(p.fs->lock(again, NULL));
+    p.fs->close(again), p.fs->close(f), p.fs->close(locked);
+    destroy_sim(&p);
+}
+
 /* ---- random work against a model of what must survive ---- */
 
 enum { FILES = 12, DATA_MAX = 6000 };
@@ -662,6 +681,7 @@ int main(void) {
         cmocka_unit_test(test_capacity_and_its_return),
         cmocka_unit_test(test_armed_errors_are_counted),
         cmocka_unit_test(test_crashes),
+        cmocka_unit_test(test_kill),
         cmocka_unit_test(test_random_work_survives_as_far_as_synced),
         cmocka_unit_test(test_durable_writes_survive_a_power_cut),
         cmocka_unit_test(test_durable_writes_under_failing_calls),

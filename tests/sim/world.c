@@ -3,55 +3,30 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "gate_fs.h"
+#include "dice.h"
 #include "model.h"
-#include "os/clock.h"
-#include "os/random.h"
-#include "os/simfs.h"
 #include "output.h"
 #include "plan.h"
-#include "runtime/job.h"
+#include "process.h"
 
-enum { LIVES_MAX = 7, TURNS_MAX = 3000000 };
+enum { LIVES_MAX = 7 };
 
 typedef struct world {
     const world_options *o;
-    uint64_t seed, random;
+    uint64_t seed;
+    dice dice;
     plan plan;
     ck_simfs *disk;
     ck_manual_clock clock;
 } world;
 
-/* How a life is disturbed. */
-typedef enum trouble {
-    TROUBLE_NONE,
-    TROUBLE_CRASH,       /* at a turn */
-    TROUBLE_CRASH_POINT, /* at a fault point */
-    TROUBLE_ERROR_POINT, /* a fault point fails once */
-    TROUBLE_DISK,        /* a write or fsync fails once */
-    TROUBLE_CANCEL,      /* at a turn */
-} trouble;
-
-typedef enum life_end { END_FINISHED, END_WAS_FINISHED, END_CRASHED, END_FAILED, END_CANCELLED, END_WRONG } life_end;
-
 static char why_text[1400];
 
-static uint64_t draw(world *w) {
-    w->random += 0x9E3779B97F4A7C15ULL;
-    uint64_t z = w->random;
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ULL;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBULL;
-    return z ^ (z >> 31);
-}
-static uint32_t below(world *w, uint32_t n) { return (uint32_t)((draw(w) >> 32) * n >> 32); }
+static uint32_t below(world *w, uint32_t n) { return dice_below(&w->dice, n); }
 
-/* 1..2^bits, small ones as likely as large ones. */
-static uint64_t spread(world *w, uint32_t bits) { return 1 + draw(w) % (1ULL << below(w, bits + 1)); }
-
-static life_end wrong(const char *what, const ck_error *err) {
-    snprintf(why_text, sizeof why_text, "%s: %s%s%s", what, err ? err->msg : "",
-             err && err->place.object[0] ? " at " : "", err ? err->place.object : "");
-    return END_WRONG;
+static bool wrong(const char *what) {
+    snprintf(why_text, sizeof why_text, "%s", what);
+    return false;
 }
 
 static void make_plan(world *w) {
@@ -72,61 +47,13 @@ static void make_plan(world *w) {
     p->queue_bytes = below(w, 2) ? 0 : 2048 + below(w, 100000);
 }
 
-/* ---- one process ---- */
-
-typedef struct process {
-    ck_proc proc;
-    ck_tracked_heap *heap;
-    ck_seeded_random random;
-    ck_faults faults;
-    ck_arena arena;
-    ck_registry registry;
-    ck_scheduler *scheduler;
-    ck_job *job;
-    ck_log log;
-} process;
-
-static void log_line(void *arg, ck_log_level level, const char *line) {
-    (void)arg, (void)level;
-    printf("    %s\n", line);
-}
-
-static void process_init(world *w, process *p) {
-    memset(p, 0, sizeof *p);
-    CK_ASSERT(ck_tracked_heap_new(&p->heap) == CK_OK);
-    ck_faults_init(&p->faults);
-    ck_seeded_random_init(&p->random, draw(w));
-    p->proc.heap = ck_tracked_heap_base(p->heap);
-    ck_budget_init(&p->proc.budget, p->proc.heap, 0);
-    p->proc.clock = &w->clock.base;
-    p->proc.random = &p->random.base;
-    p->proc.fs = gate_fs(ck_simfs_base(w->disk), &p->faults);
-    p->proc.faults = &p->faults;
-    p->log = (ck_log){CK_LOG_DEBUG, NULL, log_line};
-    if (w->o->verbose) p->proc.log = &p->log;
-}
-
-static void arm(world *w, process *p, trouble t) {
-    if (t == TROUBLE_CRASH_POINT || t == TROUBLE_ERROR_POINT) {
-        uint32_t point =
-            w->o->fault_point >= 0 ? (uint32_t)w->o->fault_point : below(w, CK_FAULT_FILE_SINK_BEFORE_ROLL);
-        uint64_t ordinal = spread(w, 5);
-        ck_faults_arm(&p->faults, (ck_fault_point)point, ordinal,
-                      t == TROUBLE_CRASH_POINT ? CK_FAULT_CRASH : CK_FAULT_ERROR);
-        if (w->o->verbose)
-            printf("    %s at hit %llu of %s\n", t == TROUBLE_CRASH_POINT ? "crash" : "error",
-                   (unsigned long long)ordinal, ck_fault_name((ck_fault_point)point));
-    }
-    if (t == TROUBLE_DISK) ck_simfs_fail(w->disk, spread(w, 8), below(w, 2) ? 5 : 28, true);
-}
+/* ---- one life ---- */
 
 static ck_status start(world *w, process *p, uint32_t parallelism, ck_error *err) {
     ck_graph *graph;
-    ck_arena_init(&p->arena, ck_proc_mem(&p->proc, CK_MEM_PLAN), 64 << 20);
-    ck_registry_init(&p->registry, &p->arena);
     CK_TRY(model_register(&p->registry, err));
     CK_TRY(plan_graph(&w->plan, &p->arena, &graph, err));
-    CK_TRY(ck_scheduler_seeded(&p->proc, draw(w), &p->scheduler, err));
+    CK_TRY(ck_scheduler_seeded(&p->proc, dice_draw(&w->dice), &p->scheduler, err));
     ck_job_config cfg = {.name = "simulated",
                          .parallelism = parallelism,
                          .batch_rows = w->plan.batch_rows,
@@ -140,70 +67,29 @@ static ck_status start(world *w, process *p, uint32_t parallelism, ck_error *err
     return ck_job_start(p->scheduler, &p->registry, graph, &cfg, &p->job, err);
 }
 
-static bool crashed(const process *p) { return atomic_load(&p->faults.crashed); }
-
-/* Turns until the job ends, the trouble comes, or it takes too long. */
-static life_end run(world *w, process *p, trouble t) {
-    uint64_t at = t == TROUBLE_CRASH || t == TROUBLE_CANCEL ? spread(w, 12) : UINT64_MAX;
-    ck_error err = CK_ERROR_INIT;
-    for (uint64_t turn = 0; turn < TURNS_MAX; turn++) {
-        if (turn == at && t == TROUBLE_CRASH) atomic_store(&p->faults.crashed, true);
-        if (turn == at && t == TROUBLE_CANCEL) ck_job_cancel(p->job);
-        bool more = ck_scheduler_turn(p->scheduler, 1);
-        if (crashed(p)) return END_CRASHED;
-        if (more) continue;
-        ck_status s = ck_job_wait(p->job, 0, &err);
-        if (s == CK_OK) return ck_job_was_finished(p->job) ? END_WAS_FINISHED : END_FINISHED;
-        if (s == CK_AGAIN) return wrong("nothing can happen any more and the job has not ended", NULL);
-        if (s == CK_CANCELLED && t == TROUBLE_CANCEL) return END_CANCELLED;
-        if (t == TROUBLE_ERROR_POINT || t == TROUBLE_DISK) return END_FAILED;
-        return wrong("the job failed", &err);
-    }
-    return wrong("the job does not end", NULL);
-}
-
-static life_end tear_down(process *p, life_end end) {
-    ck_job_free(p->job);
-    ck_scheduler_free(p->scheduler);
-    ck_arena_destroy(&p->arena);
-    size_t blocks = ck_tracked_heap_live_blocks(p->heap);
-    if (blocks == 0) return end;
-    snprintf(why_text, sizeof why_text, "%zu blocks of %zu bytes are left", blocks,
-             ck_tracked_heap_live_bytes(p->heap));
-    return END_WRONG;
-}
-
-/* One life, from start to end; the heap goes whole after a crash and must be empty otherwise. */
-static life_end live(world *w, uint32_t parallelism, trouble t) {
+/* From start to end; a failure's reason goes to why_text. */
+static life_end live(world *w, uint32_t parallelism, trouble kind) {
     process p;
     ck_error err = CK_ERROR_INIT;
-    process_init(w, &p);
-    arm(w, &p, t);
+    trouble_plan t = trouble_draw(&w->dice, kind, w->o->fault_point, CK_FAULT_FILE_SINK_BEFORE_ROLL);
+    if (w->o->verbose && kind != TROUBLE_NONE) printf("    "), trouble_print(&t);
+    process_init(&p, w->disk, &w->clock, &w->dice, &t, w->o->verbose);
     ck_status s = start(w, &p, parallelism, &err);
-    life_end end;
-    if (crashed(&p))
-        end = END_CRASHED;
-    else if (s != CK_OK)
-        end = t == TROUBLE_ERROR_POINT || t == TROUBLE_DISK ? END_FAILED : wrong("the job did not start", &err);
-    else
-        end = run(w, &p, t);
-    if (end != END_CRASHED && end != END_WRONG) end = tear_down(&p, end);
-    ck_simfs_fail(w->disk, 0, 0, false);
-    ck_tracked_heap_free(p.heap);
+    life_end end = s == CK_OK ? process_run(&p, NULL, NULL) : process_not_started(&p, s, &err);
+    end = process_end(&p, end);
+    if (end == END_WRONG) snprintf(why_text, sizeof why_text, "%s", p.why);
     return end;
 }
 
 /* ---- the lives of a seed ---- */
 
-static const char *const trouble_names[] = {"none", "crash", "crash point", "error point", "disk error", "cancel"};
-static const char *const end_names[] = {"finished", "was finished", "crashed", "failed", "cancelled", "wrong"};
-
 static bool check_output(world *w) {
     process p;
     ck_error err = CK_ERROR_INIT;
-    process_init(w, &p);
+    trouble_plan none = {0};
+    process_init(&p, w->disk, &w->clock, &w->dice, &none, false);
     ck_status s = output_check(&p.proc, &w->plan, &err);
-    ck_tracked_heap_free(p.heap);
+    process_end(&p, END_FINISHED);
     if (s != CK_OK) snprintf(why_text, sizeof why_text, "output: %s", err.msg);
     return s == CK_OK;
 }
@@ -211,37 +97,34 @@ static bool check_output(world *w) {
 static bool run_lives(world *w) {
     life_end end = END_CRASHED;
     for (int life = 0; life < LIVES_MAX && end != END_FINISHED && end != END_WAS_FINISHED; life++) {
-        trouble t = life == LIVES_MAX - 1 || !below(w, 12) ? TROUBLE_NONE : (trouble)(1 + below(w, 5));
+        trouble t = life == LIVES_MAX - 1 || !below(w, 12) ? TROUBLE_NONE : (trouble)(1 + below(w, TROUBLE_COUNT - 1));
         uint32_t parallelism = 1 + below(w, 4);
         if (w->o->verbose) printf("  life %d: parallelism %u, trouble: %s\n", life, parallelism, trouble_names[t]);
         end = live(w, parallelism, t);
         if (w->o->verbose)
             printf("  life %d: %s after %lld us\n", life, end_names[end], (long long)atomic_load(&w->clock.mono));
         if (end == END_WRONG) return false;
-        if (end == END_CRASHED || below(w, 2)) ck_simfs_crash(w->disk); /* committed output must outlive the power */
+        if (below(w, 2))
+            ck_simfs_crash(w->disk); /* committed output must outlive the power */
+        else
+            ck_simfs_kill(w->disk);
     }
-    if (end != END_FINISHED && end != END_WAS_FINISHED) {
-        wrong("the last life did not finish", NULL);
-        return false;
-    }
+    if (end != END_FINISHED && end != END_WAS_FINISHED) return wrong("the last life did not finish");
     ck_simfs_crash(w->disk);
     if (!check_output(w)) return false;
     end = live(w, 1 + below(w, 4), TROUBLE_NONE); /* a finished job does nothing */
-    if (end != END_WAS_FINISHED) {
-        if (end != END_WRONG) wrong("a finished job ran again", NULL);
-        return false;
-    }
+    if (end != END_WAS_FINISHED) return end == END_WRONG ? false : wrong("a finished job ran again");
     return check_output(w);
 }
 
 static bool run_once(world *w) {
     life_end end = live(w, 1 + below(w, 4), TROUBLE_NONE);
-    if (end != END_FINISHED && end != END_WRONG) wrong("the job did not finish", NULL);
+    if (end != END_FINISHED && end != END_WRONG) return wrong("the job did not finish");
     return end == END_FINISHED && check_output(w);
 }
 
 bool world_run(uint64_t seed, const world_options *o, const char **why) {
-    world w = {.o = o, .seed = seed, .random = seed * 0x2545F4914F6CDD1DULL + 1};
+    world w = {.o = o, .seed = seed, .dice = {seed * 0x2545F4914F6CDD1DULL + 1}};
     *why = why_text;
     why_text[0] = 0;
     make_plan(&w);

@@ -1,0 +1,180 @@
+/* The queries, each with its model. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sql_int.h"
+
+#define TEXT(z) ((cell){.text = (z)})
+#define NUMBER(x) ((cell){.n = (x)})
+
+static int64_t least(int64_t a, int64_t b) { return a == NONE || (b != NONE && b < a) ? b : a; }
+static int64_t greatest(int64_t a, int64_t b) { return a == NONE || (b != NONE && b > a) ? b : a; }
+static int64_t sum(int64_t a, int64_t b) { return a == NONE ? b : b == NONE ? a : a + b; }
+
+static void column(sql_query *q, const char *name, const char *type) {
+    q->columns[q->column_count] = name;
+    q->types[q->column_count++] = type;
+}
+
+/* ---- rows as they come ---- */
+
+static void filter_model(sql_query *q, dice *d, const rows *in) {
+    int64_t above = (int64_t)dice_below(d, 60) - 30;
+    column(q, "i", "BIGINT"), column(q, "k", "VARCHAR"), column(q, "w", "BIGINT");
+    q->select = ck_arena_printf(&q->c->arena, "SELECT i, k, v * 3 + 1 AS w FROM src WHERE v > %lld", (long long)above);
+    for (size_t r = 0; r < in->count; r++) {
+        const row *x = &in->items[r];
+        if (x->v == NONE || x->v <= above) continue;
+        sql_emit(q, (cell[]){NUMBER(x->i), TEXT(sql_key_text(x->key)), NUMBER(x->v * 3 + 1)});
+    }
+}
+
+static void union_model(sql_query *q, dice *d, const rows *in) {
+    int64_t at = dice_below(d, 10);
+    column(q, "i", "BIGINT"), column(q, "g", "BIGINT");
+    q->select = ck_arena_printf(&q->c->arena,
+                                "SELECT i, g FROM src WHERE i %% 3 = 1 UNION ALL SELECT -i, v FROM src WHERE g = %lld",
+                                (long long)at);
+    for (size_t r = 0; r < in->count; r++) {
+        const row *x = &in->items[r];
+        if (x->i % 3 == 1) sql_emit(q, (cell[]){NUMBER(x->i), NUMBER(x->g)});
+        if (x->g == at) sql_emit(q, (cell[]){NUMBER(-x->i), NUMBER(x->v)});
+    }
+}
+
+static void limit_model(sql_query *q, dice *d, const rows *in) {
+    q->sink->limit = dice_below(d, (uint32_t)in->count + 3);
+    column(q, "i", "BIGINT"), column(q, "k", "VARCHAR");
+    q->select =
+        ck_arena_printf(&q->c->arena, "SELECT i, k FROM src LIMIT %llu", (unsigned long long)q->sink->limit);
+    for (size_t r = 0; r < in->count; r++)
+        sql_emit(q, (cell[]){NUMBER(in->items[r].i), TEXT(sql_key_text(in->items[r].key))});
+}
+
+/* ---- groups ---- */
+
+static void counts_model(sql_query *q, dice *d, const rows *in) {
+    (void)d;
+    static const char *const names[] = {"n", "c", "s", "lo", "hi"};
+    column(q, "k", "VARCHAR");
+    for (int i = 0; i < 5; i++) column(q, names[i], "BIGINT");
+    q->key = "k";
+    q->select = "SELECT k, COUNT(*) AS n, COUNT(v) AS c, SUM(v) AS s, MIN(v) AS lo, MAX(v) AS hi FROM src GROUP BY k";
+    for (uint32_t k = 0; k < KEYS_MAX; k++) {
+        int64_t n = 0, c = 0, s = NONE, lo = NONE, hi = NONE;
+        for (size_t r = 0; r < in->count; r++) {
+            const row *x = &in->items[r];
+            if (x->key != k) continue;
+            n++, c += x->v != NONE, s = sum(s, x->v), lo = least(lo, x->v), hi = greatest(hi, x->v);
+        }
+        if (n) sql_emit(q, (cell[]){TEXT(sql_key_text(k)), NUMBER(n), NUMBER(c), NUMBER(s), NUMBER(lo), NUMBER(hi)});
+    }
+}
+
+static void distinct_aggregate_model(sql_query *q, dice *d, const rows *in) {
+    (void)d;
+    column(q, "k", "VARCHAR"), column(q, "d", "BIGINT"), column(q, "sd", "BIGINT"), column(q, "n", "BIGINT");
+    q->key = "k";
+    q->select = "SELECT k, COUNT(DISTINCT v) AS d, SUM(DISTINCT v) AS sd, COUNT(*) AS n FROM src GROUP BY k";
+    for (uint32_t k = 0; k < KEYS_MAX; k++) {
+        int64_t n = 0, distinct = 0, s = NONE;
+        for (size_t r = 0; r < in->count; r++) {
+            const row *x = &in->items[r];
+            if (x->key != k) continue;
+            n++;
+            bool seen = x->v == NONE;
+            for (size_t b = 0; b < r && !seen; b++) seen = in->items[b].key == k && in->items[b].v == x->v;
+            if (!seen) distinct++, s = sum(s, x->v);
+        }
+        if (n) sql_emit(q, (cell[]){TEXT(sql_key_text(k)), NUMBER(distinct), NUMBER(s), NUMBER(n)});
+    }
+}
+
+static void two_columns_model(sql_query *q, dice *d, const rows *in) {
+    (void)d;
+    column(q, "k", "VARCHAR"), column(q, "g", "BIGINT"), column(q, "n", "BIGINT"), column(q, "hi", "BIGINT");
+    q->key = "k, g";
+    q->select =
+        "SELECT k, g, COUNT(*) AS n, MAX(v) AS hi FROM src WHERE g IS NOT NULL GROUP BY k, g";
+    for (size_t r = 0; r < in->count; r++) { /* a group is emitted at its first row */
+        const row *first = &in->items[r];
+        int64_t n = 0, hi = NONE;
+        bool seen = first->g == NONE;
+        for (size_t o = 0; o < in->count && !seen; o++) {
+            const row *x = &in->items[o];
+            if (x->key != first->key || x->g != first->g) continue;
+            seen = o < r;
+            n++, hi = greatest(hi, x->v);
+        }
+        if (!seen) sql_emit(q, (cell[]){TEXT(sql_key_text(first->key)), NUMBER(first->g), NUMBER(n), NUMBER(hi)});
+    }
+}
+
+/* Groups that leave the result again when they grow, or enter it late. */
+static void having_model(sql_query *q, dice *d, const rows *in) {
+    bool fewer = dice_below(d, 2);
+    int64_t bound = 1 + dice_below(d, 6);
+    column(q, "g", "BIGINT"), column(q, "n", "BIGINT"), column(q, "s", "BIGINT");
+    q->key = "g";
+    q->select = ck_arena_printf(&q->c->arena,
+                                "SELECT g, COUNT(*) AS n, SUM(i) AS s FROM src WHERE g IS NOT NULL GROUP BY g HAVING "
+                                "COUNT(*) %s %lld",
+                                fewer ? "<" : ">=", (long long)bound);
+    for (int64_t g = -64; g < 64; g++) {
+        int64_t n = 0, s = 0;
+        for (size_t r = 0; r < in->count; r++)
+            if (in->items[r].g == g) n++, s += in->items[r].i;
+        if (n && (fewer ? n < bound : n >= bound)) sql_emit(q, (cell[]){NUMBER(g), NUMBER(n), NUMBER(s)});
+    }
+}
+
+static void select_distinct_model(sql_query *q, dice *d, const rows *in) {
+    (void)d;
+    bool seen[KEYS_MAX] = {0};
+    column(q, "k", "VARCHAR");
+    q->key = "k";
+    q->select = "SELECT DISTINCT k FROM src";
+    for (size_t r = 0; r < in->count; r++) {
+        uint32_t k = in->items[r].key;
+        if (!seen[k]) sql_emit(q, (cell[]){TEXT(sql_key_text(k))});
+        seen[k] = true;
+    }
+}
+
+static void global_model(sql_query *q, dice *d, const rows *in) {
+    (void)d;
+    int64_t n = 0, s = NONE, lo = NONE;
+    column(q, "n", "BIGINT"), column(q, "s", "BIGINT"), column(q, "lo", "BIGINT");
+    q->select = "SELECT COUNT(*) AS n, SUM(v) AS s, MIN(v) AS lo FROM src";
+    for (size_t r = 0; r < in->count; r++) n++, s = sum(s, in->items[r].v), lo = least(lo, in->items[r].v);
+    sql_emit(q, (cell[]){NUMBER(n), NUMBER(s), NUMBER(lo)});
+}
+
+/* ---- drawing ---- */
+
+typedef void (*model)(sql_query *q, dice *d, const rows *in);
+
+/* Which kind of sink it goes into: rows that only come, or changes where the result is not final. */
+static const struct {
+    model model;
+    bool append;   /* always append */
+    bool has_key;  /* may go into an upsert sink */
+} kinds[] = {
+    {filter_model, true, false},         {limit_model, true, false},  {union_model, true, false},
+    {select_distinct_model, true, true}, {counts_model, false, true}, {distinct_aggregate_model, false, true},
+    {two_columns_model, false, true},    {having_model, false, true}, {global_model, false, false},
+};
+
+void sql_query_draw(sql_query *q, dice *d, const rows *in, bool append_only) {
+    bool changing = q->c->changes || q->c->follow;
+    uint32_t k;
+    do k = dice_below(d, sizeof kinds / sizeof *kinds);
+    while ((changing && !kinds[k].append && !kinds[k].has_key) || (append_only && !kinds[k].append));
+    if (q->c->follow && kinds[k].model == limit_model && in->count == 0) k = 0;
+    q->sink->upsert = kinds[k].has_key && ((changing && !kinds[k].append) || dice_below(d, 2));
+    q->sink->settled = kinds[k].append || !changing;
+    q->sink->limit = UINT64_MAX;
+    kinds[k].model(q, d, in);
+    if (!q->sink->upsert) q->key = NULL;
+}

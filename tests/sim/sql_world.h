@@ -1,0 +1,31 @@
+/* Real SQL on the seeded scheduler and the simulated disk. A seed decides the script, its input, every choice of the
+ * schedule, and - unless it is undisturbed - up to seven lives of the process. A reader watches the output all the time
+ * and knows what must come out. */
+#ifndef SIM_SQL_WORLD_H
+#define SIM_SQL_WORLD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "process.h"
+#include "sql_case.h"
+
+typedef struct sql_world_options {
+    bool verbose;
+    bool undisturbed;       /* one life, with or without a checkpoint directory */
+    int fault_point;        /* -1: the seed chooses */
+    sql_case_options input; /* of the case */
+} sql_world_options;
+
+/* What a run of seeds has met, so that it can be seen to have tested something. */
+typedef struct sql_world_stats {
+    uint64_t seeds, lives, ends[END_WRONG + 1], points[CK_FAULT_COUNT], calls;
+    uint64_t given_up;         /* checkpoints */
+    uint64_t deltas;           /* delta files that lives began with */
+    uint64_t restored_deltas;  /* lives that began with some */
+} sql_world_stats;
+
+/* true: everything held. false: *why says what did not (static storage). */
+bool sql_world_run(uint64_t seed, const sql_world_options *o, sql_world_stats *stats, const char **why);
+
+#endif
