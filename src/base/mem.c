@@ -26,6 +26,8 @@ ck_heap *ck_heap_system(void) { return (ck_heap *)(uintptr_t)&system_heap; /* st
 
 /* ---- tracked heap ---- */
 
+enum { NEW_BYTE = 0xA5, FREED_BYTE = 0xDD };
+
 typedef struct block {
     struct block *next, *prev;
     size_t bytes;
@@ -71,7 +73,15 @@ static void *tracked_alloc(ck_heap *h, size_t bytes) {
     block *b = should_fail(t) ? NULL : malloc(sizeof(block) + bytes);
     if (b) link_block(t, b, bytes);
     pthread_mutex_unlock(&t->lock);
+    if (b) memset(b + 1, NEW_BYTE, bytes);
     return b ? b + 1 : NULL;
+}
+
+/* The compiler may not see that nobody reads it any more. */
+static void free_block(block *b) {
+    memset(b + 1, FREED_BYTE, b->bytes);
+    __asm__ volatile("" : : "r"(b) : "memory");
+    free(b);
 }
 
 static void tracked_free(ck_heap *h, void *p, size_t bytes) {
@@ -82,7 +92,7 @@ static void tracked_free(ck_heap *h, void *p, size_t bytes) {
     pthread_mutex_lock(&t->lock);
     unlink_block(t, b);
     pthread_mutex_unlock(&t->lock);
-    free(b);
+    free_block(b);
 }
 
 static void *tracked_realloc(ck_heap *h, void *p, size_t old_bytes, size_t bytes) {
@@ -121,7 +131,7 @@ void ck_tracked_heap_drop_all(ck_tracked_heap *t) {
     while (t->head.next != &t->head) {
         block *b = t->head.next;
         unlink_block(t, b);
-        free(b);
+        free_block(b);
     }
     pthread_mutex_unlock(&t->lock);
 }

@@ -31,7 +31,8 @@ struct ck_heap {
 ck_heap *ck_heap_system(void);
 
 /* A heap that remembers its blocks: for leak checks, for failing the n-th allocation, and for the simulator, where a
- * crash drops everything at once without destructors. Thread: any (it takes a lock). */
+ * crash drops everything at once without destructors. New memory is full of one byte and freed memory of another, so
+ * that who reads what he may not goes wrong at once. Thread: any (it takes a lock). */
 typedef struct ck_tracked_heap ck_tracked_heap;
 CK_NODISCARD ck_status ck_tracked_heap_new(ck_tracked_heap **out);
 ck_heap *ck_tracked_heap_base(ck_tracked_heap *t);

@@ -69,7 +69,7 @@ static inline __attribute__((always_inline)) ck_status finish_run(ck_table *t, c
         }
         rows[k] = row;
         if (!changes) continue;
-        uint64_t *w = changed_word(t, g, c->ref[i]), bit = 1ULL << (c->ref[i] & g->slot_mask & 63);
+        uint64_t *w = changed_word(t, g, c->ref[i], row), bit = 1ULL << (c->ref[i] & g->slot_mask & 63);
         changed += (*w & bit) == 0;
         *w |= bit;
     }

@@ -96,10 +96,12 @@ static inline geometry geometry_of(const ck_table *t) {
                       .changed_at = form->head_at + (uint32_t)sizeof(ck_page_head) + form->words * 8};
 }
 
-static inline uint64_t *changed_word(const ck_table *t, const geometry *g, uint32_t ref) {
+/* From the row itself: an insertion of this run may have moved the list of pages, never a page. */
+static inline uint64_t *changed_word(const ck_table *t, const geometry *g, uint32_t ref, ck_row *row) {
     uint32_t id = ref >> g->slot_bits, slot = ref & g->slot_mask;
-    if (CK_LIKELY(id >= CK_SMALL_PAGES)) return (uint64_t *)(void *)(g->at[id].rows + g->changed_at) + (slot >> 6);
-    return ck_page_bits(t->shape, ck_head_of(t->shape, id, g->at[id].rows), 1) + (slot >> 6);
+    uint8_t *page = row - (size_t)slot * g->row_bytes;
+    if (CK_LIKELY(id >= CK_SMALL_PAGES)) return (uint64_t *)(void *)(page + g->changed_at) + (slot >> 6);
+    return ck_page_bits(t->shape, ck_head_of(t->shape, id, page), 1) + (slot >> 6);
 }
 
 /* Of a run: the first row whose tag fits, in the home bucket or the next; row NULL: none. */
@@ -120,7 +122,7 @@ static inline __attribute__((always_inline)) void take_candidate(const ck_table 
     c->ref[i] = ref;
     c->row[i] = row;
     c->unprepared |= at->prepared != g->epoch;
-    if (changes) __builtin_prefetch(changed_word(t, g, ref), 1);
+    if (changes) __builtin_prefetch(changed_word(t, g, ref, row), 1);
 }
 
 /* Stages one and two. */

@@ -414,8 +414,42 @@ static void schemas_that_no_table_can_hold(void **state) {
     close_world(&w);
 }
 
+/* A run of known and new keys: new ones make pages and move the list of pages, and changes of the known ones that come
+ * behind them are recorded where they are. */
+static void known_keys_behind_new_ones(void **state) {
+    (void)state;
+    world w;
+    ck_tracked_heap *heap;
+    assert_int_equal(ck_tracked_heap_new(&heap), CK_OK);
+    open_world(&w, ck_tracked_heap_base(heap), 0);
+    ck_slot_schema s = schema_of("agg", one_key, 1, sum_count, 2);
+    ck_table *t;
+    assert_int_equal(ck_state_table(w.op, &s, &t, &err), CK_OK);
+    assert_int_equal(upsert(&w, t, 0, 1, false, &c), CK_OK);
+    uint32_t known = 1;
+    for (uint64_t checkpoint = 1; known < CK_BATCH_ROWS_MAX / 2; checkpoint++) {
+        ck_state_mark *m;
+        assert_int_equal(ck_state_mark_take(w.store, checkpoint, &m, &err), CK_OK);
+        if (checkpoint > 1) assert_int_equal(ck_state_mark_changed_rows(m), known);
+        ck_state_mark_release(m);
+        ck_state_completed(w.store, checkpoint);
+        assert_int_equal(upsert(&w, t, 0, known, false, &c), CK_OK); /* every page is this epoch's now */
+        prepare(&w, &c, t, 0, 2 * known, false);
+        for (uint32_t i = 0; i < known; i++)
+            c.b->columns[0]->i64[2 * i] = known + i, c.b->columns[0]->i64[2 * i + 1] = i;
+        ck_key_hash(&c.spec, c.b, ck_table_seed(t), c.hashes);
+        assert_int_equal(ck_table_upsert(t, &c.keys, c.rows, c.fresh, &err), CK_OK);
+        for (uint32_t i = 0; i < 2 * known; i++) assert_int_equal(c.fresh[i], i % 2 == 0);
+        ck_batch_unref(&c.b);
+        known *= 2;
+    }
+    close_world(&w);
+    ck_tracked_heap_free(heap);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(known_keys_behind_new_ones),
         cmocka_unit_test(forty_bytes_a_group),
         cmocka_unit_test(a_spent_budget),
         cmocka_unit_test(a_mark_and_a_small_budget),
