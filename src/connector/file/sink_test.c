@@ -297,6 +297,21 @@ static void an_fsync_that_fails_fails_the_checkpoint(void **state) {
     assert_string_equal(names(f, true), "");
 }
 
+/* With nothing left to write, nothing but the next barrier would notice; checkpoints must not be given up for ever. */
+static void an_upsert_file_that_failed_fails_the_next_barrier(void **state) {
+    fixture *f = *state;
+    start(f, ROWS_OUT, CK_MODE_UPSERT);
+    HARNESS_ROWS(&f->h, "1|a");
+    held_run(&f->h);
+    ck_simfs_fail(f->sim, 2, EIO, true); /* the write, then the fsync */
+    harness_ok(&f->h, harness_pre_snapshot(&f->h, 1));
+    held_run(&f->h);
+    assert_int_equal(f->h.release_status, CK_IO);
+    assert_int_equal(harness_pre_snapshot(&f->h, 2), CK_IO);
+    if (!strstr(f->h.error.msg, "Input/output error")) fail_msg("%s", f->h.error.msg);
+    assert_string_equal(names(f, false), "");
+}
+
 static void changes_are_refused_where_parts_are_written(void **state) {
     fixture *f = *state;
     harness_input(&f->h, INPUT, CK_MODE_RETRACT);
@@ -524,6 +539,7 @@ int main(void) {
         T(a_path_that_is_a_file_is_refused),
         T(a_full_disk_is_said_and_leaves_nothing_whole),
         T(an_fsync_that_fails_fails_the_checkpoint),
+        T(an_upsert_file_that_failed_fails_the_next_barrier),
         T(changes_are_refused_where_parts_are_written),
         T(every_state_a_committer_can_find),
         T(abort_removes_what_was_not_carried),

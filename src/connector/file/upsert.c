@@ -228,6 +228,9 @@ static bool rewrite_is_due(const upsert_sink *s, ck_op_ctx *ctx) {
 
 static ck_status upsert_pre_snapshot(void *self, uint64_t checkpoint, ck_op_ctx *ctx) {
     upsert_sink *s = self;
+    /* After a failed write no checkpoint can come to an end any more, also when nothing is left to write. */
+    ck_status room = ck_part_writer_room(&s->base.writer);
+    if (room != CK_OK && room != CK_AGAIN) return room;
     if (rewrite_is_due(s, ctx)) {
         CK_TRY(rewrite(s, checkpoint, ctx));
         if (s->base.commits) CK_TRY(commit_file(s, checkpoint, ctx));
