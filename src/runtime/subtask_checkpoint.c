@@ -70,9 +70,11 @@ void ck_subtask_release_ack(void *arg, uint64_t checkpoint, ck_status status, co
     ck_subtask_record *r = find_record(s, checkpoint);
     CK_ASSERT(r && r->holds > 0); /* one release a hold */
     r->holds--;
-    if (status != CK_OK && r->status == CK_OK) {
-        r->status = status;
-        if (error) r->report->error = *error;
+    for (ck_subtask_record *n = s->records; status != CK_OK && n;
+         n = n->next) { /* newer ones carry what this prepared */
+        if (n->checkpoint < checkpoint || n->status != CK_OK) continue;
+        n->status = status;
+        if (error) n->report->error = *error;
     }
     pthread_mutex_unlock(&s->hold_lock);
     ck_task_notify(&s->task);
@@ -91,12 +93,20 @@ static void send_report(ck_subtask *s, ck_subtask_record *r) {
     s->cfg.host.report(s->cfg.host.arg, report);
 }
 
+/* Whether nothing that this record or an older one prepared is still under way: committables of a checkpoint that was
+ * given up are carried by the next. Newest first, so what stands behind is older. */
+static bool is_released(const ck_subtask_record *r) {
+    for (; r; r = r->next)
+        if (r->holds) return false;
+    return true;
+}
+
 /* Takes complete records whose holds are released off the list and reports them. */
 static void report_complete(ck_subtask *s) {
     for (;;) {
         pthread_mutex_lock(&s->hold_lock);
         ck_subtask_record **at = &s->records;
-        while (*at && !((*at)->complete && (*at)->holds == 0)) at = &(*at)->next;
+        while (*at && !((*at)->complete && is_released(*at))) at = &(*at)->next;
         ck_subtask_record *r = *at;
         if (r) *at = r->next;
         pthread_mutex_unlock(&s->hold_lock);

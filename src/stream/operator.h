@@ -76,10 +76,11 @@ static inline void ck_op_wake(ck_op_ctx *ctx, struct ck_op_runtime *rt) { ctx->w
 /* Add to a named counter of this operator ("late_rows", "bad_rows"); names are literals. Shown by status and progress.
  */
 static inline void ck_op_count(ck_op_ctx *ctx, const char *counter, uint64_t add) { ctx->count_fn(ctx, counter, add); }
-/* In pre_snapshot only: this checkpoint's acknowledgement waits until as many releases as holds have come (an fsync
- * under way). */
+/* In pre_snapshot only: the acknowledgement of this checkpoint, and of every later one, waits until as many releases as
+ * holds have come (an fsync under way): a later one carries what this one prepared when this one is given up. */
 static inline void ck_op_hold_ack(ck_op_ctx *ctx) { ctx->hold_ack_fn(ctx); }
-/* Thread: any (it is called from I/O completions). A failure fails the checkpoint with this error. */
+/* Thread: any (it is called from I/O completions). A failure fails the checkpoint, and later ones that have begun, with
+ * this error. */
 static inline void ck_op_release_ack(ck_op_ctx *ctx, uint64_t checkpoint, ck_status status, const ck_error *error) {
     ctx->release_ack_fn(ctx->rt, checkpoint, status, error);
 }
