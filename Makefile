@@ -5,7 +5,7 @@ CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/clink
 DEPS  := build/deps
 CMAKE := cmake -G Ninja -DCK_DEPS=$(CURDIR)/$(DEPS)
 .DEFAULT_GOAL := release
-.PHONY: release deps help clean fuzz demo test-deps asan tsan check test format tidy docs includes headers nm-globals faults biggest bench bench-keys profile instructions
+.PHONY: release deps help clean fuzz demo test-deps asan tsan check test format tidy docs includes headers nm-globals faults biggest bench bench-keys profile instructions sim
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 18
@@ -72,6 +72,12 @@ profile: deps ## a flame graph of one query at build-profile/<q>.svg: make profi
 instructions: release ## counts the instructions of five queries and writes bench/instructions.json anew
 	@tools/deps.sh --test $(CURDIR)/$(DEPS)
 	@python3 bench/instructions.py build/clink build/instructions $$(sed -n 's/^CMAKE_C_COMPILER:[A-Z]*=//p' build/CMakeCache.txt) --update
+
+SEEDS ?= 2000
+sim: deps ## whole jobs on a simulated machine: make sim [SEEDS=2000], with crashes at every fault point
+	@$(CMAKE) -S . -B build -DCMAKE_BUILD_TYPE=Release >/dev/null
+	@ninja -C build -j $(JOBS) --quiet sim sql_sim
+	@tools/sim.sh $(SEEDS) $(JOBS)
 
 format: ## clang-format every source in place
 	@git ls-files '*.c' '*.h' | xargs clang-format -i

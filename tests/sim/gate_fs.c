@@ -84,12 +84,8 @@ static ck_status gate_rename_noreplace(ck_fs *fs, const char *from, const char *
 static ck_status gate_unlink(ck_fs *fs, const char *path, ck_error *err) {
     CHANGE(inner()->unlink(inner(), path, err));
 }
-static ck_status gate_mkdir(ck_fs *fs, const char *path, ck_error *err) {
-    CHANGE(inner()->mkdir(inner(), path, err));
-}
-static ck_status gate_rmdir(ck_fs *fs, const char *path, ck_error *err) {
-    CHANGE(inner()->rmdir(inner(), path, err));
-}
+static ck_status gate_mkdir(ck_fs *fs, const char *path, ck_error *err) { CHANGE(inner()->mkdir(inner(), path, err)); }
+static ck_status gate_rmdir(ck_fs *fs, const char *path, ck_error *err) { CHANGE(inner()->rmdir(inner(), path, err)); }
 static ck_status gate_fsync_dir(ck_fs *fs, const char *path, ck_error *err) {
     bool last;
     (void)fs;

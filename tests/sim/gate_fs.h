@@ -1,7 +1,7 @@
 /* A file system in front of another, for one process at a time. Once the process has crashed (ck_faults.crashed)
  * nothing gets through any more: between a crash point and the scheduler's next look error paths still run, and a dead
- * process must not tidy up. It can also kill the process at the n-th call that changes something, fail its n-th write or
- * fsync, and tell an observer of every change of a name. */
+ * process must not tidy up. It can also kill the process at the n-th call that changes something, fail its n-th write
+ * or fsync, and tell an observer of every change of a name. */
 #ifndef SIM_GATE_FS_H
 #define SIM_GATE_FS_H
 

@@ -48,7 +48,10 @@ int main(int argc, char **argv) {
     for (unsigned long long s = first; s < first + seeds; s++) {
         const char *why;
         if (world_run(s, &o, &why)) continue;
-        printf("seed %llu: %s\n(sim --seeds 1 --first %llu --verbose)\n", s, why, s);
+        printf("seed %llu: %s\n(build/sim --seeds 1 --first %llu --verbose", s, why, s);
+        if (o.batch_rows) printf(" --batch-rows %d", o.batch_rows);
+        if (o.fault_point >= 0) printf(" --point %s", ck_fault_name((ck_fault_point)o.fault_point));
+        printf("%s)\n", o.no_checkpoints ? " --no-checkpoints" : "");
         return 1;
     }
     printf("%llu seeds from %llu held\n", seeds, first);

@@ -1,11 +1,12 @@
 #include "process.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { TURNS_MAX = 3000000 };
 
-const char *const trouble_names[TROUBLE_COUNT] = {"none",       "crash",  "crash point", "error point",
+const char *const trouble_names[TROUBLE_COUNT] = {"none",       "crash",  "crash point",    "error point",
                                                   "disk error", "cancel", "crash in a call"};
 const char *const end_names[] = {"finished", "was finished", "crashed", "failed", "cancelled", "wrong"};
 
@@ -17,7 +18,10 @@ trouble_plan trouble_draw(dice *d, trouble kind, int point, uint32_t points) {
     case TROUBLE_CRASH_POINT:
     case TROUBLE_ERROR_POINT:
         t.point = (ck_fault_point)(point >= 0 ? (uint32_t)point : dice_below(d, points));
+        if (point < 0 && dice_below(d, 6) == 0) /* few lives have anything to load */
+            t.point = dice_below(d, 2) ? CK_FAULT_RESTORE_BEFORE_LOAD : CK_FAULT_RESTORE_AFTER_LOAD;
         t.at = dice_spread(d, 5);
+        if (t.point >= CK_FAULT_RESTORE_BEFORE_LOAD && t.point <= CK_FAULT_RESTORE_AFTER_COMMIT) t.at = 1; /* a life */
         break;
     case TROUBLE_DISK:
         t.at = dice_spread(d, 8);
@@ -58,7 +62,11 @@ static void arm(process *p, const trouble_plan *t) {
 static void log_line(void *arg, ck_log_level level, const char *line) {
     process *p = arg;
     (void)level;
-    if (strstr(line, "was given up")) p->given_up++;
+    const char *at = strstr(line, ": checkpoint ");
+    if (at && strstr(at, " was given up: ")) {
+        p->given_up++;
+        if (!p->first_given_up) p->first_given_up = strtoull(at + strlen(": checkpoint "), NULL, 10);
+    }
     if (p->verbose) printf("    %s\n", line);
 }
 
@@ -97,7 +105,8 @@ life_end process_wrong(process *p, const char *what, const ck_error *err) {
 
 /* Whether the trouble may make the job fail; a disk's error must be told (a fault point has nothing to tell). */
 static life_end failed(process *p, const char *what, const ck_error *err) {
-    bool expected = p->trouble->kind == TROUBLE_ERROR_POINT || p->trouble->kind == TROUBLE_DISK;
+    bool expected = p->trouble->kind == TROUBLE_ERROR_POINT || p->trouble->kind == TROUBLE_DISK ||
+                    (p->impatient && strstr(err->msg, "the final checkpoint was not complete"));
     if (!expected) return process_wrong(p, what, err);
     if (!err->msg[0] && p->trouble->kind == TROUBLE_DISK) return process_wrong(p, "it failed without a word", err);
     say(p, what, err);

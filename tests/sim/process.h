@@ -50,7 +50,8 @@ typedef struct process {
     gate gate;
     const trouble_plan *trouble;
     bool verbose;
-    uint64_t given_up; /* checkpoints, by the log */
+    bool impatient;                    /* checkpoints may time out again and again, the last one too */
+    uint64_t given_up, first_given_up; /* checkpoints, by the log: how many, the first one's id */
     ck_arena arena;
     ck_registry registry;
     ck_catalog *catalog; /* of SQL jobs; else NULL */

@@ -173,7 +173,7 @@ static bool look_at_sink(reader *r, ck_arena *a, uint32_t sink, bool reread, boo
     size_t known = r->sinks[sink].part_count;
     for (size_t i = 0; i < count && ok; i++) {
         if (names[i][0] == '.') {
-            if (done) ok = WRONG(r, "%s/%s was left behind", s->dir, names[i]);
+            if (done && r->c->ends) ok = WRONG(r, "%s/%s was left behind", s->dir, names[i]);
             continue;
         }
         bool is_part = strncmp(names[i], "part-", 5) == 0, is_rows = strncmp(names[i], "rows-", 5) == 0;
@@ -205,7 +205,9 @@ void reader_power_cut(reader *r) { r->cut = true; }
 
 /* ---- the end ---- */
 
-static int compare_lines(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+static int compare_lines(const void *a, const void *b) {
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
 
 typedef struct collected {
     ck_arena *a;

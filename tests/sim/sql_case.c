@@ -16,8 +16,8 @@ static void *need(void *p) {
 /* Short ones stand in a view itself, long ones in a buffer; some need quoting. */
 const char *sql_key_text(uint32_t key) {
     static char texts[KEYS_MAX][64];
-    static const char *const shapes[] = {"k%u", "a key that is long enough %u", "к-%u", "comma, %u", "quote \" %u",
-                                         "twelve b %03u"};
+    static const char *const shapes[] = {
+        "k%u", "a key that is long enough %u", "к-%u", "comma, %u", "quote \" %u", "twelve b %03u"};
     if (!texts[key][0]) {
         const char *shape = shapes[key % 6];
         const char *mark = strstr(shape, "%03u") ? "%03u" : "%u";
@@ -104,7 +104,9 @@ void sql_emit(sql_query *q, const cell *cells) {
     s->lines[s->line_count++] = need(ck_arena_strdup(&q->c->arena, l.p));
 }
 
-static int compare_lines(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+static int compare_lines(const void *a, const void *b) {
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
 
 /* ---- input ---- */
 

@@ -38,10 +38,10 @@ typedef struct sql_case {
 } sql_case;
 
 typedef struct sql_case_options {
-    int batch_rows;  /* 0: the seed chooses among 1, 7 and the default */
-    bool no_follow;  /* bounded inputs only */
-    bool small;      /* a dozen rows: for sweeps */
-    bool skewed;     /* many keys early, few later: checkpoints write deltas */
+    int batch_rows; /* 0: the seed chooses among 1, 7 and the default */
+    bool no_follow; /* bounded inputs only */
+    bool small;     /* a dozen rows: for sweeps */
+    bool skewed;    /* many keys early, few later: checkpoints write deltas */
 } sql_case_options;
 
 void sql_case_make(sql_case *c, dice *d, const sql_case_options *o);

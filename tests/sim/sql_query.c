@@ -5,7 +5,7 @@
 
 #include "sql_int.h"
 
-#define TEXT(z) ((cell){.text = (z)})
+#define TEXT(z)   ((cell){.text = (z)})
 #define NUMBER(x) ((cell){.n = (x)})
 
 static int64_t least(int64_t a, int64_t b) { return a == NONE || (b != NONE && b < a) ? b : a; }
@@ -46,8 +46,7 @@ static void union_model(sql_query *q, dice *d, const rows *in) {
 static void limit_model(sql_query *q, dice *d, const rows *in) {
     q->sink->limit = dice_below(d, (uint32_t)in->count + 3);
     column(q, "i", "BIGINT"), column(q, "k", "VARCHAR");
-    q->select =
-        ck_arena_printf(&q->c->arena, "SELECT i, k FROM src LIMIT %llu", (unsigned long long)q->sink->limit);
+    q->select = ck_arena_printf(&q->c->arena, "SELECT i, k FROM src LIMIT %llu", (unsigned long long)q->sink->limit);
     for (size_t r = 0; r < in->count; r++)
         sql_emit(q, (cell[]){NUMBER(in->items[r].i), TEXT(sql_key_text(in->items[r].key))});
 }
@@ -95,8 +94,7 @@ static void two_columns_model(sql_query *q, dice *d, const rows *in) {
     (void)d;
     column(q, "k", "VARCHAR"), column(q, "g", "BIGINT"), column(q, "n", "BIGINT"), column(q, "hi", "BIGINT");
     q->key = "k, g";
-    q->select =
-        "SELECT k, g, COUNT(*) AS n, MAX(v) AS hi FROM src WHERE g IS NOT NULL GROUP BY k, g";
+    q->select = "SELECT k, g, COUNT(*) AS n, MAX(v) AS hi FROM src WHERE g IS NOT NULL GROUP BY k, g";
     for (size_t r = 0; r < in->count; r++) { /* a group is emitted at its first row */
         const row *first = &in->items[r];
         int64_t n = 0, hi = NONE;
@@ -158,8 +156,8 @@ typedef void (*model)(sql_query *q, dice *d, const rows *in);
 /* Which kind of sink it goes into: rows that only come, or changes where the result is not final. */
 static const struct {
     model model;
-    bool append;   /* always append */
-    bool has_key;  /* may go into an upsert sink */
+    bool append;  /* always append */
+    bool has_key; /* may go into an upsert sink */
 } kinds[] = {
     {filter_model, true, false},         {limit_model, true, false},  {union_model, true, false},
     {select_distinct_model, true, true}, {counts_model, false, true}, {distinct_aggregate_model, false, true},

@@ -1,12 +1,13 @@
 #include "sql_world.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "engine/engine_int.h"
 #include "reader.h"
 
-enum { LIVES_MAX = 7, LOOK_TURNS = 500 };
+enum { LIVES_MAX = 7, LOOK_TURNS = 500, PATIENT_US = 60000000 };
 
 typedef struct world {
     const sql_world_options *o;
@@ -19,6 +20,7 @@ typedef struct world {
     size_t shown[SQL_FILES_MAX]; /* bytes of each file that are there */
     int64_t interval_us, timeout_us;
     bool checkpoints;
+    uint64_t given_up; /* the first checkpoint that the last life gave up; 0: none */
 } world;
 
 static char why_text[2200];
@@ -72,7 +74,8 @@ static void on_renamed(void *arg) {
     (void)reader_look(w->reader); /* the first thing wrong is kept */
 }
 
-/* Between turns: followed files grow, the wall clock is moved about, and an endless job is stopped when all has come. */
+/* Between turns: followed files grow, the wall clock is moved about, and an endless job is stopped when all has come.
+ */
 static bool watch(void *arg, uint64_t turn) {
     world *w = arg;
     if (below(w, 1000) == 0)
@@ -112,13 +115,14 @@ static ck_status start(world *w, process *p, uint32_t parallelism, ck_error *err
     ck_sql_step *step = NULL;
     CK_TRY(compile(p, &w->c, parallelism, w->checkpoints, &step, err));
     CK_TRY(ck_scheduler_seeded(&p->proc, dice_draw(&w->dice), &p->scheduler, err));
+    p->impatient = p->trouble->kind != TROUBLE_NONE && w->timeout_us < PATIENT_US;
     ck_job_config cfg = {.name = "simulated",
                          .parallelism = parallelism,
                          .batch_rows = step->batch_rows,
                          .queue_bytes = below(w, 2) ? 0 : 2048 + below(w, 100000),
                          .checkpoint = {.dir = w->checkpoints ? "/checkpoints" : NULL,
                                         .interval_us = w->interval_us,
-                                        .timeout_us = w->timeout_us,
+                                        .timeout_us = p->impatient ? w->timeout_us : PATIENT_US,
                                         .final_timeout_us = 600000000,
                                         .tolerable_failed = 0,
                                         .retained = 1 + below(w, 3)}};
@@ -129,6 +133,7 @@ static void count_life(world *w, const process *p, life_end end) {
     sql_world_stats *s = w->stats;
     s->lives++, s->ends[end]++;
     s->given_up += p->given_up;
+    w->given_up = p->first_given_up;
     if (end != END_CRASHED) return;
     if (p->trouble->kind == TROUBLE_CRASH_POINT) s->points[p->trouble->point]++;
     if (p->trouble->kind == TROUBLE_CRASH_CALL) s->calls++;
@@ -154,11 +159,25 @@ static life_end live(world *w, uint32_t parallelism, trouble kind) {
 
 /* ---- the lives of a seed ---- */
 
-/* Deltas that the next life may begin with. */
+/* A subtask's files: "checkpoint-<id>.snap", "delta-<id>.snap". Notes deltas, and whether one spans the abort. */
+static void look_at_files(world *w, const char **files, size_t count, uint64_t *deltas, bool *over_abort) {
+    uint64_t base = 0, last = 0;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t b = strncmp(files[i], "checkpoint-", 11) == 0 ? strtoull(files[i] + 11, NULL, 10) : 0;
+        uint64_t d = strncmp(files[i], "delta-", 6) == 0 ? strtoull(files[i] + 6, NULL, 10) : 0;
+        *deltas += d > 0;
+        if (b > base) base = b;
+        if (d > last) last = d;
+    }
+    *over_abort |= base && base < w->given_up && w->given_up < last;
+}
+
+/* What the next life may begin with. */
 static void count_deltas(world *w) {
     ck_fs *fs = ck_simfs_base(w->disk);
     ck_arena a;
     uint64_t found = 0;
+    bool over_abort = false;
     const char **vertices, **subtasks, **files;
     size_t vertex_count, subtask_count, file_count;
     ck_arena_init(&a, (ck_mem){&w->c.budget, CK_MEM_PLAN}, SIZE_MAX);
@@ -168,13 +187,14 @@ static void count_deltas(world *w) {
         if (fs->list(fs, vertex, &a, &subtasks, &subtask_count, NULL) != CK_OK) continue;
         for (size_t s = 0; s < subtask_count; s++) {
             const char *subtask = ck_arena_printf(&a, "%s/%s", vertex, subtasks[s]);
-            if (fs->list(fs, subtask, &a, &files, &file_count, NULL) != CK_OK) continue;
-            for (size_t f = 0; f < file_count; f++) found += strncmp(files[f], "delta-", 6) == 0;
+            if (fs->list(fs, subtask, &a, &files, &file_count, NULL) == CK_OK)
+                look_at_files(w, files, file_count, &found, &over_abort);
         }
     }
     ck_arena_destroy(&a);
     w->stats->deltas += found;
     w->stats->restored_deltas += found > 0;
+    w->stats->over_abort += over_abort;
 }
 
 static bool between_lives(world *w) {
@@ -231,9 +251,10 @@ bool sql_world_run(uint64_t seed, const sql_world_options *o, sql_world_stats *s
     sql_case_options input = o->input;
     w.checkpoints = !o->undisturbed || below(&w, 2);
     if (!w.checkpoints) input.no_follow = true; /* such a job shows what it has at its end */
-    sql_case_make(&w.c, &w.dice, &input);
+    dice job = {o->job * 0x2545F4914F6CDD1DULL + 7};
+    sql_case_make(&w.c, o->job ? &job : &w.dice, &input);
     w.interval_us = 300 + (int64_t)below(&w, 6000);
-    w.timeout_us = o->undisturbed || below(&w, 3) ? 60000000 : 10000 + (int64_t)below(&w, 150000);
+    w.timeout_us = o->undisturbed || below(&w, 3) ? PATIENT_US : 10000 + (int64_t)below(&w, 150000);
     if (o->verbose)
         printf("seed %llu: %u rows, batch_rows %u%s%s%s, interval %lld us\n%s", (unsigned long long)seed, w.c.row_count,
                w.c.batch_rows, w.c.follow ? ", followed" : "", w.c.changes ? ", changes" : "",

@@ -13,6 +13,7 @@
 typedef struct sql_world_options {
     bool verbose;
     bool undisturbed;       /* one life, with or without a checkpoint directory */
+    uint64_t job;           /* script and input of this seed, whatever the seed of the schedule; 0: of the same */
     int fault_point;        /* -1: the seed chooses */
     sql_case_options input; /* of the case */
 } sql_world_options;
@@ -20,9 +21,10 @@ typedef struct sql_world_options {
 /* What a run of seeds has met, so that it can be seen to have tested something. */
 typedef struct sql_world_stats {
     uint64_t seeds, lives, ends[END_WRONG + 1], points[CK_FAULT_COUNT], calls;
-    uint64_t given_up;         /* checkpoints */
-    uint64_t deltas;           /* delta files that lives began with */
-    uint64_t restored_deltas;  /* lives that began with some */
+    uint64_t given_up;        /* checkpoints */
+    uint64_t deltas;          /* delta files that lives began with */
+    uint64_t restored_deltas; /* lives that began with some */
+    uint64_t over_abort;      /* lives that began with a delta written after an abort that its base was before */
 } sql_world_stats;
 
 /* true: everything held. false: *why says what did not (static storage). */
