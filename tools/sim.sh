@@ -10,7 +10,7 @@ some=$(((seeds + 9) / 10))
   echo "build/sql_sim --seeds $some --skewed"
   for rows in 1 7 4096; do
     echo "build/sql_sim --seeds $seeds --undisturbed --batch-rows $rows"
-    echo "build/sql_sim --seeds $seeds --undisturbed --batch-rows $rows --job 1"
+    echo "build/sql_sim --seeds $seeds --undisturbed --batch-rows $rows --job 6"
   done
   sed -n 's/^CK_FAULT_POINT([A-Z_]*, "\([a-z_.]*\)".*/build\/sql_sim --seeds '"$some"' --point \1/p' src/base/fault_points.h
 } | xargs -P "$jobs" -I{} sh -c 'if out=$({}); then echo "{}: held"; else echo "{}: $out"; exit 255; fi'
