@@ -64,7 +64,8 @@ static inline __attribute__((always_inline)) ck_status finish_run(ck_table *t, c
         ck_row *row = c->row[i];
         if (CK_UNLIKELY(!row || !key_equal(t, s, f, path, k, row))) {
             *done = k;
-            ck_status st = search_or_insert(t, s, f, path, k, &rows[k], fresh); /* never moves a page: see upsert_loop */
+            ck_status st =
+                search_or_insert(t, s, f, path, k, &rows[k], fresh); /* never moves a page: see upsert_loop */
             if (CK_LIKELY(st == CK_OK)) continue;
             t->changed_now += changed;
             return st;
