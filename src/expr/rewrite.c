@@ -17,6 +17,6 @@ ck_expr *ck_expr_rewrite(ck_arena *a, ck_expr *e, ck_expr *(*fn)(void *arg, cons
     }
     if (!args) return e;
     ck_expr *copy = ck_expr_new_call(a, e->fn, e->impl, args, e->arg_count, e->type, e->nullable);
-    if (copy) copy->line = e->line, copy->col = e->col;
+    if (copy) copy->line = e->line, copy->col = e->col, copy->fails_to_null = e->fails_to_null;
     return copy;
 }

@@ -77,6 +77,21 @@ uint32_t ck_expr_flags(const ck_expr *e) {
     return flags & CK_FN_TRY ? flags & ~(uint32_t)CK_FN_FALLIBLE : flags;
 }
 
+void ck_expr_fails_to_null(ck_expr *made, ck_expr *const *args, uint32_t arg_count) {
+    if (made->kind != CK_EXPR_CALL) return;
+    for (uint32_t i = 0; i < arg_count; i++)
+        if (made == args[i]) return;
+    bool null_below = false;
+    for (uint32_t i = 0; i < made->arg_count; i++) { /* casts and calls that binding has put between */
+        ck_expr_fails_to_null(made->args[i], args, arg_count);
+        null_below = null_below || (made->args[i]->kind == CK_EXPR_CALL && made->args[i]->fails_to_null);
+    }
+    if (made->nullable) return;
+    uint32_t flags = ck_expr_flags(made);
+    if (!(flags & CK_FN_FALLIBLE) && (!null_below || (flags & (CK_FN_NULLS | CK_FN_LAZY)) == CK_FN_NULLS)) return;
+    made->nullable = made->fails_to_null = true;
+}
+
 bool ck_expr_is_literal(const ck_expr *e) { return e->kind == CK_EXPR_LITERAL; }
 bool ck_expr_is_text_literal(const ck_expr *e) {
     return e->kind == CK_EXPR_LITERAL && e->type->kind == CK_TYPE_VARCHAR && !e->value.null;

@@ -35,6 +35,7 @@ struct ck_expr {
     ck_expr_kind kind;
     const ck_type *type;
     bool nullable;
+    bool fails_to_null; /* of a call: nullable because what fails is NULL, which binding it again would not know */
     uint32_t column;
     ck_datum value;
     const struct ck_function *fn;
@@ -55,6 +56,9 @@ CK_NODISCARD ck_status ck_expr_call(ck_arena *a, const char *name, ck_expr *cons
 /* CAST / TRY_CAST; no node when the type is the same already. */
 CK_NODISCARD ck_status ck_expr_cast(ck_arena *a, ck_expr *e, const ck_type *to, bool try_cast, ck_expr **out,
                                     ck_error *err);
+/* For on_eval_error = null: what ck_expr_call or ck_expr_cast made of args, where a call that may fail is nullable, and
+ * so is what its NULL reaches. The arguments have been through this and stay as they are. */
+void ck_expr_fails_to_null(ck_expr *made, ck_expr *const *args, uint32_t arg_count);
 
 bool ck_expr_equal(const ck_expr *a, const ck_expr *b);
 bool ck_expr_is_volatile(const ck_expr *e); /* now, random, uuid and what contains them */

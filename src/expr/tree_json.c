@@ -62,7 +62,8 @@ static ck_status to_json(const ck_expr *e, yyjson_mut_doc *doc, ck_bytes *b, yyj
         good = good && yyjson_mut_obj_add_val(doc, obj, "args", args);
     }
     if (good) CK_TRY(put_type(doc, obj, e->type, b));
-    if (e->nullable && e->kind == CK_EXPR_COLUMN) good = good && yyjson_mut_obj_add_bool(doc, obj, "null", true);
+    if (e->fails_to_null || (e->nullable && e->kind == CK_EXPR_COLUMN))
+        good = good && yyjson_mut_obj_add_bool(doc, obj, "null", true);
     if (e->line) {
         yyjson_mut_val *at = yyjson_mut_arr(doc);
         good = good && at && yyjson_mut_arr_add_uint(doc, at, e->line) && yyjson_mut_arr_add_uint(doc, at, e->col) &&
@@ -187,6 +188,7 @@ static ck_status read_call(reader *r, yyjson_val *v, const char *name, const ck_
     }
     if (s == CK_INVALID && r->err) r->err->status = CK_CORRUPT;
     if (s != CK_OK) return s == CK_INVALID ? CK_CORRUPT : s;
+    if (yyjson_get_bool(yyjson_obj_get(v, "null"))) (*out)->nullable = (*out)->fails_to_null = true;
     if (ck_type_eq((*out)->type, type)) return CK_OK;
     return ck_fail(r->err, CK_CORRUPT, "an expression's document: %s is %s, written as %s", name,
                    ck_type_name(r->arena, (*out)->type), ck_type_name(r->arena, type));

@@ -198,6 +198,37 @@ static ck_status read_text(sample *s, const char *json, ck_expr **out) {
     return ck_expr_from_json(&s->arena, yyjson_doc_get_root(doc), out, &s->err);
 }
 
+static const char *to_text(sample *s, const ck_expr *e);
+
+/* 1 / 0 is known not to be NULL, until what fails is NULL; then COALESCE must not drop what comes behind it, here or
+ * when the document is read. */
+static void what_fails_is_null(void **state) {
+    sample *s = *state;
+    columns(s);
+    ck_expr *one = sample_expr(s, "1"), *pair[] = {one, sample_expr(s, "0")}, *quotient, *strict, *both, *back;
+    assert_int_equal(ck_expr_call(&s->arena, "/", pair, 2, &quotient, &s->err), CK_OK);
+    assert_false(quotient->nullable);
+    ck_expr_fails_to_null(quotient, pair, 2);
+    assert_true(quotient->nullable && quotient->fails_to_null);
+    assert_false(one->nullable);
+    assert_int_equal(ck_expr_call(&s->arena, "abs", &quotient, 1, &strict, &s->err), CK_OK);
+    assert_true(strict->nullable);
+    assert_int_equal(ck_expr_call(&s->arena, "coalesce", (ck_expr *[]){strict, one}, 2, &both, &s->err), CK_OK);
+    assert_int_equal(both->arg_count, 2);
+    assert_false(both->nullable);
+    assert_int_equal(read_text(s, to_text(s, both), &back), CK_OK);
+    assert_true(ck_expr_equal(both, back));
+    assert_true(back->args[0]->args[0]->fails_to_null);
+    ck_expr *copy = ck_expr_substitute(&s->arena, both, NULL, 0);
+    assert_true(copy && ck_expr_equal(both, copy));
+    ck_expr *text = sample_expr(s, "(|| 'x' 'y')"), *cast;
+    assert_int_equal(ck_expr_cast(&s->arena, text, ck_type_simple(CK_TYPE_BIGINT), false, &cast, &s->err), CK_OK);
+    ck_expr_fails_to_null(cast, &text, 1);
+    assert_true(cast->nullable);
+    ck_expr_fails_to_null(text, &text, 1); /* what binding gave back as it came */
+    assert_false(text->nullable);
+}
+
 static const char *to_text(sample *s, const ck_expr *e) {
     yyjson_mut_doc *doc;
     yyjson_mut_val *v;
@@ -371,6 +402,7 @@ int main(void) {
         SAMPLE_TEST(substitution),
         SAMPLE_TEST(folding),
         SAMPLE_TEST(json_there_and_back),
+        SAMPLE_TEST(what_fails_is_null),
         SAMPLE_TEST(bad_documents),
         SAMPLE_TEST(aggregates),
     };

@@ -131,6 +131,7 @@ ck_status ck_bind_own_function(ck_binder *b, const ck_bind_place *place, const c
     CK_TRY(ck_bind_exprs(b, place, &call->args, &args));
     for (const ck_ast_expr *a = call->args.first; a; a = a->next, n++) CK_TRY(argument(b, e, n, a->pos, &args[n]));
     if (!(*out = ck_expr_substitute(b->plan.arena, d->body, args, n))) return ck_bind_nomem(b);
+    if (b->catalog->settings.eval_error_null) ck_expr_fails_to_null(*out, args, n);
     if (d->body->kind == CK_EXPR_CALL) (*out)->line = call->sign.line, (*out)->col = call->sign.column;
     return CK_OK;
 }

@@ -7,6 +7,7 @@ ck_status ck_bind_function(ck_binder *b, const char *name, ck_expr *const *args,
                            ck_expr **out) {
     ck_expr *made; /* *out may be one of the arguments */
     CK_TRY(ck_bind_at(b, at, ck_expr_call(b->plan.arena, name, args, count, &made, b->err)));
+    if (b->catalog->settings.eval_error_null) ck_expr_fails_to_null(made, args, count);
     made->line = at.line, made->col = at.column;
     *out = made;
     return CK_OK;
@@ -15,6 +16,7 @@ ck_status ck_bind_function(ck_binder *b, const char *name, ck_expr *const *args,
 ck_status ck_bind_cast(ck_binder *b, ck_expr *e, const ck_type *to, bool try_cast, ck_pos at, ck_expr **out) {
     ck_expr *made;
     CK_TRY(ck_bind_at(b, at, ck_expr_cast(b->plan.arena, e, to, try_cast, &made, b->err)));
+    if (b->catalog->settings.eval_error_null) ck_expr_fails_to_null(made, &e, 1);
     if (made != e) made->line = at.line, made->col = at.column;
     *out = made;
     return CK_OK;
