@@ -98,9 +98,23 @@ static ck_status one(ck_script *s, const ck_ast_statement *st) {
 
 /* ---- the script ---- */
 
+/* Views that were bound before may mean something else after it. */
+static bool changes_meaning(const ck_ast_statement *st) {
+    switch (st->kind) {
+    case CK_STATEMENT_CREATE_VIEW:
+    case CK_STATEMENT_CREATE_FUNCTION:
+    case CK_STATEMENT_DROP:
+    case CK_STATEMENT_ALTER:
+    case CK_STATEMENT_SET:
+    case CK_STATEMENT_RESET: return true;
+    default: return false;
+    }
+}
+
 static ck_status statements(ck_script *s, const ck_ast_script *ast) {
     for (const ck_ast_statement *st = ast->first; st; st = st->next, s->statement++) {
         CK_TRY(one(s, st));
+        if (changes_meaning(st)) s->b.views = NULL;
         if (s->b.options->one_job || !s->output_count) continue;
         CK_TRY(ck_script_jobs(s)); /* statement by statement */
         s->output_count = 0;
