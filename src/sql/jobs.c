@@ -59,6 +59,53 @@ static ck_status warn_of_growth(ck_script *s, const ck_plan_node *n, bool *seen)
         n->identity, n->kind == CK_PLAN_AGGREGATE && n->aggregate.call_count ? "group" : "row");
 }
 
+/* ---- what one table has for itself ---- */
+
+typedef struct claim {
+    const char *what;
+    const ck_catalog_entry *table;
+    struct claim *next;
+} claim;
+
+static ck_status claim_for(ck_script *s, const ck_catalog_entry *table, bool as_sink, ck_pos at, claim **claims) {
+    const ck_connector_desc *c = table->table.connector;
+    const char *what = NULL;
+    if (c && c->exclusive && c->exclusive(&table->table.decl, as_sink, s->b.plan.arena, &what) != CK_OK)
+        return ck_bind_nomem(&s->b);
+    if (!what) return CK_OK;
+    for (const claim *k = *claims; k; k = k->next) {
+        if (strcmp(k->what, what) != 0) continue;
+        if (k->table == table) return CK_OK;
+        return ck_bind_fail(&s->b, at, "tables \"%s\" and \"%s\" both %s %s; one job gives it to one table",
+                            k->table->name, table->name, as_sink ? "write" : "read", what);
+    }
+    claim *mine = CK_BIND_ARRAY(&s->b, 1, claim);
+    if (!mine) return CK_NOMEM;
+    *mine = (claim){what, table, *claims};
+    *claims = mine;
+    return CK_OK;
+}
+
+static ck_status claims_of_scans(ck_script *s, const ck_plan_node *n, ck_pos at, bool *seen, claim **claims) {
+    if (seen[n->id]) return CK_OK;
+    seen[n->id] = true;
+    if (n->kind == CK_PLAN_SCAN) CK_TRY(claim_for(s, n->scan.table, false, at, claims));
+    for (uint32_t i = 0; i < n->input_count; i++) CK_TRY(claims_of_scans(s, n->inputs[i], at, seen, claims));
+    return CK_OK;
+}
+
+/* Two sinks over one directory would write each other's files; two sources of standard input would share its rows. */
+static ck_status check_claims(ck_script *s, const ck_output *outputs, uint32_t count) {
+    claim *read = NULL, *written = NULL;
+    bool *seen = CK_BIND_ARRAY(&s->b, s->b.plan.node_count, bool);
+    if (!seen) return CK_NOMEM;
+    for (uint32_t i = 0; i < count; i++) {
+        CK_TRY(claims_of_scans(s, outputs[i].node, outputs[i].pos, seen, &read));
+        if (outputs[i].table) CK_TRY(claim_for(s, outputs[i].table, true, outputs[i].pos, &written));
+    }
+    return CK_OK;
+}
+
 ck_status ck_script_job(ck_script *s, const ck_script_output *from, uint32_t from_count, ck_sql_step *step) {
     ck_binder *b = &s->b;
     ck_output *outputs = CK_BIND_ARRAY(b, from_count, ck_output);
@@ -66,6 +113,7 @@ ck_status ck_script_job(ck_script *s, const ck_script_output *from, uint32_t fro
     if (!outputs) return CK_NOMEM;
     CK_TRY(unite(s, from, from_count, outputs, &count));
     CK_TRY(ck_optimise(&b->plan, outputs, count));
+    CK_TRY(check_claims(s, outputs, count));
     bool *seen = CK_BIND_ARRAY(b, b->plan.node_count, bool), *ranked = CK_BIND_ARRAY(b, b->plan.node_count, bool);
     if (!seen || !ranked) return CK_NOMEM;
     for (uint32_t i = 0; i < count; i++) CK_TRY(ranks_end(s, outputs[i].node, ranked));

@@ -81,6 +81,12 @@ typedef struct ck_connector_desc {
     bool (*accepts_upserts)(const ck_table_decl *t); /* as a sink keyed by its primary key; NULL = no */
     /* What a sink can promise with checkpoints on, and in one sentence what limits it. */
     ck_guarantee (*guarantee)(const ck_table_decl *t, bool checkpoints, const char **why);
+    /* As a source: why its rows cannot be read again after a restart, in one sentence; NULL (also the function): they
+     * can. */
+    const char *(*once)(const ck_table_decl *t);
+    /* What only one table of a job may read or write, by a name that tables are compared by: the directory of a sink,
+     * standard input. *out is NULL: nothing (also the function). CK_NOMEM. */
+    ck_status (*exclusive)(const ck_table_decl *t, bool as_sink, ck_arena *a, const char **out);
 } ck_connector_desc;
 
 #endif

@@ -130,6 +130,42 @@ static ck_guarantee file_guarantee(const ck_table_decl *t, bool checkpoints, con
     return CK_EXACTLY_ONCE;
 }
 
+static const char *read_once(const ck_table_decl *t) {
+    ck_file_options o;
+    bool is_stdin = ck_file_options_read(&t->options, &o, NULL) == CK_OK && o.is_stdin;
+    return is_stdin ? "standard input cannot be read again" : NULL;
+}
+
+/* A path without what does not change where it leads: "./out//x/" is "out/x". */
+static char *plain_path(ck_arena *a, const char *path) {
+    char *out = ck_arena_strdup(a, path), *to = out;
+    if (!out) return NULL;
+    if (*path == '/') *to++ = '/';
+    for (size_t n; *path; path += n) {
+        path += strspn(path, "/");
+        n = strcspn(path, "/");
+        if (n == 0 || (n == 1 && *path == '.')) continue;
+        if (to > out && to[-1] != '/') *to++ = '/';
+        memcpy(to, path, n);
+        to += n;
+    }
+    *to = 0;
+    return out;
+}
+
+static ck_status one_table_only(const ck_table_decl *t, bool as_sink, ck_arena *a, const char **out) {
+    ck_file_options o;
+    *out = NULL;
+    if (ck_file_options_read(&t->options, &o, NULL) != CK_OK) return CK_OK;
+    if (!as_sink) {
+        if (o.is_stdin) *out = "standard input";
+        return CK_OK;
+    }
+    const char *path = plain_path(a, o.path);
+    *out = path ? ck_arena_printf(a, "the directory %s", *path ? path : ".") : NULL;
+    return *out ? CK_OK : CK_NOMEM;
+}
+
 const ck_connector_desc ck_connector_file = {
     .name = "file",
     .options = file_options,
@@ -141,4 +177,6 @@ const ck_connector_desc ck_connector_file = {
     .accepts_changes = is_upsert,
     .accepts_upserts = is_upsert,
     .guarantee = file_guarantee,
+    .once = read_once,
+    .exclusive = one_table_only,
 };

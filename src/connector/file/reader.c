@@ -158,6 +158,8 @@ static ck_status read_stdin(read_slot *s, ck_error *err) {
         if (ready == 0) return CK_OK;
         ssize_t n = ready < 0 ? -1 : read(STDIN_FILENO, p + s->got, s->want - s->got);
         if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+        if (n < 0 && errno == EBADF)
+            return ck_fail(err, CK_IO, "standard input cannot be read: it is closed, or the script was read from it");
         if (n < 0) return ck_fail_errno(err, errno, "reading standard input");
         if (n == 0) {
             s->ended = true;

@@ -141,7 +141,7 @@ static ck_status result_of(ck_lower_state *s, const ck_output *o, ck_sql_step *s
     return step->result_schema ? CK_OK : ck_lower_nomem(s);
 }
 
-/* The weakest sink's promise is the job's. */
+/* The weakest promise of a sink or a source is the job's. */
 static const char *guarantee_of(ck_lower_state *s) {
     const ck_planned_op *weakest = NULL;
     for (uint32_t i = 0; i < s->op_count; i++)

@@ -29,7 +29,7 @@ typedef struct ck_planned_op {
     bool final;
     bool stateful;          /* EXPLAIN says key and uid */
     bool single;            /* runs once, whatever the job's parallelism */
-    ck_guarantee guarantee; /* sinks */
+    ck_guarantee guarantee; /* of sinks, and of sources that can be read once only: where there is a why */
     const char *why;
     const ck_slot_schema *slots;
     uint32_t slot_count;

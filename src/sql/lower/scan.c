@@ -68,6 +68,7 @@ ck_status ck_lower_scan(ck_lower_state *s, const ck_plan_node *n, ck_lowered *ou
     const char *columns = ck_label_columns(s, n->schema, (ck_columns){NULL, n->schema->field_count});
     op.label = columns ? ck_arena_printf(s->arena, "%s (%s)", n->scan.table->name, columns) : NULL;
     if (!op.label) return ck_lower_nomem(s);
+    if (t->connector->once && (op.why = t->connector->once(&t->decl))) op.guarantee = CK_NO_GUARANTEE;
     CK_TRY(source_params(s, t, n->scan.columns, &op.params));
     return ck_lower_add(s, &op, &out->op);
 }
