@@ -99,6 +99,8 @@ typedef struct clink_run {
     int32_t fresh, allow_duplicates;
 } clink_run;
 
+/* An argument that must be there and is NULL is CLINK_INVALID; calls on no job (*job is NULL) do nothing or say so. */
+
 /* Runs all statements of a script. DDL takes effect in the engine's session; INSERTs and SELECTs become one job
  * (several where a statement reads what an earlier one writes). *job is the running job, NULL when there was nothing to
  * run. Text that statements print (EXPLAIN, SHOW) is kept on the job, and written to fd before the first row

@@ -73,6 +73,7 @@ static bool copy_options(const clink_options *from, clink_options *to) {
 clink_status clink_open(const clink_options *options, clink_engine **out, clink_error *error) {
     ck_error err = CK_ERROR_INIT;
     clink_options o;
+    if (!out) return engine_refuse_null("out", error);
     *out = NULL;
     if (!copy_options(options, &o))
         return engine_error(ck_fail(&err, CK_INVALID, "clink_options.struct_bytes is %zu, this library knows %zu",
@@ -104,6 +105,7 @@ void clink_close(clink_engine *e) {
 
 clink_status clink_set(clink_engine *e, const char *key, const char *value, clink_error *error) {
     ck_error err = CK_ERROR_INIT;
+    if (!e || !key || !value) return engine_refuse_null(!e ? "engine" : !key ? "key" : "value", error);
     pthread_mutex_lock(&e->lock);
     ck_status s = ck_catalog_set(e->catalog, key, value, &err);
     pthread_mutex_unlock(&e->lock);

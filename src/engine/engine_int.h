@@ -68,6 +68,8 @@ struct clink_job {
 
 /* ck_error to clink_error; returns the code. */
 clink_status engine_error(ck_status s, const ck_error *from, clink_error *to);
+/* CLINK_INVALID: an argument that must be there is not. */
+clink_status engine_refuse_null(const char *what, clink_error *error);
 /* Everything the binary has. */
 ck_status engine_register_builtins(ck_registry *r, ck_error *err);
 /* Runs the job's steps from the current one on, until one is under way or all have ended. Called with no lock held. */

@@ -20,6 +20,11 @@ static clink_status code_of(ck_status s) {
     }
 }
 
+clink_status engine_refuse_null(const char *what, clink_error *error) {
+    ck_error err = CK_ERROR_INIT;
+    return engine_error(ck_fail(&err, CK_INVALID, "%s is NULL", what), &err, error);
+}
+
 static size_t append(clink_error *to, size_t used, const char *text) {
     int n = snprintf(to->message + used, sizeof to->message - used, "%s", text);
     used += n > 0 ? (size_t)n : 0;

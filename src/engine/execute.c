@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "engine/engine_int.h"
+#include "expr/utf8.h"
 
 enum { PLAN_BYTES_MAX = 256 << 20, COLLECT_BYTES_MAX = 8 << 20 };
 
@@ -11,6 +12,29 @@ static ck_status copy_text(ck_arena *a, const char **text) {
     if (!*text) return CK_OK;
     *text = ck_arena_strdup(a, *text);
     return *text ? CK_OK : CK_NOMEM;
+}
+
+static ck_status check_checkpoints(const clink_run *r, ck_error *err) {
+    const struct {
+        const char *name;
+        int64_t value, least, most;
+    } numbers[] = {
+        {"checkpoint_interval_ms", r->checkpoint_interval_ms, -1, INT64_MAX / 1000}, /* -1: only at the end */
+        {"checkpoint_timeout_ms", r->checkpoint_timeout_ms, 0, INT64_MAX / 1000},
+        {"final_checkpoint_timeout_ms", r->final_checkpoint_timeout_ms, 0, INT64_MAX / 1000},
+        {"tolerable_failed_checkpoints", r->tolerable_failed_checkpoints, -1, INT32_MAX},
+        {"checkpoint_retained", r->checkpoint_retained, 0, INT32_MAX},
+    };
+    for (size_t i = 0; i < CK_ARRAY_COUNT(numbers); i++)
+        if (numbers[i].value < numbers[i].least || numbers[i].value > numbers[i].most)
+            return ck_fail(err, CK_INVALID, "clink_run.%s %lld is not %lld to %lld", numbers[i].name,
+                           (long long)numbers[i].value, (long long)numbers[i].least, (long long)numbers[i].most);
+    if (r->checkpoint_dir && !*r->checkpoint_dir)
+        return ck_fail(err, CK_INVALID, "clink_run.checkpoint_dir is empty; NULL is for none");
+    const char *needs = r->fresh ? "fresh" : r->allow_duplicates ? "allow_duplicates" : r->restore ? "restore" : NULL;
+    if (needs && !r->checkpoint_dir)
+        return ck_fail(err, CK_INVALID, "clink_run.%s needs clink_run.checkpoint_dir", needs);
+    return CK_OK;
 }
 
 static ck_status copy_run(ck_arena *a, const clink_run *from, clink_run *to, ck_error *err) {
@@ -36,6 +60,8 @@ static ck_status copy_run(ck_arena *a, const clink_run *from, clink_run *to, ck_
     if (to->parallelism > to->key_groups)
         return ck_fail(err, CK_INVALID, "parallelism %u is more than the %u key groups", to->parallelism,
                        to->key_groups);
+    CK_TRY(check_checkpoints(to, err));
+    if (!ck_utf8_valid(ck_view_of(to->name))) return ck_fail(err, CK_INVALID, "the job's name is not UTF-8");
     const char **texts[] = {&to->name, &to->source_name, &to->checkpoint_dir, &to->restore};
     for (size_t i = 0; i < CK_ARRAY_COUNT(texts); i++)
         if (copy_text(a, texts[i]) != CK_OK) return ck_nomem(err, a->mem, 0);
@@ -143,7 +169,8 @@ static ck_status prepare(clink_engine *e, clink_job *j, const char *sql, const c
 clink_status clink_execute(clink_engine *e, const char *sql, const clink_run *run, clink_job **job,
                            clink_error *error) {
     ck_error err = CK_ERROR_INIT;
-    *job = NULL;
+    if (job) *job = NULL;
+    if (!e || !sql || !job) return engine_refuse_null(!e ? "engine" : !sql ? "sql" : "job", error);
     clink_job *j = new_job(e);
     if (!j) return engine_error(ck_fail(&err, CK_NOMEM, "out of memory"), &err, error);
     ck_status s = prepare(e, j, sql, run, &err);
@@ -170,7 +197,8 @@ clink_status clink_execute(clink_engine *e, const char *sql, const clink_run *ru
 
 clink_status clink_explain(clink_engine *e, const char *sql, const clink_run *run, char **text, clink_error *error) {
     ck_error err = CK_ERROR_INIT;
-    *text = NULL;
+    if (text) *text = NULL;
+    if (!e || !sql || !text) return engine_refuse_null(!e ? "engine" : !sql ? "sql" : "text", error);
     clink_job *j = new_job(e);
     if (!j) return engine_error(ck_fail(&err, CK_NOMEM, "out of memory"), &err, error);
     ck_status s = copy_run(&j->arena, run, &j->run, &err);

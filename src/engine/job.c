@@ -160,6 +160,9 @@ static void on_step_end(void *arg, ck_job *runtime_job) {
 
 /* ---- what the caller does with it ---- */
 
+/* A script with nothing to run (SET, CREATE TABLE) leaves no job: calls on it do nothing, or say so. */
+#define NO_JOB "job (the script had nothing to run?)"
+
 static bool wait_changed(clink_job *j, int64_t timeout_ms) { /* lock held; false: the time is up */
     if (timeout_ms < 0) {
         while (!j->ended) pthread_cond_wait(&j->changed, &j->lock);
@@ -176,6 +179,7 @@ static bool wait_changed(clink_job *j, int64_t timeout_ms) { /* lock held; false
 }
 
 clink_status clink_job_wait(clink_job *j, int64_t timeout_ms, clink_error *error) {
+    if (!j) return engine_refuse_null(NO_JOB, error);
     if (j->run.output == CLINK_OUTPUT_TABLE) {
         ck_error err = CK_ERROR_INIT;
         ck_status s = engine_print_tables(j, &timeout_ms, &err);
@@ -194,6 +198,7 @@ clink_status clink_job_wait(clink_job *j, int64_t timeout_ms, clink_error *error
 }
 
 void clink_job_cancel(clink_job *j) {
+    if (!j) return;
     pthread_mutex_lock(&j->lock);
     j->cancelled = true;
     if (j->running) ck_job_cancel(j->running);
@@ -222,17 +227,17 @@ void clink_job_free(clink_job *j) {
     free(j);
 }
 
-const char *clink_job_name(const clink_job *j) { return j->run.name; }
-const char *clink_job_text(const clink_job *j) { return j->text; }
+const char *clink_job_name(const clink_job *j) { return j ? j->run.name : ""; }
+const char *clink_job_text(const clink_job *j) { return j && j->text ? j->text : ""; }
 
 const char *clink_job_guarantee(const clink_job *j) {
-    for (uint32_t i = 0; i < j->plan->step_count; i++)
+    for (uint32_t i = 0; j && i < j->plan->step_count; i++)
         if (j->plan->steps[i].kind == CK_SQL_JOB && j->plan->steps[i].guarantee) return j->plan->steps[i].guarantee;
     return "";
 }
 
 const char *clink_job_warning(const clink_job *j, size_t n) {
-    for (uint32_t i = 0; i < j->plan->step_count; i++) {
+    for (uint32_t i = 0; j && i < j->plan->step_count; i++) {
         if (n < j->plan->steps[i].warning_count) return j->plan->steps[i].warnings[n];
         n -= j->plan->steps[i].warning_count;
     }
@@ -240,6 +245,7 @@ const char *clink_job_warning(const clink_job *j, size_t n) {
 }
 
 int32_t clink_job_was_finished(clink_job *j) {
+    if (!j) return 0;
     pthread_mutex_lock(&j->lock);
     bool was = j->was_finished;
     pthread_mutex_unlock(&j->lock);
@@ -252,10 +258,14 @@ static const ck_sql_step *result_step(const clink_job *j) {
     return NULL;
 }
 
-int32_t clink_job_has_result(const clink_job *j) { return result_step(j) != NULL; }
+int32_t clink_job_has_result(const clink_job *j) { return j && result_step(j) != NULL; }
 
 clink_status clink_job_savepoint(clink_job *j, int64_t timeout_ms, uint64_t *checkpoint, clink_error *error) {
     ck_error err = CK_ERROR_INIT;
+    uint64_t unasked;
+    if (!j) return engine_refuse_null(NO_JOB, error);
+    if (!checkpoint) checkpoint = &unasked;
+    if (timeout_ms > INT64_MAX / 1000) timeout_ms = INT64_MAX / 1000;
     pthread_mutex_lock(&j->lock);
     ck_job *running = j->running;
     j->savepoints += running != NULL; /* keeps the step's job from being taken down */
@@ -270,6 +280,7 @@ clink_status clink_job_savepoint(clink_job *j, int64_t timeout_ms, uint64_t *che
 
 void clink_job_progress(clink_job *j, clink_progress *out) {
     ck_job_progress p;
+    if (!j || !out) return;
     pthread_mutex_lock(&j->lock);
     if (j->running)
         ck_job_progress_now(j->running, &p);

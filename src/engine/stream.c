@@ -135,6 +135,7 @@ static int64_t next_result(const clink_job *j) {
 
 clink_status clink_job_stream(clink_job *j, struct ArrowArrayStream *out, clink_error *error) {
     ck_error err = CK_ERROR_INIT;
+    if (!j || !out) return engine_refuse_null(!j ? "job" : "out", error);
     int64_t i = j->run.output == CLINK_OUTPUT_STREAM ? next_result(j) : -1;
     if (i < 0) {
         const char *why = j->run.output != CLINK_OUTPUT_STREAM ? "its output was asked for as text"
