@@ -1,7 +1,10 @@
-/* The command: `clink VERB ...`. Dispatches; knows nothing else. */
+/* The command: `clink VERB ...`. Dispatches, and sees to the three standard descriptors. */
+#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/suggest.h"
 #include "clink/clink.h"
@@ -52,11 +55,34 @@ int verbs_help(const char *name) {
     return v->main(v, 1, argv);
 }
 
-int main(int argc, char **argv) {
-    sigset_t pipe_only; /* a closed pipe is an error of write, not a death */
-    sigemptyset(&pipe_only);
-    sigaddset(&pipe_only, SIGPIPE);
-    sigprocmask(SIG_BLOCK, &pipe_only, NULL);
+/* A closed pipe and a file size limit are errors of write, not a death. */
+static void block_signals_of_write(void) {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGPIPE);
+    sigaddset(&set, SIGXFSZ);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+}
+
+/* A standard descriptor that was closed would be given to the next file that is opened, and messages and rows would be
+ * written into that. What stands in its place fails as a closed one does: it is open for the other direction only. */
+static bool hold_standard_descriptors(void) {
+    static const int other_way[] = {O_WRONLY, O_RDONLY, O_RDONLY};
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF && open("/dev/null", other_way[fd]) != fd) return false;
+    return true;
+}
+
+/* What stdio still holds is written; text that is lost is not a success. A reader that has gone has seen enough. */
+static int flush_output(int rc) {
+    errno = 0;
+    bool lost = fflush(stdout) != 0 || ferror(stdout);
+    if (!lost || errno == EPIPE) return rc;
+    fprintf(stderr, "clink: writing standard output: %s\n", strerror(errno ? errno : EIO));
+    return rc ? rc : 1;
+}
+
+static int dispatch(int argc, char **argv) {
     if (argc < 2) {
         print_overview(stderr);
         return 2;
@@ -68,9 +94,19 @@ int main(int argc, char **argv) {
         return 0;
     }
     if (strcmp(name, "version") == 0 || strcmp(name, "--version") == 0) {
+        if (argc > 2) {
+            fprintf(stderr, "clink: version takes no arguments; '%s' is one too many\n", argv[2]);
+            return 2;
+        }
         printf("clink %s\n", clink_version());
         return 0;
     }
     const verb *v = find_verb(name);
     return v ? v->main(v, argc - 2, argv + 2) : unknown_verb(name);
+}
+
+int main(int argc, char **argv) {
+    block_signals_of_write();
+    if (!hold_standard_descriptors()) return 1;
+    return flush_output(dispatch(argc, argv));
 }

@@ -2,6 +2,7 @@
 #include "cli/script.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,6 +58,15 @@ static int load_stream(const verb *v, FILE *in, const char *source, script *out)
     return 0;
 }
 
+/* The script took all of standard input: a table that reads it, too, is to fail and not to be empty. */
+static bool leave_stdin(void) {
+    int other_way = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    if (other_way < 0) return false;
+    bool done = dup2(other_way, STDIN_FILENO) == STDIN_FILENO;
+    close(other_way);
+    return done;
+}
+
 static void stem_of(const char *path, char *out, size_t size) {
     const char *base = strrchr(path, '/');
     base = base ? base + 1 : path;
@@ -77,7 +87,11 @@ int script_load(const verb *v, const char *execute, char **args, int arg_count, 
     }
     if (arg_count == 0) return usage_error(v, "a script is missing: FILE.sql, -e SQL, or - for standard input");
     if (arg_count > 1) return usage_error(v, "one script at a time; '%s' is one argument too many", args[1]);
-    if (strcmp(args[0], "-") == 0) return load_stream(v, stdin, "-", out);
+    if (strcmp(args[0], "-") == 0) {
+        int rc = load_stream(v, stdin, "-", out);
+        if (!rc && !leave_stdin()) return 1;
+        return rc;
+    }
     FILE *in = fopen(args[0], "rb");
     if (!in) {
         fprintf(stderr, "clink %s: %s: %s\n", v->name, args[0], strerror(errno));
@@ -212,6 +226,17 @@ int run_flags_apply(const verb *v, const run_flags *f, const script *s, clink_ru
     if (dir && !*dir) return usage_error(v, "--checkpoint-dir needs a directory");
     if (f->changes && *f->changes && strcmp(f->changes, "json") != 0)
         return usage_error(v, "--changes stands alone or is --changes=json");
+    const int64_t times[] = {f->checkpoint_interval_ms, f->checkpoint_timeout_ms, f->final_checkpoint_timeout_ms};
+    for (size_t i = 0; i < sizeof times / sizeof times[0]; i++)
+        if (times[i] > INT64_MAX / 1000)
+            return usage_error(v, "the times of checkpoints are at most %lld milliseconds",
+                               (long long)(INT64_MAX / 1000));
+    const char *needs_dir = f->fresh              ? "--fresh"
+                            : f->allow_duplicates ? "--allow-duplicates"
+                            : f->restore          ? "--restore"
+                                                  : NULL;
+    if (needs_dir && !dir) return usage_error(v, "%s needs --checkpoint-dir", needs_dir);
+    if (f->name && !*f->name) return usage_error(v, "--name is empty");
     const char *name = f->name ? f->name : s->name;
     if (dir && !*name)
         return usage_error(
