@@ -180,3 +180,16 @@ L.clink_close(None)
 """
     p = subprocess.run(["python3", "-c", code], capture_output=True, text=True)
     assert p.returncode == 0, (p.returncode, p.stderr)
+
+
+# ---- fewer subtasks than the last time ----
+
+
+@pytest.mark.parametrize("flags,more", [([], ""), (["--name", "j", "--checkpoint-dir", "ck"], ""), (["--name", "j", "--checkpoint-dir", "ck"], ", delivery='at_least_once'")])
+def test_rows_of_subtasks_that_are_no_more(clink, tmp_path, flags, more):
+    write_ndjson(tmp_path / "t.json", [{"a": i % 50} for i in range(1000)])
+    sql = T.format(p="t.json") + sink("o", "out", ", mode='upsert'" + more) + "INSERT INTO o SELECT a FROM t GROUP BY a"
+    for p in (4, 1):
+        clink("run", "-p", p, *(flags + ["--fresh"] if flags and p == 1 else flags), "-e", sql)
+    rows = [json.loads(line)["a"] for n in os.listdir(tmp_path / "out") for line in open(tmp_path / "out" / n)]
+    assert sorted(rows) == list(range(50)) and os.listdir(tmp_path / "out") == ["rows-0.json"]

@@ -122,13 +122,6 @@ static bool parse_u64(const char **text, uint64_t *out) {
     return true;
 }
 
-/* "rows-<subtask>.<ext>" */
-static bool is_rows_name(const char *name, const char *ext, uint64_t *subtask) {
-    if (strncmp(name, "rows-", 5) != 0) return false;
-    name += 5;
-    return parse_u64(&name, subtask) && *name == '.' && strcmp(name + 1, ext) == 0;
-}
-
 static ck_status remove_name(file_committer *c, ck_arena *a, const char *name, ck_error *err) {
     const char *path = ck_arena_printf(a, "%s/%s", c->dir, name);
     if (!path) return ck_nomem(err, a->mem, strlen(name));
@@ -144,14 +137,14 @@ static ck_status remove_stale(file_committer *c, ck_arena *a, const ck_sink_payl
     base = base ? base + 1 : p->staged;
     const char *number = strrchr(base, '-');
     size_t prefix = number ? (size_t)(number - base) + 1 : 0, count;
-    uint64_t checkpoint = 0, other, subtask;
+    uint64_t checkpoint = 0, other;
     bool known = number && (number++, parse_u64(&number, &checkpoint));
     CK_TRY(c->proc->fs->list(c->proc->fs, c->dir, a, &names, &count, err));
     for (size_t i = 0; i < count; i++) {
         const char *at = names[i] + prefix;
         bool older = known && strlen(names[i]) > prefix && strncmp(names[i], base, prefix) == 0 &&
                      parse_u64(&at, &other) && other < checkpoint;
-        bool gone = p->subtask + 1 == p->of && is_rows_name(names[i], c->ext, &subtask) && subtask >= p->of;
+        bool gone = p->subtask + 1 == p->of && ck_sink_is_stale_rows(names[i], c->ext, p->of);
         if (older || gone) CK_TRY(remove_name(c, a, names[i], err));
     }
     return CK_OK;

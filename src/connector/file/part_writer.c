@@ -7,6 +7,7 @@ typedef enum part_order_kind {
     ORDER_WRITE,
     ORDER_FINISH,
     ORDER_REPLACE,
+    ORDER_REMOVE,
     ORDER_RELEASE
 } part_order_kind;
 
@@ -14,8 +15,9 @@ struct part_order {
     part_order_kind kind;
     part_order *next;
     ck_bytes data;
-    uint64_t checkpoint;
-    size_t bytes; /* of this allocation */
+    uint64_t number;   /* the checkpoint, or what the test is given */
+    ck_name_test test; /* REMOVE */
+    size_t bytes;      /* of this allocation */
     char path[];
 };
 
@@ -49,6 +51,25 @@ static ck_status finish_file(ck_part_writer *w, bool replace, ck_error *err) {
     return CK_OK;
 }
 
+static ck_status remove_files(ck_part_writer *w, const part_order *o, ck_error *err) {
+    ck_proc *proc = w->ctx->proc;
+    ck_arena a;
+    const char **names;
+    size_t count = 0, removed = 0;
+    ck_arena_init(&a, ck_mem_as(w->mem, CK_MEM_PLAN), SIZE_MAX);
+    ck_status s = proc->fs->list(proc->fs, w->dir, &a, &names, &count, err);
+    for (size_t i = 0; s == CK_OK && i < count; i++) {
+        if (!o->test(names[i], o->path, o->number)) continue;
+        const char *path = ck_arena_printf(&a, "%s/%s", w->dir, names[i]);
+        s = path ? proc->fs->unlink(proc->fs, path, err) : ck_nomem(err, a.mem, strlen(names[i]));
+        if (s == CK_NOTFOUND) ck_error_reset(err), s = CK_OK;
+        removed++;
+    }
+    if (s == CK_OK && removed) s = proc->fs->fsync_dir(proc->fs, w->dir, err);
+    ck_arena_destroy(&a);
+    return s;
+}
+
 static ck_status carry_out(ck_part_writer *w, part_order *o, ck_error *err) {
     switch (o->kind) {
     case ORDER_DIRECTORY: return make_directory(w, err);
@@ -60,6 +81,7 @@ static ck_status carry_out(ck_part_writer *w, part_order *o, ck_error *err) {
         return o->data.n ? ck_tmpfile_write(&w->tmp, o->data.p, o->data.n, err) : CK_OK;
     case ORDER_FINISH:
     case ORDER_REPLACE: return finish_file(w, o->kind == ORDER_REPLACE, err);
+    case ORDER_REMOVE: return remove_files(w, o, err);
     case ORDER_RELEASE: return CK_OK;
     }
     return CK_OK;
@@ -102,7 +124,7 @@ static void part_run(ck_io_job *j) {
             ck_status s = carry_out(w, o, &error);
             if (s != CK_OK) fail(w, s, &error);
         }
-        if (o->kind == ORDER_RELEASE) ck_op_release_ack(ctx, o->checkpoint, w->status, w->status ? &w->error : NULL);
+        if (o->kind == ORDER_RELEASE) ck_op_release_ack(ctx, o->number, w->status, w->status ? &w->error : NULL);
         pthread_mutex_lock(&w->lock);
         w->queued_bytes -= o->data.n;
         bool wake = w->waiting && w->queued_bytes < QUEUE_BYTES_MAX;
@@ -122,7 +144,8 @@ static void part_done(ck_io_job *j) {
 
 /* ---- the step ---- */
 
-static ck_status order(ck_part_writer *w, part_order_kind kind, const char *path, ck_bytes *data, uint64_t checkpoint) {
+static ck_status order(ck_part_writer *w, part_order_kind kind, const char *path, ck_bytes *data, uint64_t number,
+                       ck_name_test test) {
     size_t n = path ? strlen(path) + 1 : 0, bytes = sizeof(part_order) + n;
     part_order *o = ck_alloc(w->mem, bytes);
     part_job *job = ck_alloc(w->mem, sizeof *job);
@@ -131,7 +154,7 @@ static ck_status order(ck_part_writer *w, part_order_kind kind, const char *path
         if (job) ck_free(w->mem, job, sizeof *job);
         return ck_nomem(w->ctx->error, w->mem, bytes);
     }
-    *o = (part_order){.kind = kind, .checkpoint = checkpoint, .bytes = bytes};
+    *o = (part_order){.kind = kind, .number = number, .test = test, .bytes = bytes};
     if (n) memcpy(o->path, path, n);
     if (data) {
         o->data = *data;
@@ -156,7 +179,7 @@ ck_status ck_part_writer_init(ck_part_writer *w, ck_op_ctx *ctx, ck_mem mem, cha
     *w = (ck_part_writer){.ctx = ctx, .mem = mem, .dir = dir, .inited = true};
     w->tail = &w->head;
     pthread_mutex_init(&w->lock, NULL);
-    return order(w, ORDER_DIRECTORY, NULL, NULL, 0);
+    return order(w, ORDER_DIRECTORY, NULL, NULL, 0, NULL);
 }
 
 void ck_part_writer_destroy(ck_part_writer *w) {
@@ -185,11 +208,14 @@ ck_status ck_part_writer_room(ck_part_writer *w) { return wait_for(w, false); }
 ck_status ck_part_writer_drained(ck_part_writer *w) { return wait_for(w, true); }
 
 ck_status ck_part_writer_write(ck_part_writer *w, const char *path, ck_bytes *data) {
-    return order(w, ORDER_WRITE, path, data, 0);
+    return order(w, ORDER_WRITE, path, data, 0, NULL);
 }
 ck_status ck_part_writer_finish(ck_part_writer *w, bool replace) {
-    return order(w, replace ? ORDER_REPLACE : ORDER_FINISH, NULL, NULL, 0);
+    return order(w, replace ? ORDER_REPLACE : ORDER_FINISH, NULL, NULL, 0, NULL);
+}
+ck_status ck_part_writer_remove(ck_part_writer *w, ck_name_test test, const char *text, uint64_t number) {
+    return order(w, ORDER_REMOVE, text, NULL, number, test);
 }
 ck_status ck_part_writer_release(ck_part_writer *w, uint64_t checkpoint) {
-    return order(w, ORDER_RELEASE, NULL, NULL, checkpoint);
+    return order(w, ORDER_RELEASE, NULL, NULL, checkpoint, NULL);
 }

@@ -46,6 +46,9 @@ CK_NODISCARD ck_status ck_part_writer_drained(ck_part_writer *w);
 CK_NODISCARD ck_status ck_part_writer_write(ck_part_writer *w, const char *path, ck_bytes *data);
 /* The open file is complete: durable under its name; replace: over an older one. */
 CK_NODISCARD ck_status ck_part_writer_finish(ck_part_writer *w, bool replace);
+/* Removes the files of the directory whose names test says yes to, given text (copied) and number. */
+typedef bool (*ck_name_test)(const char *name, const char *text, uint64_t number);
+CK_NODISCARD ck_status ck_part_writer_remove(ck_part_writer *w, ck_name_test test, const char *text, uint64_t number);
 /* When all ordered before is done, or has failed: releases the acknowledgement held for this checkpoint. */
 CK_NODISCARD ck_status ck_part_writer_release(ck_part_writer *w, uint64_t checkpoint);
 

@@ -2,6 +2,7 @@
 #include "connector/file/sink_int.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <yyjson.h>
 
 #include "base/json.h"
@@ -16,6 +17,12 @@ const char *ck_sink_part_path(ck_arena *a, const char *dir, const char *job_uuid
 
 const char *ck_sink_rows_path(ck_arena *a, const char *dir, uint32_t subtask, const char *ext) {
     return ck_arena_printf(a, "%s%srows-%u.%s", dir, join(dir), subtask, ext);
+}
+
+bool ck_sink_is_stale_rows(const char *name, const char *ext, uint64_t of) {
+    char *end;
+    if (strncmp(name, "rows-", 5) != 0 || name[5] < '0' || name[5] > '9') return false;
+    return strtoull(name + 5, &end, 10) >= of && *end == '.' && strcmp(end + 1, ext) == 0;
 }
 
 ck_status ck_sink_payload_print(ck_arena *a, const ck_sink_payload *p, const char **out, ck_error *err) {

@@ -22,6 +22,8 @@ enum {
 const char *ck_sink_part_path(ck_arena *a, const char *dir, const char *job_uuid, uint32_t subtask, uint64_t n,
                               const char *ext);
 const char *ck_sink_rows_path(ck_arena *a, const char *dir, uint32_t subtask, const char *ext);
+/* Whether name is a rows file of a subtask from `of` on: there are no more so many. */
+bool ck_sink_is_stale_rows(const char *name, const char *ext, uint64_t of);
 
 /* ---- committables: name = final path ---- */
 

@@ -200,6 +200,9 @@ static ck_status rewrite(upsert_sink *s, uint64_t checkpoint, ck_op_ctx *ctx) {
     }
     CK_TRY(ck_file_sink_hand_over(&s->base, true));
     CK_TRY(ck_part_writer_finish(&s->base.writer, true));
+    if (!s->base.commits && s->base.subtask + 1 == s->base.parallelism) /* else the committer does it */
+        CK_TRY(
+            ck_part_writer_remove(&s->base.writer, ck_sink_is_stale_rows, s->base.options.format, s->base.parallelism));
     s->writing = s->dirty = false;
     s->last_end_us = ck_mono_us(ctx->proc);
     s->last_cost_us = s->last_end_us - s->began_us;
