@@ -193,3 +193,10 @@ def test_rows_of_subtasks_that_are_no_more(clink, tmp_path, flags, more):
         clink("run", "-p", p, *(flags + ["--fresh"] if flags and p == 1 else flags), "-e", sql)
     rows = [json.loads(line)["a"] for n in os.listdir(tmp_path / "out") for line in open(tmp_path / "out" / n)]
     assert sorted(rows) == list(range(50)) and os.listdir(tmp_path / "out") == ["rows-0.json"]
+
+
+def test_as_many_columns_of_one_name_as_there_may_be(clink):
+    cols = ",".join(["a"] * 4096)
+    (row,) = clink("run", "-e", f"SELECT {cols} FROM (VALUES (1)) t(a) GROUP BY {cols}").rows
+    assert len(row) == 4096 and set(row.values()) == {1} and "a_4095" in row
+    assert list(clink("run", "-e", "SELECT 1 AS a, 2 AS a, 3 AS a_1, 4 AS a").rows[0]) == ["a", "a_1", "a_1_1", "a_2"]

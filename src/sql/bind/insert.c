@@ -198,20 +198,24 @@ ck_status ck_bind_insert(ck_binder *b, const ck_ast_insert *i, ck_pos pos, ck_ou
 
 /* ---- the result of a bare SELECT ---- */
 
-/* Names of a result are different: a JSON object has each once. */
+/* Names of a result are different: a JSON object has each once. The map has the last number given to each name. */
 static ck_status distinct_names(ck_binder *b, ck_plan_node **n) {
     const ck_schema *s = (*n)->schema;
+    ck_arena *a = b->plan.arena;
     const char **names = CK_BIND_ARRAY(b, s->field_count, const char *);
+    uint32_t *suffixes = CK_BIND_ARRAY(b, s->field_count, uint32_t), *last;
+    ck_map taken;
     bool changed = false;
-    if (!names) return CK_NOMEM;
+    if (!names || !suffixes) return CK_NOMEM;
+    ck_map_init(&taken, a, false);
     for (uint32_t i = 0; i < s->field_count; i++) {
         names[i] = s->fields[i].name;
-        for (uint32_t k = 0, suffix = 0; k < i; k++) {
-            if (strcmp(names[k], names[i]) != 0) continue;
-            names[i] = ck_arena_printf(b->plan.arena, "%s_%u", s->fields[i].name, ++suffix);
+        for (last = ck_map_get(&taken, ck_view_of(names[i])); last && ck_map_find(&taken, ck_view_of(names[i]));) {
+            names[i] = ck_arena_printf(a, "%s_%u", s->fields[i].name, ++*last);
             if (!names[i]) return ck_bind_nomem(b);
-            changed = true, k = UINT32_MAX; /* compare the new name from the start */
+            changed = true;
         }
+        if (ck_map_put(&taken, ck_view_of(names[i]), &suffixes[i], NULL) != CK_OK) return ck_bind_nomem(b);
     }
     return changed ? ck_bind_rename(b, *n, names, n) : CK_OK;
 }
