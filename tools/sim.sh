@@ -8,6 +8,7 @@ some=$(((seeds + 9) / 10))
   echo "build/sim --seeds $seeds"
   echo "build/sql_sim --seeds $seeds"
   echo "build/sql_sim --seeds $some --skewed"
+  echo "build/sql_sim --seeds $(((seeds + 99) / 100)) --small --allocations 1"
   for rows in 1 7 4096; do
     echo "build/sql_sim --seeds $seeds --undisturbed --batch-rows $rows"
     echo "build/sql_sim --seeds $seeds --undisturbed --batch-rows $rows --job 6"

@@ -6,8 +6,8 @@
 
 enum { TURNS_MAX = 3000000 };
 
-const char *const trouble_names[TROUBLE_COUNT] = {"none",       "crash",  "crash point",    "error point",
-                                                  "disk error", "cancel", "crash in a call"};
+const char *const trouble_names[TROUBLE_COUNT] = {"none",       "crash",  "crash point",     "error point",
+                                                  "disk error", "cancel", "crash in a call", "no memory"};
 const char *const end_names[] = {"finished", "was finished", "crashed", "failed", "cancelled", "wrong"};
 
 /* ---- trouble ---- */
@@ -34,6 +34,7 @@ trouble_plan trouble_draw(dice *d, trouble kind, int point, uint32_t points) {
         t.at = dice_spread(d, 9);
         t.death = (gate_death)dice_below(d, 3);
         break;
+    case TROUBLE_MEMORY: t.at = dice_spread(d, 14); break;
     case TROUBLE_NONE:
     case TROUBLE_COUNT: break;
     }
@@ -54,6 +55,7 @@ static void arm(process *p, const trouble_plan *t) {
     if (t->kind == TROUBLE_CRASH_POINT) ck_faults_arm(&p->faults, t->point, t->at, CK_FAULT_CRASH);
     if (t->kind == TROUBLE_ERROR_POINT) ck_faults_arm(&p->faults, t->point, t->at, CK_FAULT_ERROR);
     if (t->kind == TROUBLE_DISK) p->gate.fail_at = t->at, p->gate.errnum = t->errnum, p->gate.lasting = t->lasting;
+    if (t->kind == TROUBLE_MEMORY) ck_tracked_heap_fail_nth(p->heap, t->at);
     if (t->kind == TROUBLE_CRASH_CALL) p->gate.crash_at = t->at, p->gate.death = t->death;
 }
 
@@ -103,12 +105,16 @@ life_end process_wrong(process *p, const char *what, const ck_error *err) {
     return END_WRONG;
 }
 
-/* Whether the trouble may make the job fail; a disk's error must be told (a fault point has nothing to tell). */
+/* Whether the trouble may make the job fail. A disk's error must be told, and that memory was missing (a fault point
+ * has nothing to tell). */
 static life_end failed(process *p, const char *what, const ck_error *err) {
-    bool expected = p->trouble->kind == TROUBLE_ERROR_POINT || p->trouble->kind == TROUBLE_DISK ||
+    trouble kind = p->trouble->kind;
+    bool memory = kind == TROUBLE_MEMORY && ck_tracked_heap_fired(p->heap);
+    bool expected = kind == TROUBLE_ERROR_POINT || kind == TROUBLE_DISK || memory ||
                     (p->impatient && strstr(err->msg, "the final checkpoint was not complete"));
     if (!expected) return process_wrong(p, what, err);
-    if (!err->msg[0] && p->trouble->kind == TROUBLE_DISK) return process_wrong(p, "it failed without a word", err);
+    if (!err->msg[0] && kind == TROUBLE_DISK) return process_wrong(p, "it failed without a word", err);
+    if (memory && !strstr(err->msg, "memory")) return process_wrong(p, "memory was missing, and this is said", err);
     say(p, what, err);
     return END_FAILED;
 }

@@ -21,6 +21,7 @@ typedef enum trouble {
     TROUBLE_DISK,        /* a write or fsync fails, once or from then on */
     TROUBLE_CANCEL,      /* at a turn */
     TROUBLE_CRASH_CALL,  /* in the n-th call that changes the disk */
+    TROUBLE_MEMORY,      /* the n-th allocation fails */
     TROUBLE_COUNT
 } trouble;
 extern const char *const trouble_names[TROUBLE_COUNT];
@@ -28,7 +29,7 @@ extern const char *const trouble_names[TROUBLE_COUNT];
 typedef struct trouble_plan {
     trouble kind;
     ck_fault_point point; /* CRASH_POINT, ERROR_POINT */
-    uint64_t at;          /* turn, hit of the point, write or fsync, call: 1-based */
+    uint64_t at;          /* turn, hit of the point, write or fsync, call, allocation: 1-based */
     int errnum;           /* DISK */
     bool lasting;         /* DISK */
     gate_death death;     /* CRASH_CALL */

@@ -1,11 +1,12 @@
 /* sql_sim: SQL jobs on the seeded scheduler and the simulated disk, seed after seed.
  *
  *   sql_sim [--seeds N] [--first S] [--job S] [--undisturbed] [--batch-rows 1|7|4096] [--point NAME] [--skewed]
- *           [--no-follow] [--verbose]
+ *           [--small] [--no-follow] [--allocations STEP] [--allocation N] [--verbose]
  *
- * --job: the script and input of seed S, under the schedules and troubles of all others. The first seed that does not
- * hold is printed, with the command that shows it alone, and ends the run with 1. At the end it says what the seeds
- * have met; a run of 500 disturbed seeds that has met too little fails. */
+ * --allocations: for each seed, every STEP-th allocation of the first life fails, one in each run. --job: the script
+ * and input of seed S, under the schedules and troubles of all others. The first seed that does not hold is printed,
+ * with the command that shows it alone, and ends the run with 1. At the end it says what the seeds have met; a run of
+ * 500 disturbed seeds that has met too little fails. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,7 @@
 
 static int usage(void) {
     fprintf(stderr, "usage: sql_sim [--seeds N] [--first S] [--job S] [--undisturbed] [--batch-rows 1|7|4096] [--point "
-                    "NAME] [--skewed] [--no-follow] [--verbose]\n");
+                    "NAME] [--skewed] [--small] [--no-follow] [--allocations STEP] [--allocation N] [--verbose]\n");
     return 2;
 }
 
@@ -32,6 +33,8 @@ static bool take_flag(const char *arg, sql_world_options *o) {
         o->undisturbed = true;
     else if (strcmp(arg, "--skewed") == 0)
         o->input.skewed = true;
+    else if (strcmp(arg, "--small") == 0)
+        o->input.small = true;
     else if (strcmp(arg, "--no-follow") == 0)
         o->input.no_follow = true;
     else
@@ -44,10 +47,11 @@ static void print_stats(const sql_world_stats *s, bool undisturbed) {
     printf("%llu lives: ", (unsigned long long)s->lives);
     for (int i = 0; i < END_WRONG; i++) printf("%llu %s, ", (unsigned long long)s->ends[i], end_names[i]);
     printf(
-        "%llu checkpoints given up, %llu lives began with deltas, %llu of them over an abort, %llu crashes in calls\n"
+        "%llu checkpoints given up, %llu lives began with deltas, %llu of them over an abort, %llu crashes in calls, "
+        "%llu allocations failed\n"
         "crashes by point:",
         (unsigned long long)s->given_up, (unsigned long long)s->restored_deltas, (unsigned long long)s->over_abort,
-        (unsigned long long)s->calls);
+        (unsigned long long)s->calls, (unsigned long long)s->memory);
     for (int i = 0; i < CK_FAULT_COUNT; i++)
         if (s->points[i]) printf(" %s %llu", ck_fault_name((ck_fault_point)i), (unsigned long long)s->points[i]);
     printf("\n");
@@ -56,13 +60,14 @@ static void print_stats(const sql_world_stats *s, bool undisturbed) {
 /* A simulator that disturbs nothing proves nothing. */
 static int judge(const sql_world_stats *s, const sql_world_options *o) {
     int silent = 0;
-    if (o->undisturbed || o->job || o->fault_point >= 0 || s->seeds < 500) return 0;
+    if (o->undisturbed || o->job || o->allocation || o->fault_point >= 0 || s->seeds < 500) return 0;
     for (int i = 0; i < CK_FAULT_COUNT; i++) {
         if (s->points[i]) continue;
         printf("no crash came at %s\n", ck_fault_name((ck_fault_point)i));
         silent++;
     }
-    if (!s->given_up || !s->restored_deltas || !s->over_abort || !s->calls) printf("something never came\n"), silent++;
+    if (!s->given_up || !s->restored_deltas || !s->over_abort || !s->calls || !s->memory)
+        printf("something never came\n"), silent++;
     return silent ? 1 : 0;
 }
 
@@ -71,13 +76,32 @@ static void print_command(unsigned long long seed, const sql_world_options *o) {
     printf("(build/sql_sim --seeds 1 --first %llu --verbose", seed);
     if (o->job) printf(" --job %llu", (unsigned long long)o->job);
     if (o->input.batch_rows) printf(" --batch-rows %d", o->input.batch_rows);
+    if (o->allocation) printf(" --allocation %llu", (unsigned long long)o->allocation);
     if (o->fault_point >= 0) printf(" --point %s", ck_fault_name((ck_fault_point)o->fault_point));
-    printf("%s%s%s)\n", o->undisturbed ? " --undisturbed" : "", o->input.skewed ? " --skewed" : "",
-           o->input.no_follow ? " --no-follow" : "");
+    printf("%s%s%s%s)\n", o->undisturbed ? " --undisturbed" : "", o->input.skewed ? " --skewed" : "",
+           o->input.small ? " --small" : "", o->input.no_follow ? " --no-follow" : "");
+}
+
+static bool run_seed(unsigned long long seed, const sql_world_options *o, sql_world_stats *stats) {
+    const char *why;
+    if (sql_world_run(seed, o, stats, &why)) return true;
+    printf("seed %llu: %s\n", seed, why);
+    print_command(seed, o);
+    return false;
+}
+
+/* Until the job needs fewer allocations than the one that should fail. */
+static bool sweep_allocations(unsigned long long seed, sql_world_options o, uint64_t step, sql_world_stats *stats) {
+    uint64_t before = stats->memory;
+    for (o.allocation = 1 + seed % step;; o.allocation += step) {
+        if (!run_seed(seed, &o, stats)) return false;
+        if (stats->memory == before) return true;
+        before = stats->memory;
+    }
 }
 
 int main(int argc, char **argv) {
-    unsigned long long seeds = 100, first = 1;
+    unsigned long long seeds = 100, first = 1, step = 0;
     sql_world_options o = {.fault_point = -1};
     sql_world_stats stats = {0};
     for (int i = 1; i < argc; i++) {
@@ -87,6 +111,10 @@ int main(int argc, char **argv) {
             seeds = strtoull(argv[++i], NULL, 10);
         else if (strcmp(argv[i], "--first") == 0)
             first = strtoull(argv[++i], NULL, 10);
+        else if (strcmp(argv[i], "--allocations") == 0)
+            step = strtoull(argv[++i], NULL, 10);
+        else if (strcmp(argv[i], "--allocation") == 0)
+            o.allocation = strtoull(argv[++i], NULL, 10);
         else if (strcmp(argv[i], "--job") == 0)
             o.job = strtoull(argv[++i], NULL, 10);
         else if (strcmp(argv[i], "--batch-rows") == 0)
@@ -96,14 +124,9 @@ int main(int argc, char **argv) {
         else
             return usage();
     }
-    for (unsigned long long s = first; s < first + seeds; s++) {
-        const char *why;
-        if (sql_world_run(s, &o, &stats, &why)) continue;
-        printf("seed %llu: %s\n", s, why);
-        print_command(s, &o);
-        return 1;
-    }
+    for (unsigned long long s = first; s < first + seeds; s++)
+        if (!(step ? sweep_allocations(s, o, step, &stats) : run_seed(s, &o, &stats))) return 1;
     print_stats(&stats, o.undisturbed);
     printf("%llu seeds from %llu held\n", seeds, first);
-    return judge(&stats, &o);
+    return step ? 0 : judge(&stats, &o);
 }

@@ -134,6 +134,7 @@ static void count_life(world *w, const process *p, life_end end) {
     s->lives++, s->ends[end]++;
     s->given_up += p->given_up;
     w->given_up = p->first_given_up;
+    if (p->trouble->kind == TROUBLE_MEMORY) s->memory += ck_tracked_heap_fired(p->heap);
     if (end != END_CRASHED) return;
     if (p->trouble->kind == TROUBLE_CRASH_POINT) s->points[p->trouble->point]++;
     if (p->trouble->kind == TROUBLE_CRASH_CALL) s->calls++;
@@ -143,14 +144,15 @@ static life_end live(world *w, uint32_t parallelism, trouble kind) {
     process p;
     ck_error err = CK_ERROR_INIT;
     trouble_plan t = trouble_draw(&w->dice, kind, w->o->fault_point, CK_FAULT_COUNT);
+    if (w->o->allocation) t.at = kind == TROUBLE_MEMORY ? w->o->allocation : 0;
     if (w->o->verbose && kind != TROUBLE_NONE) printf("    "), trouble_print(&t);
     process_init(&p, w->disk, &w->clock, &w->dice, &t, w->o->verbose);
     p.gate.renamed = on_renamed;
     p.gate.renamed_arg = w;
     ck_status s = start(w, &p, parallelism, &err);
     life_end end = s == CK_OK ? process_run(&p, watch, w) : process_not_started(&p, s, &err);
-    end = process_end(&p, end);
     count_life(w, &p, end);
+    end = process_end(&p, end);
     if (w->o->verbose && end == END_FAILED) printf("    %s\n", p.why);
     if (end == END_WRONG) return wrong(p.why), end;
     if (!reader_check(w->reader, end == END_FINISHED)) return reader_wrong(w), END_WRONG;
@@ -214,11 +216,16 @@ static bool has_ended(const world *w, life_end end) {
            (end == END_CANCELLED && w->c.follow && all_shown(w) && reader_is_complete(w->reader));
 }
 
+static trouble draw_trouble(world *w, int life) {
+    if (w->o->allocation) return life == 0 ? TROUBLE_MEMORY : TROUBLE_NONE;
+    return life == LIVES_MAX - 1 || !below(w, 12) ? TROUBLE_NONE : (trouble)(1 + below(w, TROUBLE_COUNT - 1));
+}
+
 static bool run_lives(world *w) {
     life_end end = END_CRASHED;
     bool ended = false;
     for (int life = 0; life < LIVES_MAX && !ended; life++) {
-        trouble t = life == LIVES_MAX - 1 || !below(w, 12) ? TROUBLE_NONE : (trouble)(1 + below(w, TROUBLE_COUNT - 1));
+        trouble t = draw_trouble(w, life);
         uint32_t parallelism = 1 + below(w, 4);
         if (w->o->verbose) printf("  life %d: parallelism %u, trouble: %s\n", life, parallelism, trouble_names[t]);
         end = live(w, parallelism, t);

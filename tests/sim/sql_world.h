@@ -14,6 +14,7 @@ typedef struct sql_world_options {
     bool verbose;
     bool undisturbed;       /* one life, with or without a checkpoint directory */
     uint64_t job;           /* script and input of this seed, whatever the seed of the schedule; 0: of the same */
+    uint64_t allocation;    /* the one trouble: this allocation of the first life fails; 0: the seed chooses */
     int fault_point;        /* -1: the seed chooses */
     sql_case_options input; /* of the case */
 } sql_world_options;
@@ -22,6 +23,7 @@ typedef struct sql_world_options {
 typedef struct sql_world_stats {
     uint64_t seeds, lives, ends[END_WRONG + 1], points[CK_FAULT_COUNT], calls;
     uint64_t given_up;        /* checkpoints */
+    uint64_t memory;          /* lives that an allocation failed in */
     uint64_t deltas;          /* delta files that lives began with */
     uint64_t restored_deltas; /* lives that began with some */
     uint64_t over_abort;      /* lives that began with a delta written after an abort that its base was before */

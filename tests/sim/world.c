@@ -97,7 +97,7 @@ static bool check_output(world *w) {
 static bool run_lives(world *w) {
     life_end end = END_CRASHED;
     for (int life = 0; life < LIVES_MAX && end != END_FINISHED && end != END_WAS_FINISHED; life++) {
-        trouble t = life == LIVES_MAX - 1 || !below(w, 12) ? TROUBLE_NONE : (trouble)(1 + below(w, TROUBLE_COUNT - 1));
+        trouble t = life == LIVES_MAX - 1 || !below(w, 12) ? TROUBLE_NONE : (trouble)(1 + below(w, TROUBLE_MEMORY - 1));
         uint32_t parallelism = 1 + below(w, 4);
         if (w->o->verbose) printf("  life %d: parallelism %u, trouble: %s\n", life, parallelism, trouble_names[t]);
         end = live(w, parallelism, t);
