@@ -97,9 +97,17 @@ typedef struct clink_run {
     int32_t checkpoint_retained;          /* 0 = 3 */
     const char *restore;                  /* "latest", "N", "DIR[:N]"; NULL = by itself */
     int32_t fresh, allow_duplicates;
+    /* Runs only what reads this table, and reads it from the file replay_path, which holds records as the table's own
+     * files do; one that does not fit fails the job. NULL = everything as written. */
+    const char *replay_table, *replay_path;
 } clink_run;
 
 /* An argument that must be there and is NULL is CLINK_INVALID; calls on no job (*job is NULL) do nothing or say so. */
+/* Where a table of a script (on_error = 'dead_letter') puts records that do not fit: the name of that table, freed with
+ * clink_free. *header: the table's files begin with a record that names the columns. The script's tables and views are
+ * made in the engine's session; nothing runs. run may be NULL. */
+CLINK_API clink_status clink_dead_letter_table(clink_engine *engine, const char *sql, const clink_run *run,
+                                               const char *table, char **letters, int32_t *header, clink_error *error);
 
 /* Runs all statements of a script. DDL takes effect in the engine's session; INSERTs and SELECTs become one job
  * (several where a statement reads what an earlier one writes). *job is the running job, NULL when there was nothing to

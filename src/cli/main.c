@@ -11,7 +11,7 @@
 #include "cli/verbs.h"
 
 const verb *const *verbs_all(size_t *count) {
-    static const verb *const all[] = {&verb_run, &verb_explain};
+    static const verb *const all[] = {&verb_run, &verb_explain, &verb_dead_letter_replay};
     *count = sizeof all / sizeof all[0];
     return all;
 }
@@ -28,8 +28,8 @@ static void print_overview(FILE *out) {
     fprintf(out, "clink %s - streaming SQL\n\nusage: clink VERB [arguments]\n\n", clink_version());
     size_t n;
     const verb *const *all = verbs_all(&n);
-    for (size_t i = 0; i < n; i++) fprintf(out, "  %-12s %s\n", all[i]->name, all[i]->summary);
-    fprintf(out, "  %-12s %s\n  %-12s %s\n\nclink help VERB shows a verb's flags and an example.\n", "help",
+    for (size_t i = 0; i < n; i++) fprintf(out, "  %-20s %s\n", all[i]->name, all[i]->summary);
+    fprintf(out, "  %-20s %s\n  %-20s %s\n\nclink help VERB shows a verb's flags and an example.\n", "help",
             "this, or a verb's page", "version", "the version");
 }
 

@@ -56,6 +56,11 @@ static void print_start(clink_job *job, bool checkpoints) {
 static void print_end(clink_job *job) {
     if (clink_job_was_finished(job))
         fprintf(stderr, "clink: %s has finished before; nothing to do (--fresh starts it anew)\n", clink_job_name(job));
+    clink_progress p = {.struct_bytes = sizeof p};
+    clink_job_progress(job, &p);
+    if (p.bad_rows)
+        fprintf(stderr, "clink: %s: %llu record%s did not fit and %s left out\n", clink_job_name(job),
+                (unsigned long long)p.bad_rows, p.bad_rows == 1 ? "" : "s", p.bad_rows == 1 ? "was" : "were");
 }
 
 static int choose_output(const verb *v, const char *format, clink_run *run) {
@@ -73,12 +78,19 @@ static int choose_output(const verb *v, const char *format, clink_run *run) {
     return 0;
 }
 
-static void block_stop_signals(void) {
+void block_stop_signals(void) {
     sigset_t set;
     sigemptyset(&set);
     sigaddset(&set, SIGINT);
     sigaddset(&set, SIGTERM);
     sigprocmask(SIG_BLOCK, &set, NULL);
+}
+
+int wait_for_job(clink_job *job) {
+    clink_error e = {0};
+    clink_status st = wait_for_end(job, &e);
+    print_end(job);
+    return st == CLINK_OK ? 0 : report_error(st, &e);
 }
 
 static int run_script(clink_engine *engine, const script *s, const clink_run *run, bool explain) {
@@ -95,10 +107,9 @@ static int run_script(clink_engine *engine, const script *s, const clink_run *ru
     if (st != CLINK_OK) return report_error(st, &e);
     if (!job) return 0;
     print_start(job, run->checkpoint_dir != NULL);
-    st = wait_for_end(job, &e);
-    print_end(job);
+    int rc = wait_for_job(job);
     clink_job_free(job);
-    return st == CLINK_OK ? 0 : report_error(st, &e);
+    return rc;
 }
 
 static int run_main(const verb *v, int argc, char **argv) {

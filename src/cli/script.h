@@ -39,4 +39,9 @@ int run_flags_apply(const verb *v, const run_flags *f, const script *s, clink_ru
  * else 1. */
 int report_error(clink_status s, const clink_error *e);
 
+/* Waits until a job ends, with a line of progress, and says what is to be said then; Ctrl-C stops it. */
+int wait_for_job(clink_job *job);
+/* Ctrl-C and SIGTERM are looked for by wait_for_job: call this before the engine is opened. */
+void block_stop_signals(void);
+
 #endif

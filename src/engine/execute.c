@@ -1,8 +1,10 @@
 /* clink_execute and clink_explain: from a script to a running job. */
 #include <stdlib.h>
 
+#include "data/text.h"
 #include "engine/engine_int.h"
 #include "expr/utf8.h"
+#include "sql/catalog/catalog.h"
 
 enum { PLAN_BYTES_MAX = 256 << 20, COLLECT_BYTES_MAX = 8 << 20 };
 
@@ -62,7 +64,10 @@ static ck_status copy_run(ck_arena *a, const clink_run *from, clink_run *to, ck_
                        to->key_groups);
     CK_TRY(check_checkpoints(to, err));
     if (!ck_utf8_valid(ck_view_of(to->name))) return ck_fail(err, CK_INVALID, "the job's name is not UTF-8");
-    const char **texts[] = {&to->name, &to->source_name, &to->checkpoint_dir, &to->restore};
+    const char **texts[] = {&to->name,    &to->source_name,  &to->checkpoint_dir,
+                            &to->restore, &to->replay_table, &to->replay_path};
+    if (!to->replay_table != !to->replay_path)
+        return ck_fail(err, CK_INVALID, "clink_run.replay_table and replay_path go together");
     for (size_t i = 0; i < CK_ARRAY_COUNT(texts); i++)
         if (copy_text(a, texts[i]) != CK_OK) return ck_nomem(err, a->mem, 0);
     return CK_OK;
@@ -96,6 +101,8 @@ static ck_status compile(clink_engine *e, clink_job *j, const char *sql, bool ke
         .result_params = result_params(&j->arena, run),
         .before_commit = keep ? engine_catalog_save : NULL,
         .before_commit_arg = e,
+        .replay_table = run->replay_table,
+        .replay_path = run->replay_path,
     };
     if (!o.result_params) return ck_nomem(err, j->arena.mem, 0);
     pthread_mutex_lock(&e->lock);
@@ -213,6 +220,43 @@ clink_status clink_explain(clink_engine *e, const char *sql, const clink_run *ru
     }
     if (s == CK_OK && !(*text = strndup(all.p ? all.p : "", all.n))) s = ck_fail(&err, CK_NOMEM, "out of memory");
     ck_bytes_destroy(&all);
+    clink_job_free(j);
+    return engine_error(s, &err, error);
+}
+
+/* ---- dead letters ---- */
+
+static const char *option_of(const ck_table_decl *t, const char *name) {
+    for (uint32_t i = 0; i < t->options.count; i++)
+        if (strcmp(t->options.names[i], name) == 0) return t->options.values[i];
+    return NULL;
+}
+
+static ck_status letters_of(clink_engine *e, const char *table, char **letters, int32_t *header, ck_error *err) {
+    const ck_catalog_entry *t = ck_catalog_find(e->catalog, ck_view_of(table), false);
+    if (!t || t->kind != CK_ENTRY_TABLE) return ck_fail(err, CK_INVALID, "the script makes no table \"%s\"", table);
+    const char *name = option_of(&t->table.decl, "dead_letter_table"), *h = option_of(&t->table.decl, "header");
+    if (!name)
+        return ck_fail(err, CK_INVALID, "table \"%s\" has no dead_letter_table: nothing of it was put aside", table);
+    bool has = false;
+    *header = h && ck_parse_bool(ck_view_of(h), &has) && has;
+    *letters = strdup(name);
+    return *letters ? CK_OK : ck_fail(err, CK_NOMEM, "out of memory");
+}
+
+clink_status clink_dead_letter_table(clink_engine *e, const char *sql, const clink_run *run, const char *table,
+                                     char **letters, int32_t *header, clink_error *error) {
+    ck_error err = CK_ERROR_INIT;
+    *letters = NULL;
+    clink_job *j = new_job(e);
+    if (!j) return engine_error(ck_fail(&err, CK_NOMEM, "out of memory"), &err, error);
+    ck_status s = copy_run(&j->arena, run, &j->run, &err);
+    if (s == CK_OK) s = compile(e, j, sql, false, &err);
+    if (s == CK_OK) {
+        pthread_mutex_lock(&e->lock);
+        s = letters_of(e, table, letters, header, &err);
+        pthread_mutex_unlock(&e->lock);
+    }
     clink_job_free(j);
     return engine_error(s, &err, error);
 }

@@ -72,7 +72,8 @@ static ck_status make_inputs(ck_job *j, ck_job_op *o, ck_error *err) {
     for (uint32_t i = 0; i < o->op->input_count; i++) {
         const ck_graph_input *in = &o->op->inputs[i];
         const ck_graph_op *from = ck_graph_find(j->graph, in->uid);
-        inputs[i] = (ck_op_input){from->schema, in->mode, in->bounded};
+        /* What leaves by a side output the graph does not describe: it is what its consumer takes. */
+        inputs[i] = (ck_op_input){in->port == 0 ? from->schema : o->op->schema, in->mode, in->bounded};
         if (!in->bounded) j->ops[from - j->graph->ops].unbounded_source = true; /* looked at for sources only */
     }
     o->inputs = inputs;

@@ -37,6 +37,9 @@ typedef struct ck_sql_options {
      */
     ck_status (*before_commit)(void *arg, const ck_catalog *c, ck_error *err);
     void *before_commit_arg;
+    /* Only what reads this table is run, and it is read from the file replay_path, where a record that does not fit
+     * fails the job. NULL: everything as written. */
+    const char *replay_table, *replay_path;
 } ck_sql_options;
 
 typedef enum ck_sql_step_kind {

@@ -182,8 +182,26 @@ static ck_status in_sequence(ck_script *s, bool *out) {
     return why ? must_be_bounded(s, why) : ck_bind_nomem(&s->b);
 }
 
+/* Of the outputs, those that read the table that is replayed. */
+static ck_status only_replayed(ck_script *s) {
+    const char *name = s->b.options->replay_table;
+    if (!name) return CK_OK;
+    const ck_catalog_entry *table = ck_catalog_find(s->b.catalog, ck_view_of(name), false);
+    if (!table || table->kind != CK_ENTRY_TABLE)
+        return ck_fail(s->b.err, CK_INVALID, "the script makes no table \"%s\"", name);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < s->output_count; i++) {
+        bool *seen = CK_BIND_ARRAY(&s->b, s->b.plan.node_count, bool);
+        if (!seen) return CK_NOMEM;
+        if (reads(s->outputs[i].output.node, table, seen)) s->outputs[n++] = s->outputs[i];
+    }
+    s->output_count = n;
+    return n ? CK_OK : ck_fail(s->b.err, CK_INVALID, "no statement of the script reads the table \"%s\"", name);
+}
+
 ck_status ck_script_jobs(ck_script *s) {
     bool sequence;
+    CK_TRY(only_replayed(s));
     if (s->output_count == 0) return CK_OK;
     CK_TRY(in_sequence(s, &sequence));
     for (uint32_t from = 0, to; from < s->output_count; from = to) {

@@ -10,7 +10,10 @@ static const ck_option_desc file_options[] = {
     {"delimiter", "text", ",", "csv: the character between fields"},
     {"null_string", "text", NULL, "csv: the unquoted text that stands for NULL; the empty field where not given"},
     {"strict", "boolean", "false", "reading: check the type of every column, also of those the query does not need"},
-    {"on_error", "fail|skip", "fail", "reading: what a record that does not fit the table does"},
+    {"on_error", "fail|skip|dead_letter", "fail", "reading: what a record that does not fit the table does"},
+    {"dead_letter_table", "text", NULL,
+     "reading: the table that takes such records, with columns raw BYTES, split VARCHAR, offset BIGINT, reason "
+     "VARCHAR"},
     {"follow", "boolean", "false", "reading: wait for the file to grow; such a table never ends"},
     {"rate_limit", "text", NULL, "reading: records a second for the whole table"},
     {"mode", "append|upsert", "append",
@@ -58,8 +61,26 @@ static ck_status read_csv_options(const ck_table_options *o, ck_file_options *ou
     return CK_OK;
 }
 
+static ck_status read_on_error(const ck_table_options *o, ck_file_options *out, ck_error *err) {
+    static const char *const words[] = {"fail", "skip", "dead_letter"}; /* as in ck_on_error */
+    const char *word = ck_option_text(o, "on_error", "fail");
+    uint32_t i = 0;
+    while (i < CK_ARRAY_COUNT(words) && strcmp(word, words[i]) != 0) i++;
+    if (i == CK_ARRAY_COUNT(words))
+        return ck_fail(err, CK_INVALID, "option 'on_error' is '%s', which is none of fail, skip, dead_letter", word);
+    out->on_error = (ck_on_error)i;
+    out->dead_letter_table = ck_option_text(o, "dead_letter_table", NULL);
+    bool wanted = out->on_error == CK_ON_ERROR_DEAD_LETTER, given = out->dead_letter_table != NULL;
+    if (wanted == given) return CK_OK;
+    return ck_fail(err, CK_INVALID,
+                   given
+                       ? "option 'dead_letter_table' is for on_error = 'dead_letter'"
+                       : "on_error = 'dead_letter' needs the option 'dead_letter_table', the table that takes records "
+                         "that do not fit");
+}
+
 ck_status ck_file_options_read(const ck_table_options *o, ck_file_options *out, ck_error *err) {
-    bool skip, at_least_once;
+    bool at_least_once;
     *out = (ck_file_options){.path = ck_option_text(o, "path", NULL)};
     if (!out->path || !out->path[0])
         return ck_fail(err, CK_INVALID, "a table of connector 'file' needs the option 'path'");
@@ -73,8 +94,7 @@ ck_status ck_file_options_read(const ck_table_options *o, ck_file_options *out, 
     CK_TRY(read_csv_options(o, out, err));
     CK_TRY(ck_option_bool(o, "strict", false, &out->strict, err));
     CK_TRY(ck_option_bool(o, "follow", false, &out->follow, err));
-    CK_TRY(option_word(o, "on_error", "fail", "skip", &skip, err));
-    out->on_error = skip ? CK_ON_ERROR_SKIP : CK_ON_ERROR_FAIL;
+    CK_TRY(read_on_error(o, out, err));
     CK_TRY(ck_option_f64(o, "rate_limit", 0, &out->rate_limit, err));
     if (out->rate_limit < 0 || (out->rate_limit == 0 && ck_option_text(o, "rate_limit", NULL)))
         return ck_fail(err, CK_INVALID, "option 'rate_limit' must be more than 0 records a second");

@@ -26,6 +26,7 @@ typedef struct ck_file_options {
     /* reading */
     bool strict, follow;
     ck_on_error on_error;
+    const char *dead_letter_table; /* with CK_ON_ERROR_DEAD_LETTER */
     double rate_limit; /* 0: none */
     /* writing */
     bool upsert;
@@ -94,6 +95,23 @@ void ck_file_reader_free(ck_file_reader *r);
 bool ck_file_reader_busy(const ck_file_reader *r);
 /* All its reads are submitted: another file may be opened. */
 bool ck_file_reader_drains(const ck_file_reader *r);
+
+/* ---- dead letters (dead_letter.c) ---- */
+
+enum { CK_PORT_DEAD_LETTERS = 1 }; /* raw BYTES, split VARCHAR, offset BIGINT, reason VARCHAR */
+
+typedef struct ck_dead_letters {
+    bool on;
+    ck_batch_builder rows;
+} ck_dead_letters;
+CK_NODISCARD ck_status ck_dead_letters_init(ck_dead_letters *d, ck_arena *a, ck_mem mem, uint32_t batch_rows,
+                                            ck_error *err);
+void ck_dead_letters_destroy(ck_dead_letters *d);
+bool ck_dead_letters_is_full(const ck_dead_letters *d); /* emit before the next one is added */
+CK_NODISCARD ck_status ck_dead_letters_add(ck_dead_letters *d, const char *split, const ck_bad_record *bad,
+                                           ck_error *err);
+static inline uint32_t ck_dead_letters_count(const ck_dead_letters *d) { return d->on ? d->rows.row_count : 0; }
+CK_NODISCARD ck_status ck_dead_letters_emit(ck_dead_letters *d, ck_op_ctx *ctx);
 
 /* ---- a bad record (bad_record.c) ---- */
 

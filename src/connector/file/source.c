@@ -43,19 +43,23 @@ typedef struct file_source {
     uint32_t run_count, run_capacity, turn;
     ck_op_ctx *ctx; /* of the call under way */
     uint64_t bad_rows;
+    ck_dead_letters letters;
     ck_bad_place bad;
 } file_source;
 
 /* ---- making ---- */
 
 static ck_status on_bad_record(void *arg, const ck_bad_record *bad, ck_error *err) {
-    (void)err;
     file_source *s = arg;
+    const run *r = s->decoding;
+    if (s->letters.on) {
+        if (ck_dead_letters_is_full(&s->letters)) return CK_FULL; /* comes again when they are sent */
+        CK_TRY(ck_dead_letters_add(&s->letters, r->split.path, bad, err));
+    }
     if (s->options.on_error != CK_ON_ERROR_FAIL) {
         s->bad_rows++;
         return CK_OK;
     }
-    const run *r = s->decoding;
     ck_bad_place_set(&s->bad, s->ctx, r->split.path, bad);
     if (s->options.is_stdin) {
         s->bad.line = r->lines + 1;
@@ -73,6 +77,7 @@ static void source_free(file_source *s) {
     ck_free(s->mem, s->runs, s->run_capacity * sizeof *s->runs);
     ck_decoder_free(s->decoder);
     ck_event_time_destroy(&s->event_time);
+    ck_dead_letters_destroy(&s->letters);
     ck_arena_destroy(&s->arena);
     ck_free(s->mem, s, sizeof *s);
 }
@@ -95,6 +100,8 @@ static ck_status source_init(file_source *s, const ck_op_spec *spec, ck_error *e
         .batch_rows = ck_pacer_rows(&s->pacer, spec->settings->batch_rows),
         .origins = true,
     };
+    if (o->on_error == CK_ON_ERROR_DEAD_LETTER)
+        CK_TRY(ck_dead_letters_init(&s->letters, &s->arena, s->mem, spec->settings->batch_rows, err));
     return ck_decoder_new(spec->proc, &d, s->mem, on_bad_record, s, &s->decoder, err);
 }
 
@@ -291,7 +298,7 @@ static ck_status advance(file_source *s, run *r, progress *out, ck_op_ctx *ctx) 
         } else if (status == CK_CLOSED) {
             r->at_end = r->fresh = true;
         } else if (status == CK_AGAIN || status == CK_MORE) {
-            bool pending = ck_decoder_rows(s->decoder) > 0 && s->decoding == r;
+            bool pending = ck_decoder_rows(s->decoder) + ck_dead_letters_count(&s->letters) > 0 && s->decoding == r;
             *out = pending ? ROWS : status == CK_AGAIN ? WAIT : LATER;
             return CK_OK;
         } else {
@@ -304,6 +311,7 @@ static ck_status emit(file_source *s, run *r, ck_op_ctx *ctx) {
     uint64_t bytes = r->offset - r->split.position;
     r->split.position = r->offset;
     ck_op_count(ctx, "bytes_in", bytes);
+    CK_TRY(ck_dead_letters_emit(&s->letters, ctx));
     uint32_t rows = ck_decoder_rows(s->decoder);
     if (rows == 0) return CK_OK;
     ck_batch *b = ck_decoder_take(s->decoder);

@@ -95,7 +95,7 @@ static void put_op(printer *p, uint32_t number, uint32_t depth) {
     for (uint32_t i = 0; i < op->input_count; i++) {
         const ck_planned_input *in = &op->inputs[i];
         indent(p, depth + 1);
-        put(p, "<- %s", ck_edge_kind_name(in->kind));
+        put(p, "<- %s%s", in->port ? "side output, " : "", ck_edge_kind_name(in->kind));
         if (in->kind == CK_EDGE_HASH) {
             put(p, " ");
             put_columns(p, p->s->ops[in->op].schema, in->key);

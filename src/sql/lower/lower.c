@@ -86,6 +86,7 @@ static ck_status graph_inputs(ck_lower_state *s, const ck_planned_op *op, ck_gra
     for (uint32_t i = 0; i < op->input_count; i++) {
         const ck_planned_input *in = &op->inputs[i];
         inputs[i] = (ck_graph_input){.uid = s->ops[in->op].uid,
+                                     .port = in->port,
                                      .kind = in->kind,
                                      .key = in->key.at,
                                      .key_count = in->key.count,

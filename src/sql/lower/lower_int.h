@@ -10,6 +10,7 @@ struct yyjson_mut_val;
 
 typedef struct ck_planned_input {
     uint32_t op; /* number of the producer */
+    uint32_t port;
     ck_edge_kind kind;
     ck_columns key;
     ck_edge_mode mode;
@@ -83,6 +84,8 @@ CK_NODISCARD ck_status ck_lower_unnest(ck_lower_state *s, const ck_plan_node *n,
 CK_NODISCARD ck_status ck_lower_window(ck_lower_state *s, const ck_plan_node *n, ck_lowered *out);
 CK_NODISCARD ck_status ck_lower_window_agg(ck_lower_state *s, const ck_plan_node *n, ck_lowered *out);
 CK_NODISCARD ck_status ck_lower_output(ck_lower_state *s, const ck_output *o);
+/* The sink of what a source puts aside, where its table says so; source is its operator. */
+CK_NODISCARD ck_status ck_lower_dead_letters(ck_lower_state *s, const ck_plan_node *scan, const ck_lowered *source);
 
 /* ---- params.c: JSON ---- */
 typedef struct ck_lower_params {

@@ -39,6 +39,30 @@ static bool add_event_time(ck_lower_params *p, const ck_table_time *t) {
            yyjson_mut_obj_add_uint(p->doc, v, "idle_us", (uint64_t)t->idle_us);
 }
 
+static bool is_replayed(const ck_lower_state *s, const ck_table_decl *t) {
+    const char *name = s->l->options->replay_table;
+    return name && ck_view_eq_nocase(ck_view_of(t->name), ck_view_of(name));
+}
+
+/* The table's options; of one that is replayed, those that say how a record is read, and the file it is read from. */
+static bool add_options(const ck_lower_state *s, yyjson_mut_doc *doc, yyjson_mut_val *to, const ck_table_decl *t) {
+    static const char *const not_replayed[] = {"path",   "on_error",    "dead_letter_table",
+                                               "follow", "compression", "rate_limit"};
+    bool replayed = is_replayed(s, t), fine = true, csv = false, format = false;
+    for (uint32_t i = 0; fine && i < t->options.count; i++) {
+        const char *name = t->options.names[i], *value = t->options.values[i];
+        bool keep = true;
+        for (size_t k = 0; replayed && k < CK_ARRAY_COUNT(not_replayed); k++)
+            keep = keep && strcmp(name, not_replayed[k]) != 0;
+        if (strcmp(name, "path") == 0) csv = strstr(value, ".csv") != NULL;
+        if (strcmp(name, "format") == 0) format = true;
+        if (keep) fine = yyjson_mut_obj_add_str(doc, to, name, value);
+    }
+    if (!replayed || !fine) return fine;
+    return yyjson_mut_obj_add_str(doc, to, "path", s->l->options->replay_path) &&
+           (format || yyjson_mut_obj_add_str(doc, to, "format", csv ? "csv" : "json"));
+}
+
 static ck_status source_params(ck_lower_state *s, const ck_table_def *def, ck_columns columns, const char **out) {
     const ck_table_decl *t = &def->decl;
     ck_lower_params p;
@@ -54,9 +78,7 @@ static ck_status source_params(ck_lower_state *s, const ck_table_def *def, ck_co
         if (is_checked(def, i) && !yyjson_mut_arr_add_uint(p.doc, checked, i)) checked = NULL;
     yyjson_mut_val *options = checked ? yyjson_mut_obj_add_obj(p.doc, p.root, "options") : NULL;
     if (!options) return ck_lower_nomem(s);
-    for (uint32_t i = 0; i < t->options.count; i++)
-        if (!yyjson_mut_obj_add_str(p.doc, options, t->options.names[i], t->options.values[i]))
-            return ck_lower_nomem(s);
+    if (!add_options(s, p.doc, options, t)) return ck_lower_nomem(s);
     if (s->event_time && def->time.expr && !add_event_time(&p, &def->time)) return ck_lower_nomem(s);
     return ck_lower_params_end(s, &p, out);
 }
@@ -70,7 +92,8 @@ ck_status ck_lower_scan(ck_lower_state *s, const ck_plan_node *n, ck_lowered *ou
     if (!op.label) return ck_lower_nomem(s);
     if (t->connector->once && (op.why = t->connector->once(&t->decl))) op.guarantee = CK_NO_GUARANTEE;
     CK_TRY(source_params(s, t, n->scan.columns, &op.params));
-    return ck_lower_add(s, &op, &out->op);
+    CK_TRY(ck_lower_add(s, &op, &out->op));
+    return is_replayed(s, &t->decl) ? CK_OK : ck_lower_dead_letters(s, n, out);
 }
 
 /* The rows themselves where they are few. */

@@ -88,3 +88,60 @@ ck_status ck_lower_output(ck_lower_state *s, const ck_output *o) {
     CK_TRY(o->table ? table_sink(s, o, &from, in, &op) : result_sink(s, o, &from, in, &op));
     return ck_lower_add(s, &op, &op_number);
 }
+
+/* ---- dead letters ---- */
+
+static const char *option_of(const ck_table_decl *t, const char *name) {
+    for (uint32_t i = 0; i < t->options.count; i++)
+        if (strcmp(t->options.names[i], name) == 0) return t->options.values[i];
+    return NULL;
+}
+
+static bool takes_letters(const ck_table_decl *t) {
+    static const struct {
+        const char *name;
+        ck_kind kind;
+    } columns[] = {
+        {"raw", CK_TYPE_BYTES}, {"split", CK_TYPE_VARCHAR}, {"offset", CK_TYPE_BIGINT}, {"reason", CK_TYPE_VARCHAR}};
+    bool same = t->schema->field_count == CK_ARRAY_COUNT(columns) && t->primary_key_count == 0;
+    for (uint32_t i = 0; same && i < CK_ARRAY_COUNT(columns); i++)
+        same = strcmp(t->schema->fields[i].name, columns[i].name) == 0 &&
+               t->schema->fields[i].type->kind == columns[i].kind && t->schema->fields[i].nullable;
+    return same;
+}
+
+static ck_status find_letters(ck_lower_state *s, const char *table, const char *name, const ck_catalog_entry **out) {
+    const ck_catalog_entry *e = ck_catalog_find(s->l->catalog, ck_view_of(name), false);
+    *out = e;
+    if (!e || e->kind != CK_ENTRY_TABLE)
+        return ck_fail(s->err, CK_INVALID, "table \"%s\": dead_letter_table = '%s' is no table%s", table, name,
+                       e ? "" : "; create it first");
+    if (!e->table.connector->sink_type)
+        return ck_fail(s->err, CK_INVALID, "table \"%s\": dead_letter_table = '%s' cannot be written: connector '%s'",
+                       table, name, e->table.connector->name);
+    if (!takes_letters(&e->table.decl))
+        return ck_fail(s->err, CK_INVALID,
+                       "table \"%s\": dead_letter_table = '%s' must have the columns (raw BYTES, split VARCHAR, "
+                       "\"offset\" BIGINT, reason VARCHAR) and no key",
+                       table, name);
+    ck_status st = e->table.connector->check ? e->table.connector->check(&e->table.decl, true, s->err) : CK_OK;
+    if (st != CK_OK) ck_error_prefix(s->err, "table \"%s\": ", name);
+    return st;
+}
+
+ck_status ck_lower_dead_letters(ck_lower_state *s, const ck_plan_node *scan, const ck_lowered *source) {
+    const ck_table_decl *t = &scan->scan.table->table.decl;
+    const char *on_error = option_of(t, "on_error"), *name = option_of(t, "dead_letter_table");
+    const ck_catalog_entry *e;
+    uint32_t op_number;
+    if (!on_error || !name || strcmp(on_error, "dead_letter") != 0) return CK_OK;
+    CK_TRY(find_letters(s, t->name, name, &e));
+    ck_planned_input *in = CK_LOWER_ARRAY(s, 1, ck_planned_input);
+    if (!in) return CK_NOMEM;
+    *in = (ck_planned_input){
+        .op = source->op, .port = 1, .kind = CK_EDGE_FORWARD, .mode = CK_MODE_APPEND, .bounded = scan->bounded};
+    ck_output o = {.table = e, .schema = e->table.decl.schema};
+    ck_planned_op op = {.inputs = in, .input_count = 1, .canonical = scan->canonical, .schema = e->table.decl.schema};
+    CK_TRY(table_sink(s, &o, source, in, &op));
+    return ck_lower_add(s, &op, &op_number);
+}

@@ -6,8 +6,10 @@ static ck_status slots_of(ck_lower_state *s, ck_planned_op *op, const ck_op_desc
     const ck_settings *set = &s->l->catalog->settings;
     ck_op_input *inputs = CK_LOWER_ARRAY(s, op->input_count, ck_op_input);
     if (!inputs) return CK_NOMEM;
-    for (uint32_t i = 0; i < op->input_count; i++)
-        inputs[i] = (ck_op_input){s->ops[op->inputs[i].op].schema, op->inputs[i].mode, op->inputs[i].bounded};
+    for (uint32_t i = 0; i < op->input_count; i++) {
+        const ck_planned_input *in = &op->inputs[i];
+        inputs[i] = (ck_op_input){in->port == 0 ? s->ops[in->op].schema : op->schema, in->mode, in->bounded};
+    }
     ck_job_settings settings = {.batch_rows = set->batch_rows ? set->batch_rows : CK_BATCH_ROWS_MAX,
                                 .key_groups = s->l->options->key_groups,
                                 .flush_us = set->flush_us,

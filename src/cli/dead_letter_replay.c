@@ -1,0 +1,220 @@
+/* clink dead-letter-replay: records a table has put aside are read again by the statements that read that table, after
+ * its definition or the records themselves were repaired. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/script.h"
+#include "cli/verbs.h"
+
+typedef struct replay {
+    const verb *v;
+    const char *table, *export_path, *from;
+    run_flags f;
+    script s;
+    clink_run run;
+    char temporary[64]; /* "": there is none */
+} replay;
+
+static int cannot(const char *what, const char *path) {
+    fprintf(stderr, "clink: cannot %s %s: %s\n", what, path, strerror(errno));
+    return 1;
+}
+
+/* ---- the letters, out of the table they are in: CSV of raw (base64) and split ---- */
+
+static size_t decode_base64(char *text, size_t n) {
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    size_t out = 0;
+    unsigned bits = 0, have = 0;
+    for (size_t i = 0; i < n && text[i] != '='; i++) {
+        const char *d = memchr(digits, text[i], sizeof digits - 1);
+        bits = bits << 6 | (unsigned)(d ? d - digits : 0);
+        have += 6;
+        if (have < 8) continue;
+        have -= 8;
+        text[out++] = (char)(bits >> have);
+    }
+    return out;
+}
+
+/* A CSV field in place, without its quotes. */
+static void unquote(char *field) {
+    char *to = field;
+    if (*field != '"') return;
+    for (const char *from = field + 1; *from && !(from[0] == '"' && from[1] != '"'); from++) {
+        if (*from == '"') from++;
+        *to++ = *from;
+    }
+    *to = 0;
+}
+
+/* The first record of a file, which names the columns. */
+static int copy_header(const char *path, FILE *to) {
+    char *line = NULL;
+    size_t room = 0;
+    FILE *in = fopen(path, "r");
+    if (!in) return cannot("read the header of", path);
+    ssize_t n = getline(&line, &room, in);
+    fclose(in);
+    if (n > 0) fwrite(line, 1, (size_t)n, to);
+    if (n > 0 && line[n - 1] != '\n') fputc('\n', to);
+    free(line);
+    if (n > 0) return 0;
+    fprintf(stderr, "clink: %s is empty and has no header\n", path);
+    return 1;
+}
+
+static int copy_letters(FILE *letters, FILE *to, bool header) {
+    char *line = NULL;
+    size_t room = 0;
+    unsigned long long copied = 0, unknown = 0;
+    int rc = 0;
+    ssize_t n = getline(&line, &room, letters); /* names of columns */
+    while (rc == 0 && (n = getline(&line, &room, letters)) > 0) {
+        if (line[n - 1] == '\n') line[n - 1] = 0;
+        char *comma = strchr(line, ',');
+        if (!comma) continue;
+        if (header && copied == 0) {
+            unquote(comma + 1);
+            rc = copy_header(comma + 1, to);
+        }
+        size_t bytes = decode_base64(line, (size_t)(comma - line));
+        if (bytes == 0) {
+            unknown++;
+            continue;
+        }
+        fwrite(line, 1, bytes, to);
+        fputc('\n', to);
+        copied++;
+    }
+    free(line);
+    if (rc) return rc;
+    if (unknown) fprintf(stderr, "clink: %llu records were too long to be kept and are not here\n", unknown);
+    fprintf(stderr, "clink: %llu record%s put aside\n", copied, copied == 1 ? "" : "s");
+    return 0;
+}
+
+static int run_to(clink_engine *engine, const char *sql, FILE *to) {
+    clink_error e = {0};
+    clink_run run = {
+        .struct_bytes = sizeof run, .output = CLINK_OUTPUT_CSV, .fd = fileno(to), .source_name = "dead letters"};
+    clink_job *job = NULL;
+    clink_status st = clink_execute(engine, sql, &run, &job, &e);
+    if (st != CLINK_OK) return report_error(st, &e);
+    st = clink_job_wait(job, -1, &e);
+    clink_job_free(job);
+    rewind(to);
+    return st == CLINK_OK ? 0 : report_error(st, &e);
+}
+
+/* Writes the raw records to a file, as the table's own files have them. */
+static int write_letters(replay *r, clink_engine *engine, FILE *to) {
+    clink_error e = {0};
+    char *letters = NULL, *sql = NULL;
+    int32_t header = 0;
+    clink_status st = clink_dead_letter_table(engine, r->s.text, &r->run, r->table, &letters, &header, &e);
+    if (st != CLINK_OK) return report_error(st, &e);
+    FILE *rows = tmpfile();
+    int rc = rows ? 0 : cannot("make", "a temporary file");
+    if (!rc && asprintf(&sql, "SELECT raw, split FROM %s ORDER BY split, \"offset\"", letters) < 0) rc = 1;
+    if (!rc) rc = run_to(engine, sql, rows);
+    if (!rc) rc = copy_letters(rows, to, header);
+    if (rows) fclose(rows);
+    free(sql);
+    clink_free(letters);
+    return rc;
+}
+
+static int gather(replay *r, clink_engine *engine) {
+    FILE *to = NULL;
+    const char *path = r->export_path;
+    if (!path) {
+        snprintf(r->temporary, sizeof r->temporary, "/tmp/clink-letters-XXXXXX");
+        int fd = mkstemp(r->temporary);
+        if (fd < 0) r->temporary[0] = 0;
+        path = r->from = r->temporary;
+        to = fd < 0 ? NULL : fdopen(fd, "w");
+    } else {
+        to = fopen(path, "wx");
+    }
+    if (!to) return cannot("write", *path ? path : "a temporary file");
+    int rc = write_letters(r, engine, to);
+    if (fclose(to) != 0 && !rc) rc = cannot("write", path);
+    return rc;
+}
+
+/* ---- reading them again ---- */
+
+static int feed(replay *r, clink_engine *engine) {
+    clink_error e = {0};
+    clink_job *job = NULL;
+    r->run.replay_table = r->table;
+    r->run.replay_path = r->from;
+    r->run.output = CLINK_OUTPUT_NDJSON;
+    r->run.fd = STDOUT_FILENO;
+    clink_status st = clink_execute(engine, r->s.text, &r->run, &job, &e);
+    if (st != CLINK_OK) return report_error(st, &e);
+    int rc = wait_for_job(job);
+    clink_progress p = {.struct_bytes = sizeof p};
+    clink_job_progress(job, &p);
+    clink_job_free(job);
+    if (!rc)
+        fprintf(stderr,
+                "clink: %llu records were fed back; remove them from the dead letter table, or they come again\n",
+                (unsigned long long)p.rows_in);
+    return rc;
+}
+
+static int with_engine(replay *r, int (*what)(replay *, clink_engine *)) {
+    clink_engine *engine = NULL;
+    clink_status st = run_flags_open(r->v, &r->f, &engine);
+    int rc = st == CLINK_OK ? what(r, engine) : st == CLINK_INVALID ? 2 : 1;
+    clink_close(engine);
+    return rc;
+}
+
+static int replay_main(const verb *v, int argc, char **argv) {
+    replay r = {.v = v};
+    const char *path = NULL;
+    bool help;
+    run_flags_init(&r.f);
+    flag table[] = {
+        {"script", 0, FLAG_TEXT, &path, "FILE", NULL, "the script that makes the table and reads it"},
+        {"export", 0, FLAG_TEXT, &r.export_path, "FILE", NULL, "write the raw records to a new file, to be repaired"},
+        {"from", 0, FLAG_TEXT, &r.from, "FILE", NULL, "feed these records instead of those of the dead letter table"},
+        {"parallelism", 'p', FLAG_COUNT, &r.f.parallelism, "N", "1", "subtasks of each operator"},
+        {"set", 0, FLAG_LIST, &r.f.set, "KEY=VALUE", NULL, "SET for this run; may be repeated"},
+    };
+    size_t n = sizeof table / sizeof table[0];
+    int rc = flags_parse(v, table, n, &argc, argv, &help);
+    if (rc) return rc;
+    if (help) {
+        flags_print_help(v, table, n);
+        return 0;
+    }
+    if (argc != 1) return usage_error(v, "one TABLE is needed, not %d", argc);
+    if (!path) return usage_error(v, "--script FILE.sql is needed");
+    if (r.export_path && r.from) return usage_error(v, "--export and --from do not go together");
+    r.table = argv[0];
+    char *files[] = {(char *)(uintptr_t)path, NULL};
+    rc = script_load(v, NULL, files, 1, &r.s);
+    if (!rc) rc = run_flags_apply(v, &r.f, &r.s, &r.run);
+    block_stop_signals();
+    if (!rc && !r.from) rc = with_engine(&r, gather);
+    if (!rc && !r.export_path) rc = with_engine(&r, feed);
+    if (r.temporary[0]) unlink(r.temporary);
+    script_free(&r.s);
+    return rc;
+}
+
+const verb verb_dead_letter_replay = {
+    "dead-letter-replay",
+    "feed records that were put aside back into a script",
+    "clink dead-letter-replay TABLE --script FILE.sql [--export FILE | --from FILE]",
+    "  clink dead-letter-replay orders --script job.sql --export bad.csv   # then repair bad.csv\n"
+    "  clink dead-letter-replay orders --script job.sql --from bad.csv",
+    replay_main,
+};
