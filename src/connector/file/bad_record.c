@@ -38,9 +38,10 @@ static void copy_raw(char *to, size_t room, ck_view raw) {
     memcpy(to + n, cut ? "..." : "", cut ? 4 : 1);
 }
 
-void ck_bad_place_set(ck_bad_place *p, ck_op_ctx *ctx, const char *path, const ck_bad_record *bad) {
+void ck_bad_place_set(ck_bad_place *p, ck_op_ctx *ctx, const ck_file_split *split, const ck_bad_record *bad) {
     p->ctx = ctx;
-    p->path = path;
+    p->path = split->path;
+    p->compression = split->compression;
     p->offset = bad->offset;
     p->column = bad->column;
     copy_text(p->field, sizeof p->field, bad->field ? bad->field : "", bad->field ? strlen(bad->field) : 0);
@@ -48,22 +49,47 @@ void ck_bad_place_set(ck_bad_place *p, ck_op_ctx *ctx, const char *path, const c
     copy_raw(p->raw, sizeof p->raw, bad->raw);
 }
 
+/* The next bytes of the file, plain or compressed; fewer than asked for only at its end. */
+typedef struct bytes_of {
+    ck_fs *fs;
+    ck_file *plain;
+    ck_unpacker *packed;
+    uint64_t at;
+} bytes_of;
+
+static ck_status open_bytes(const ck_bad_place *p, ck_mem mem, bytes_of *b) {
+    *b = (bytes_of){.fs = p->ctx->proc->fs};
+    if (p->compression == CK_COMPRESSION_NONE) return b->fs->open(b->fs, p->path, CK_OPEN_READ, &b->plain, NULL);
+    return ck_unpacker_open(p->ctx->proc, p->path, p->compression, mem, &b->packed, NULL);
+}
+
+static ck_status read_bytes(bytes_of *b, char *to, size_t n, size_t *got, ck_error *err) {
+    ck_status s =
+        b->packed ? ck_unpacker_read(b->packed, to, n, got, err) : b->fs->pread(b->plain, to, n, b->at, got, err);
+    b->at += s == CK_OK ? *got : 0;
+    return s;
+}
+
 static void count_run(ck_io_job *j) {
     ck_bad_place *p = (ck_bad_place *)j;
-    ck_fs *fs = p->ctx->proc->fs;
     ck_mem mem = ck_mem_as(p->ctx->mem, CK_MEM_DECODE);
-    ck_file *f = NULL;
+    bytes_of b = {0};
     char *buf = ck_alloc(mem, CK_READ_BYTES);
     uint64_t lines = 1;
-    bool ok = buf && fs->open(fs, p->path, CK_OPEN_READ, &f, NULL) == CK_OK;
-    for (uint64_t at = 0; ok && at < p->offset;) {
-        size_t want = p->offset - at < CK_READ_BYTES ? (size_t)(p->offset - at) : CK_READ_BYTES, got = 0;
-        ok = fs->pread(f, buf, want, at, &got, NULL) == CK_OK && got == want;
+    bool ok = buf && open_bytes(p, mem, &b) == CK_OK;
+    while (ok && b.at < p->offset) {
+        size_t want = p->offset - b.at < CK_READ_BYTES ? (size_t)(p->offset - b.at) : CK_READ_BYTES, got = 0;
+        ok = read_bytes(&b, buf, want, &got, NULL) == CK_OK && got > 0;
         for (size_t i = 0; i < got; i++) lines += buf[i] == '\n';
-        at += got;
     }
-    if (ok) p->line = lines; /* otherwise the offset has to do */
-    if (f) fs->close(f);
+    p->line = ok ? lines : 0;
+    /* A damaged file often gives strange bytes first, and is found out by the checksum at its end. */
+    p->damaged = CK_OK;
+    p->damage = CK_ERROR_INIT;
+    for (size_t got = 1; b.packed && p->damaged == CK_OK && got > 0;)
+        p->damaged = read_bytes(&b, buf, CK_READ_BYTES, &got, &p->damage);
+    if (b.plain) b.fs->close(b.plain);
+    ck_unpacker_free(b.packed);
     if (buf) ck_free(mem, buf, CK_READ_BYTES);
 }
 
@@ -82,6 +108,10 @@ ck_status ck_bad_place_report(ck_bad_place *p, ck_error *err) {
         ck_op_submit_io(p->ctx, &p->job);
     }
     if (!is_stdin && !atomic_load_explicit(&p->counted, memory_order_acquire)) return CK_AGAIN;
+    if (p->damaged == CK_CORRUPT) {
+        if (err) *err = p->damage;
+        return CK_CORRUPT;
+    }
     const char *name = is_stdin ? "standard input" : p->path;
     char line[32] = "", column[32] = "", field[160] = "";
     if (p->line) snprintf(line, sizeof line, " line %llu", (unsigned long long)p->line);

@@ -9,6 +9,8 @@ static const ck_option_desc file_options[] = {
     {"header", "boolean", "false", "csv: the first record of each file names the columns"},
     {"delimiter", "text", ",", "csv: the character between fields"},
     {"null_string", "text", NULL, "csv: the unquoted text that stands for NULL; the empty field where not given"},
+    {"compression", "auto|none|gzip|zstd", "auto",
+     "reading: how a file is compressed; auto: by the ending .gz, .zst or .zstd, or by its first bytes"},
     {"strict", "boolean", "false", "reading: check the type of every column, also of those the query does not need"},
     {"on_error", "fail|skip|dead_letter", "fail", "reading: what a record that does not fit the table does"},
     {"dead_letter_table", "text", NULL,
@@ -29,9 +31,17 @@ static bool ends_with(const char *s, const char *end) {
 }
 
 static const char *format_of_path(const char *path) {
-    if (ends_with(path, ".csv")) return "csv";
-    bool json = ends_with(path, ".json") || ends_with(path, ".ndjson") || ends_with(path, ".jsonl");
-    return json ? "json" : NULL;
+    static const char *const packed[] = {"", ".gz", ".zst", ".zstd"};
+    static const char *const formats[][2] = {
+        {".csv", "csv"}, {".json", "json"}, {".ndjson", "json"}, {".jsonl", "json"}};
+    for (size_t i = 0; i < CK_ARRAY_COUNT(packed); i++)
+        for (size_t k = 0; k < CK_ARRAY_COUNT(formats); k++) {
+            size_t n = strlen(path), m = strlen(packed[i]);
+            if (!ends_with(path, packed[i])) continue;
+            size_t f = strlen(formats[k][0]);
+            if (n >= m + f && memcmp(path + n - m - f, formats[k][0], f) == 0) return formats[k][1];
+        }
+    return NULL;
 }
 
 /* One of two words. */
@@ -79,6 +89,18 @@ static ck_status read_on_error(const ck_table_options *o, ck_file_options *out, 
                          "that do not fit");
 }
 
+static ck_status read_compression(const ck_table_options *o, ck_file_options *out, ck_error *err) {
+    ck_compression c;
+    out->compression = ck_option_text(o, "compression", NULL);
+    CK_TRY(ck_compression_of(out->compression, out->path, &c, err));
+    if (c == CK_COMPRESSION_NONE) return CK_OK;
+    if (out->is_stdin)
+        return ck_fail(err, CK_INVALID, "standard input is not unpacked here: pipe it through gzip -dc or zstd -dc");
+    if (out->follow)
+        return ck_fail(err, CK_INVALID, "%s is compressed, and a compressed file cannot be followed", out->path);
+    return CK_OK;
+}
+
 ck_status ck_file_options_read(const ck_table_options *o, ck_file_options *out, ck_error *err) {
     bool at_least_once;
     *out = (ck_file_options){.path = ck_option_text(o, "path", NULL)};
@@ -95,6 +117,7 @@ ck_status ck_file_options_read(const ck_table_options *o, ck_file_options *out, 
     CK_TRY(ck_option_bool(o, "strict", false, &out->strict, err));
     CK_TRY(ck_option_bool(o, "follow", false, &out->follow, err));
     CK_TRY(read_on_error(o, out, err));
+    CK_TRY(read_compression(o, out, err));
     CK_TRY(ck_option_f64(o, "rate_limit", 0, &out->rate_limit, err));
     if (out->rate_limit < 0 || (out->rate_limit == 0 && ck_option_text(o, "rate_limit", NULL)))
         return ck_fail(err, CK_INVALID, "option 'rate_limit' must be more than 0 records a second");
@@ -113,6 +136,8 @@ static ck_status file_check(const ck_table_decl *t, bool as_sink, ck_error *err)
     if (!as_sink) return CK_OK;
     if (o.is_stdin)
         return ck_fail(err, CK_INVALID, "path = '-' is standard input; to write there use connector = 'print'");
+    if (o.compression && strcmp(o.compression, "none") != 0 && strcmp(o.compression, "auto") != 0)
+        return ck_fail(err, CK_INVALID, "option 'compression' is for reading: what is written is not compressed");
     if (strpbrk(o.path, "*?["))
         return ck_fail(err, CK_INVALID, "the path of a table that is written is a directory, not a pattern: %s",
                        o.path);

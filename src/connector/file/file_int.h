@@ -3,6 +3,7 @@
 #define CK_CONNECTOR_FILE_FILE_INT_H
 
 #include "connector/table.h"
+#include "connector/file/unpack.h"
 #include "format/decoder.h"
 #include "os/fs.h"
 #include "os/io.h"
@@ -23,6 +24,7 @@ typedef struct ck_file_options {
     bool header;
     char delimiter;
     const char *null_string;
+    const char *compression; /* NULL or "auto": by the file */
     /* reading */
     bool strict, follow;
     ck_on_error on_error;
@@ -37,13 +39,15 @@ CK_NODISCARD ck_status ck_file_options_read(const ck_table_options *o, ck_file_o
 
 /* ---- splits (splits.c) ---- */
 
-/* One piece of one file. start and end are record boundaries. As JSON in ck_split.spec. */
+/* One piece of one file. start and end are record boundaries. As JSON in ck_split.spec. A compressed file is one piece,
+ * and its offsets count the bytes it holds. */
 typedef struct ck_file_split {
     const char *path;
-    uint64_t start, end; /* end UINT64_MAX: follows the file */
+    uint64_t start, end; /* end UINT64_MAX: follows the file; compressed, standard input: not known yet */
     uint64_t position;   /* of the next record not yet emitted; = end: finished */
     uint64_t inode;      /* followed files: which one it was; 0 = not known yet */
     int64_t time_us;     /* the greatest event time before position; INT64_MIN: none */
+    ck_compression compression;
 } ck_file_split;
 CK_NODISCARD ck_status ck_file_split_print(ck_arena *a, const ck_file_split *s, const char **out, ck_error *err);
 CK_NODISCARD ck_status ck_file_split_parse(ck_arena *a, const char *spec, ck_file_split *out, ck_error *err);
@@ -120,14 +124,17 @@ typedef struct ck_bad_place {
     ck_io_job job;
     ck_op_ctx *ctx;
     const char *path; /* NULL: nothing failed */
+    ck_compression compression;
     uint64_t offset;
     int64_t column;
     uint64_t line; /* 1-based; 0 = not counted */
     bool counting;
     _Atomic bool counted;
     char field[128], reason[256], raw[200];
+    ck_status damaged; /* the file itself, which explains the record */
+    ck_error damage;
 } ck_bad_place;
-void ck_bad_place_set(ck_bad_place *p, ck_op_ctx *ctx, const char *path, const ck_bad_record *bad);
+void ck_bad_place_set(ck_bad_place *p, ck_op_ctx *ctx, const ck_file_split *split, const ck_bad_record *bad);
 /* Has the line counted, then fills err: CK_AGAIN until then, CK_DATA with the sentence. */
 CK_NODISCARD ck_status ck_bad_place_report(ck_bad_place *p, ck_error *err);
 

@@ -38,7 +38,11 @@ struct ck_file_reader {
     const ck_file_split *split;
     const char *format;
     bool wants_header, opened, is_stdin;
-    open_result open; /* also used to look whether a followed file has grown */
+    /* compressed: the jobs' */
+    ck_unpacker *unpacker;
+    size_t rest, rest_end; /* of `header`: bytes behind the header that are not read yet */
+    uint64_t skip;         /* bytes to drop before the position */
+    open_result open;      /* also used to look whether a followed file has grown */
     ck_file *file;
     char *header; /* HEADER_BYTES_MAX at most */
     size_t header_bytes, header_capacity;
@@ -52,7 +56,8 @@ struct ck_file_reader {
     unsigned spare_turn;
 };
 
-static bool follows(const ck_file_reader *r) { return r->split->end == UINT64_MAX && !r->is_stdin; }
+static bool is_packed(const ck_file_reader *r) { return r->split->compression != CK_COMPRESSION_NONE; }
+static bool follows(const ck_file_reader *r) { return r->split->end == UINT64_MAX && !r->is_stdin && !is_packed(r); }
 
 /* ---- jobs: opening ---- */
 
@@ -89,6 +94,47 @@ static ck_status check_size(const ck_file_reader *r, const ck_stat *st, ck_error
     if (st->bytes < least)
         return ck_fail(err, CK_DATA, "%s has %llu bytes, fewer than the %llu it had when the job began", s->path,
                        (unsigned long long)st->bytes, (unsigned long long)least);
+    return CK_OK;
+}
+
+static void trim_header(ck_file_reader *r, size_t end) {
+    while (end > 0 && (r->header[end - 1] == '\n' || r->header[end - 1] == '\r')) end--;
+    r->header_bytes = end;
+}
+
+/* A compressed file is read from its beginning: the header stands there, and what is behind it is kept. */
+static ck_status open_packed(ck_file_reader *r, ck_error *err) {
+    const ck_file_split *s = r->split;
+    bool in_quotes = false, ended = false;
+    size_t have = 0, data = 0, got, skip;
+    CK_TRY(ck_unpacker_open(r->ctx->proc, s->path, s->compression, r->mem, &r->unpacker, err));
+    for (ck_status found = CK_MORE; found == CK_MORE && !ended;) {
+        size_t room = r->header_capacity - have, step = room < 65536 ? room : 65536;
+        if (room == 0)
+            return ck_fail(err, CK_DATA, "%s: the header is longer than %d bytes", s->path, HEADER_BYTES_MAX);
+        CK_TRY(ck_unpacker_read(r->unpacker, r->header + have, step, &got, err));
+        ended = got < step;
+        if (have == 0 && got >= 3 && memcmp(r->header, "\xef\xbb\xbf", 3) == 0) data = 3;
+        size_t from = have > data ? have : data;
+        have += got;
+        if (!r->wants_header) break;
+        found = ck_format_sync("csv", r->header + from, have - from, &in_quotes, &skip);
+        if (found != CK_OK && found != CK_MORE) return found;
+        if (found == CK_OK || ended) {
+            memmove(r->header, r->header + data, have - data); /* a view of it begins at 0 */
+            size_t behind = (found == CK_OK ? from + skip : have) - data;
+            r->rest = behind;
+            r->rest_end = have - data;
+            trim_header(r, behind);
+            data += behind;
+        }
+    }
+    if (!r->wants_header) {
+        r->rest = data;
+        r->rest_end = have;
+    }
+    r->start = s->position > data ? s->position : data;
+    r->skip = r->start - data;
     return CK_OK;
 }
 
@@ -135,7 +181,7 @@ static void open_run(ck_io_job *j) {
     open_result *o = (open_result *)j;
     ck_file_reader *r = o->reader;
     o->error = CK_ERROR_INIT;
-    o->status = r->opened ? look(r, &o->error) : open_file(r, &o->error);
+    o->status = r->opened ? look(r, &o->error) : is_packed(r) ? open_packed(r, &o->error) : open_file(r, &o->error);
 }
 
 static void open_done(ck_io_job *j) {
@@ -171,6 +217,27 @@ static ck_status read_stdin(read_slot *s, ck_error *err) {
     return CK_OK;
 }
 
+/* The next bytes of a compressed file, those before the position dropped: nothing may be left of a read. */
+static ck_status read_packed(read_slot *s, ck_error *err) {
+    ck_file_reader *r = s->reader;
+    char *to = (char *)s->buffer->p + CK_READ_HEADROOM;
+    size_t rest = r->rest_end - r->rest, n = rest < s->want ? rest : s->want, got;
+    if (n) memcpy(to, r->header + r->rest, n);
+    r->rest += n;
+    CK_TRY(ck_unpacker_read(r->unpacker, to + n, s->want - n, &got, err));
+    n += got;
+    s->ended = n < s->want;
+    size_t drop = r->skip < n ? (size_t)r->skip : n;
+    if (drop) memmove(to, to + drop, n - drop);
+    r->skip -= drop;
+    s->got = n - drop;
+    if (s->ended && r->skip > 0)
+        return ck_fail(err, CK_DATA,
+                       "%s ends before byte %llu of what it holds; it was longer when the job was stopped",
+                       r->split->path, (unsigned long long)r->start);
+    return CK_OK;
+}
+
 static void read_run(ck_io_job *j) {
     read_slot *s = (read_slot *)j;
     ck_file_reader *r = s->reader;
@@ -179,6 +246,10 @@ static void read_run(ck_io_job *j) {
     s->ended = false;
     if (r->is_stdin) {
         s->status = read_stdin(s, &s->error);
+        return;
+    }
+    if (is_packed(r)) {
+        s->status = read_packed(s, &s->error);
         return;
     }
     ck_fs *fs = r->ctx->proc->fs;
@@ -216,7 +287,7 @@ ck_status ck_file_reader_new(const ck_reader_config *c, ck_mem mem, ck_file_read
     r->is_stdin = strcmp(c->split->path, CK_STDIN_PATH) == 0;
     r->wants_header = c->header && !r->is_stdin; /* there the decoder meets it in the stream */
     r->depth = c->split->end == UINT64_MAX ? 1 : SLOTS;
-    if (r->wants_header) {
+    if (r->wants_header || is_packed(r)) {
         r->header_capacity = HEADER_BYTES_MAX;
         if (!(r->header = ck_alloc(mem, r->header_capacity))) {
             ck_free(mem, r, sizeof *r);
@@ -247,7 +318,7 @@ static ck_buffer *take_buffer(ck_file_reader *r) {
 }
 
 static uint64_t read_limit(const ck_file_reader *r) {
-    if (r->is_stdin) return UINT64_MAX;
+    if (r->is_stdin || is_packed(r)) return UINT64_MAX;
     return follows(r) ? r->known_bytes : r->split->end;
 }
 
@@ -261,7 +332,7 @@ static ck_status submit_reads(ck_file_reader *r, ck_error *err) {
         s->reader = r;
         s->offset = r->next_offset;
         s->want = left < CK_READ_BYTES ? (size_t)left : CK_READ_BYTES;
-        if (!r->is_stdin) r->next_offset += s->want;
+        if (!r->is_stdin && !is_packed(r)) r->next_offset += s->want;
         r->tail++;
         atomic_store_explicit(&s->state, JOB_BUSY, memory_order_relaxed);
         ck_op_submit_io(r->ctx, &s->job);
@@ -320,20 +391,20 @@ ck_status ck_file_reader_next(ck_file_reader *r, ck_read_chunk *out, ck_error *e
     }
     r->ended = r->ended || s->ended;
     r->head++;
-    if (s->got == 0) { /* standard input only; the buffer stays for the next try */
+    if (s->got == 0) { /* standard input, a compressed file; the buffer stays for the next try */
         CK_TRY(submit_reads(r, err));
         return r->ended ? CK_CLOSED : CK_AGAIN;
     }
     *out = (ck_read_chunk){s->buffer, CK_READ_HEADROOM, CK_READ_HEADROOM + s->got, s->offset};
     s->buffer = NULL;
-    if (r->is_stdin) r->next_offset += s->got;
+    if (r->is_stdin || is_packed(r)) r->next_offset += s->got;
     ck_status status = submit_reads(r, err);
     if (status != CK_OK) ck_buffer_unref(&out->buffer);
     return status;
 }
 
 bool ck_file_reader_drains(const ck_file_reader *r) {
-    return r->opened && !follows(r) && r->next_offset >= read_limit(r);
+    return r->opened && !follows(r) && (is_packed(r) ? r->ended : r->next_offset >= read_limit(r));
 }
 
 bool ck_file_reader_busy(const ck_file_reader *r) {
@@ -347,6 +418,7 @@ void ck_file_reader_free(ck_file_reader *r) {
     if (!r) return;
     CK_ASSERT(!ck_file_reader_busy(r));
     if (r->file) r->ctx->proc->fs->close(r->file);
+    ck_unpacker_free(r->unpacker);
     for (unsigned i = 0; i < SLOTS; i++) ck_buffer_unref(&r->slots[i].buffer);
     for (unsigned i = 0; i < SPARES; i++) ck_buffer_unref(&r->spares[i]);
     if (r->header) ck_free(r->mem, r->header, r->header_capacity);

@@ -60,7 +60,7 @@ static ck_status on_bad_record(void *arg, const ck_bad_record *bad, ck_error *er
         s->bad_rows++;
         return CK_OK;
     }
-    ck_bad_place_set(&s->bad, s->ctx, r->split.path, bad);
+    ck_bad_place_set(&s->bad, s->ctx, &r->split, bad);
     if (s->options.is_stdin) {
         s->bad.line = r->lines + 1;
         for (uint64_t i = r->offset; i < bad->offset; i++)
@@ -334,7 +334,7 @@ static ck_status finish(file_source *s, run *r, ck_op_ctx *ctx) {
     r->finished = true;
     ck_event_time_finish(&s->event_time, r->clock);
     CK_TRY(ck_event_time_say(&s->event_time, ctx));
-    if (r->split.end == UINT64_MAX) r->split.end = r->offset; /* standard input */
+    if (r->split.end == UINT64_MAX) r->split.end = r->offset; /* standard input, a compressed file */
     r->split.position = r->split.end;
     s->decoding = NULL;
     r->header = (ck_view){NULL, 0};

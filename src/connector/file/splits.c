@@ -8,6 +8,8 @@
 
 /* ---- JSON of a split ---- */
 
+static const char *const compression_names[] = {"none", "gzip", "zstd"};
+
 ck_status ck_file_split_print(ck_arena *a, const ck_file_split *s, const char **out, ck_error *err) {
     struct yyjson_mut_doc *doc;
     CK_TRY(ck_json_new(a, &doc, err));
@@ -17,6 +19,8 @@ ck_status ck_file_split_print(ck_arena *a, const ck_file_split *s, const char **
               yyjson_mut_obj_add_uint(doc, root, "start", s->start) &&
               (s->end == UINT64_MAX || yyjson_mut_obj_add_uint(doc, root, "end", s->end)) &&
               yyjson_mut_obj_add_uint(doc, root, "position", s->position) &&
+              (s->compression == CK_COMPRESSION_NONE ||
+               yyjson_mut_obj_add_str(doc, root, "compression", compression_names[s->compression])) &&
               (s->inode == 0 || yyjson_mut_obj_add_uint(doc, root, "inode", s->inode)) &&
               (s->time_us == INT64_MIN || yyjson_mut_obj_add_sint(doc, root, "time", s->time_us));
     if (!ok) return ck_nomem(err, a->mem, strlen(s->path));
@@ -43,6 +47,11 @@ ck_status ck_file_split_parse(ck_arena *a, const char *spec, ck_file_split *out,
     yyjson_val *time = yyjson_obj_get(root, "time");
     out->time_us = time ? yyjson_get_sint(time) : INT64_MIN;
     ok = ok && (!time || (yyjson_is_int(time) && ck_event_time_usable(out->time_us)));
+    yyjson_val *packed = yyjson_obj_get(root, "compression");
+    out->compression = CK_COMPRESSION_NONE;
+    for (size_t i = 0; ok && packed && i < CK_ARRAY_COUNT(compression_names); i++)
+        if (yyjson_equals_str(packed, compression_names[i])) out->compression = (ck_compression)i;
+    ok = ok && (!packed || out->compression != CK_COMPRESSION_NONE);
     if (!ok || out->start > out->end || out->position > out->end)
         return ck_fail(err, CK_CORRUPT, "this is no split of a file: %.200s", spec);
     return CK_OK;
@@ -219,6 +228,12 @@ static ck_status add_split(ck_split_list *out, const ck_file_split *s, ck_error 
 static ck_status split_file(ck_proc *proc, const char *path, const ck_file_options *o, uint32_t parallelism,
                             ck_split_list *out, ck_error *err) {
     ck_stat st;
+    ck_compression c;
+    CK_TRY(ck_unpack_kind(proc, o->compression, path, &c, err));
+    if (c != CK_COMPRESSION_NONE) {
+        ck_file_split whole = {path, 0, UINT64_MAX, 0, 0, INT64_MIN, c};
+        return add_split(out, &whole, err);
+    }
     CK_TRY(proc->fs->stat(proc->fs, path, &st, err));
     uint64_t most = st.bytes / CK_SPLIT_BYTES_MIN;
     uint32_t pieces = most < parallelism ? (uint32_t)most : parallelism, count;
@@ -226,10 +241,17 @@ static ck_status split_file(ck_proc *proc, const char *path, const ck_file_optio
     if (!cuts) return ck_nomem(err, out->arena->mem, parallelism * sizeof *cuts);
     CK_TRY(ck_file_cut(proc, path, o->format, st.bytes, pieces, cuts, &count, err));
     for (uint32_t i = 0; i < count; i++) {
-        ck_file_split s = {path, cuts[i], cuts[i + 1], cuts[i], 0, INT64_MIN};
+        ck_file_split s = {path, cuts[i], cuts[i + 1], cuts[i], 0, INT64_MIN, CK_COMPRESSION_NONE};
         CK_TRY(add_split(out, &s, err));
     }
     return CK_OK;
+}
+
+static ck_status must_be_plain(ck_proc *proc, const ck_file_options *o, const char *path, ck_error *err) {
+    ck_compression c;
+    CK_TRY(ck_unpack_kind(proc, o->compression, path, &c, err));
+    if (c == CK_COMPRESSION_NONE) return CK_OK;
+    return ck_fail(err, CK_INVALID, "%s is compressed, and a compressed file cannot be followed", path);
 }
 
 ck_status ck_file_enumerate(const ck_op_spec *spec, uint32_t parallelism, ck_split_list *out, ck_error *err) {
@@ -238,15 +260,17 @@ ck_status ck_file_enumerate(const ck_op_spec *spec, uint32_t parallelism, ck_spl
     CK_TRY(ck_source_table_read(out->arena, spec, &t, err));
     CK_TRY(ck_file_options_read(&t.options, &o, err));
     if (o.is_stdin) {
-        ck_file_split s = {CK_STDIN_PATH, 0, UINT64_MAX, 0, 0, INT64_MIN};
+        ck_file_split s = {CK_STDIN_PATH, 0, UINT64_MAX, 0, 0, INT64_MIN, CK_COMPRESSION_NONE};
         return add_split(out, &s, err);
     }
     const char **paths;
     size_t count;
     ck_status s = ck_file_list(spec->proc, o.path, out->arena, &paths, &count, err);
     for (size_t i = 0; s == CK_OK && i < count; i++) {
-        ck_file_split whole = {paths[i], 0, UINT64_MAX, 0, 0, INT64_MIN};
-        s = o.follow ? add_split(out, &whole, err) : split_file(spec->proc, paths[i], &o, parallelism, out, err);
+        ck_file_split whole = {paths[i], 0, UINT64_MAX, 0, 0, INT64_MIN, CK_COMPRESSION_NONE};
+        if (o.follow) s = must_be_plain(spec->proc, &o, paths[i], err);
+        if (s == CK_OK)
+            s = o.follow ? add_split(out, &whole, err) : split_file(spec->proc, paths[i], &o, parallelism, out, err);
     }
     if (s != CK_OK) ck_error_prefix(err, "table %s: ", t.table);
     return s;
