@@ -18,5 +18,6 @@ ck_status engine_register_builtins(ck_registry *r, ck_error *err) {
     for (size_t i = 0; i < CK_ARRAY_COUNT(ops); i++) CK_TRY(ck_registry_add_op(r, ops[i], err));
     for (size_t i = 0; i < CK_ARRAY_COUNT(time_ops); i++) CK_TRY(ck_registry_add_op(r, time_ops[i], err));
     for (size_t i = 0; i < CK_ARRAY_COUNT(connectors); i++) CK_TRY(ck_registry_add_connector(r, connectors[i], err));
-    return CK_OK;
+    CK_TRY(ck_registry_add_op(r, &ck_op_source_nexmark, err));
+    return ck_registry_add_connector(r, &ck_connector_nexmark, err);
 }

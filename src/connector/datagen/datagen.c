@@ -3,11 +3,9 @@
  * + 2n ... */
 #include "connector/connectors.h"
 
-#include <yyjson.h>
-
 #include "base/hash.h"
-#include "base/json.h"
 #include "connector/pacer.h"
+#include "connector/row_splits.h"
 #include "connector/table.h"
 #include "data/builder.h"
 #include "data/text.h"
@@ -26,22 +24,14 @@ typedef struct generator { /* of one column */
     uint64_t seed;
 } generator;
 
-typedef struct gen_split {
-    char *id;
-    uint64_t first, step, next;
-    uint32_t clock; /* in event_time */
-} gen_split;
-
 typedef struct datagen {
     ck_mem mem;
     ck_arena arena;
     ck_source_table table;
     generator *columns; /* of the table; those that are wanted are set */
     ck_event_time event_time;
-    uint64_t rows; /* UINT64_MAX: for ever */
     ck_pacer pacer;
-    gen_split *splits;
-    uint32_t split_count, split_capacity, turn;
+    ck_row_splits splits;
     char *text; /* LENGTH_MAX */
 } datagen;
 
@@ -170,7 +160,8 @@ static ck_status datagen_init(datagen *d, const ck_op_spec *spec, ck_error *err)
     CK_TRY(ck_option_i64(o, "seed", 1, INT64_MIN, INT64_MAX, &seed, err));
     CK_TRY(ck_option_f64(o, "rate_limit", 0, &rate, err));
     if (rate < 0) return ck_fail(err, CK_INVALID, "option 'rate_limit' is negative");
-    d->rows = rows < 0 ? UINT64_MAX : (uint64_t)rows;
+    d->splits =
+        (ck_row_splits){d->mem, &d->arena, &d->event_time, rows < 0 ? UINT64_MAX : (uint64_t)rows, NULL, 0, 0, 0};
     d->pacer = ck_pacer_of(rate, spec->parallelism);
     d->columns = ck_arena_array(&d->arena, d->table.schema->field_count + 1u, sizeof *d->columns);
     d->text = ck_arena_alloc(&d->arena, LENGTH_MAX);
@@ -187,7 +178,7 @@ static ck_status datagen_init(datagen *d, const ck_op_spec *spec, ck_error *err)
 
 static void datagen_free(datagen *d) {
     ck_event_time_destroy(&d->event_time);
-    ck_free(d->mem, d->splits, d->split_capacity * sizeof *d->splits);
+    ck_row_splits_destroy(&d->splits);
     ck_arena_destroy(&d->arena);
     ck_free(d->mem, d, sizeof *d);
 }
@@ -207,61 +198,17 @@ static ck_status datagen_create(const ck_op_spec *spec, ck_mem mem, void **self,
 
 /* ---- splits ---- */
 
-static ck_status write_split(ck_split_list *out, ck_arena *a, const char *id, uint64_t first, uint64_t step,
-                             uint64_t next, int64_t time_us) {
-    const char *time = time_us == INT64_MIN ? "" : ck_arena_printf(a, ",\"time\":%lld", (long long)time_us);
-    const char *spec =
-        !time ? NULL
-              : ck_arena_printf(a, "{\"first\":%llu,\"step\":%llu,\"position\":%llu%s}", (unsigned long long)first,
-                                (unsigned long long)step, (unsigned long long)next, time);
-    return spec ? ck_split_list_add(out, id, spec) : CK_NOMEM;
-}
-
 static ck_status datagen_enumerate(const ck_op_spec *spec, uint32_t parallelism, ck_split_list *out, ck_error *err) {
     (void)spec;
-    for (uint32_t i = 0; i < parallelism; i++) {
-        const char *id = ck_arena_printf(out->arena, "rows-%u-of-%u", i, parallelism);
-        if (!id || write_split(out, out->arena, id, i, parallelism, i, INT64_MIN) != CK_OK)
-            return ck_nomem(err, out->arena->mem, 128);
-    }
-    return CK_OK;
+    return ck_row_splits_enumerate(parallelism, out, err);
 }
 
 static ck_status datagen_add_split(void *self, const ck_split *split, ck_op_ctx *ctx) {
-    datagen *d = self;
-    struct yyjson_doc *doc;
-    CK_TRY(ck_json_read(ctx->arena, ck_view_of(split->spec), &doc, ctx->error));
-    yyjson_val *root = yyjson_doc_get_root(doc), *first = yyjson_obj_get(root, "first"),
-               *step = yyjson_obj_get(root, "step"), *next = yyjson_obj_get(root, "position"),
-               *time = yyjson_obj_get(root, "time");
-    int64_t time_us = time ? yyjson_get_sint(time) : INT64_MIN;
-    if ((time && (!yyjson_is_int(time) || !ck_event_time_usable(time_us))) || !yyjson_is_uint(first) ||
-        !yyjson_is_uint(step) || !yyjson_is_uint(next) || yyjson_get_uint(step) == 0)
-        return ck_fail(ctx->error, CK_CORRUPT, "split %s is not one of datagen: %s", split->id, split->spec);
-    if (d->split_count == d->split_capacity) {
-        uint32_t capacity = d->split_capacity ? d->split_capacity * 2 : 4;
-        void *p = ck_realloc(d->mem, d->splits, d->split_capacity * sizeof *d->splits, capacity * sizeof *d->splits);
-        if (!p) return ck_nomem(ctx->error, d->mem, capacity * sizeof *d->splits);
-        d->splits = p;
-        d->split_capacity = capacity;
-    }
-    char *id = ck_arena_strdup(&d->arena, split->id);
-    if (!id) return ck_nomem(ctx->error, d->arena.mem, strlen(split->id));
-    gen_split s = {id, yyjson_get_uint(first), yyjson_get_uint(step), yyjson_get_uint(next), 0};
-    CK_TRY(ck_event_time_add(&d->event_time, time_us, s.next >= d->rows, &s.clock, ctx->error));
-    d->splits[d->split_count++] = s;
-    return CK_OK;
+    return ck_row_splits_add(&((datagen *)self)->splits, split, ctx);
 }
 
 static ck_status datagen_snapshot(void *self, ck_split_list *out, ck_op_ctx *ctx) {
-    datagen *d = self;
-    for (uint32_t i = 0; i < d->split_count; i++) {
-        const gen_split *s = &d->splits[i];
-        int64_t time_us = ck_event_time_max(&d->event_time, s->clock);
-        if (write_split(out, ctx->arena, s->id, s->first, s->step, s->next, time_us) != CK_OK)
-            return ck_nomem(ctx->error, ctx->mem, 128);
-    }
-    return CK_OK;
+    return ck_row_splits_snapshot(&((datagen *)self)->splits, out, ctx);
 }
 
 /* ---- values ---- */
@@ -310,18 +257,8 @@ static ck_status one_value(const generator *g, uint64_t row, char *text, ck_colu
     }
 }
 
-static gen_split *next_split(datagen *d) {
-    for (uint32_t i = 0; i < d->split_count; i++) {
-        gen_split *s = &d->splits[(d->turn + i) % d->split_count];
-        if (s->next >= d->rows) continue;
-        d->turn = (d->turn + i + 1) % d->split_count;
-        return s;
-    }
-    return NULL;
-}
-
 /* The next n rows of a split, columns that nobody wants left out. */
-static ck_status make_batch(const datagen *d, const gen_split *s, uint32_t n, ck_batch **out, ck_op_ctx *ctx) {
+static ck_status make_batch(const datagen *d, const ck_row_split *s, uint32_t n, ck_batch **out, ck_op_ctx *ctx) {
     const ck_schema *schema = d->table.schema;
     ck_batch_builder b;
     ck_status status = ck_batch_builder_init(&b, ctx->mem, schema, n);
@@ -339,12 +276,10 @@ static ck_status datagen_poll(void *self, ck_op_ctx *ctx, ck_poll_result *result
     int64_t now = ck_mono_us(ctx->proc);
     *result = CK_POLL_IDLE;
     if (!ck_pacer_ready(&d->pacer, now, until_us)) return CK_OK;
-    gen_split *s = next_split(d);
+    uint32_t n = ck_pacer_rows(&d->pacer, ctx->settings->batch_rows);
+    ck_row_split *s = ck_row_splits_next(&d->splits, &n);
     *result = s ? CK_POLL_MORE : CK_POLL_END;
     if (!s) return CK_OK;
-    uint32_t n = ck_pacer_rows(&d->pacer, ctx->settings->batch_rows);
-    uint64_t left = (d->rows - s->next - 1) / s->step + 1;
-    if (left < n) n = (uint32_t)left;
     ck_batch *b = NULL;
     CK_TRY(make_batch(d, s, n, &b, ctx));
     ck_batch *out = ck_source_output(&d->table, b);
@@ -355,8 +290,7 @@ static ck_status datagen_poll(void *self, ck_op_ctx *ctx, ck_poll_result *result
         ck_batch_unref(&out);
         return status;
     }
-    s->next += n * s->step;
-    if (s->next >= d->rows) ck_event_time_finish(&d->event_time, s->clock);
+    ck_row_splits_took(&d->splits, s, n);
     ck_pacer_took(&d->pacer, now, n);
     ck_op_count(ctx, "rows_in", n);
     CK_TRY(ck_op_emit(ctx, 0, &out));

@@ -1,0 +1,81 @@
+#include "connector/row_splits.h"
+
+#include <yyjson.h>
+
+#include "base/json.h"
+
+static ck_status write_split(ck_split_list *out, ck_arena *a, const char *id, uint64_t first, uint64_t step,
+                             uint64_t next, int64_t time_us) {
+    const char *time = time_us == INT64_MIN ? "" : ck_arena_printf(a, ",\"time\":%lld", (long long)time_us);
+    const char *spec =
+        !time ? NULL
+              : ck_arena_printf(a, "{\"first\":%llu,\"step\":%llu,\"position\":%llu%s}", (unsigned long long)first,
+                                (unsigned long long)step, (unsigned long long)next, time);
+    return spec ? ck_split_list_add(out, id, spec) : CK_NOMEM;
+}
+
+ck_status ck_row_splits_enumerate(uint32_t parallelism, ck_split_list *out, ck_error *err) {
+    for (uint32_t i = 0; i < parallelism; i++) {
+        const char *id = ck_arena_printf(out->arena, "rows-%u-of-%u", i, parallelism);
+        if (!id || write_split(out, out->arena, id, i, parallelism, i, INT64_MIN) != CK_OK)
+            return ck_nomem(err, out->arena->mem, 128);
+    }
+    return CK_OK;
+}
+
+void ck_row_splits_destroy(ck_row_splits *s) {
+    if (s->at) ck_free(s->mem, s->at, s->capacity * sizeof *s->at);
+    *s = (ck_row_splits){0};
+}
+
+ck_status ck_row_splits_add(ck_row_splits *s, const ck_split *split, ck_op_ctx *ctx) {
+    struct yyjson_doc *doc;
+    CK_TRY(ck_json_read(ctx->arena, ck_view_of(split->spec), &doc, ctx->error));
+    yyjson_val *root = yyjson_doc_get_root(doc), *first = yyjson_obj_get(root, "first"),
+               *step = yyjson_obj_get(root, "step"), *next = yyjson_obj_get(root, "position"),
+               *time = yyjson_obj_get(root, "time");
+    int64_t time_us = time ? yyjson_get_sint(time) : INT64_MIN;
+    if ((time && (!yyjson_is_int(time) || !ck_event_time_usable(time_us))) || !yyjson_is_uint(first) ||
+        !yyjson_is_uint(step) || !yyjson_is_uint(next) || yyjson_get_uint(step) == 0)
+        return ck_fail(ctx->error, CK_CORRUPT, "split %s is none of rows by number: %s", split->id, split->spec);
+    if (s->count == s->capacity) {
+        uint32_t capacity = s->capacity ? s->capacity * 2 : 4;
+        void *p = ck_realloc(s->mem, s->at, s->capacity * sizeof *s->at, capacity * sizeof *s->at);
+        if (!p) return ck_nomem(ctx->error, s->mem, capacity * sizeof *s->at);
+        s->at = p;
+        s->capacity = capacity;
+    }
+    char *id = ck_arena_strdup(s->arena, split->id);
+    if (!id) return ck_nomem(ctx->error, s->arena->mem, strlen(split->id));
+    ck_row_split made = {id, yyjson_get_uint(first), yyjson_get_uint(step), yyjson_get_uint(next), 0};
+    CK_TRY(ck_event_time_add(s->event_time, time_us, made.next >= s->rows, &made.clock, ctx->error));
+    s->at[s->count++] = made;
+    return CK_OK;
+}
+
+ck_status ck_row_splits_snapshot(const ck_row_splits *s, ck_split_list *out, ck_op_ctx *ctx) {
+    for (uint32_t i = 0; i < s->count; i++) {
+        const ck_row_split *r = &s->at[i];
+        int64_t time_us = ck_event_time_max(s->event_time, r->clock);
+        if (write_split(out, ctx->arena, r->id, r->first, r->step, r->next, time_us) != CK_OK)
+            return ck_nomem(ctx->error, ctx->mem, 128);
+    }
+    return CK_OK;
+}
+
+ck_row_split *ck_row_splits_next(ck_row_splits *s, uint32_t *n) {
+    for (uint32_t i = 0; i < s->count; i++) {
+        ck_row_split *r = &s->at[(s->turn + i) % s->count];
+        if (r->next >= s->rows) continue;
+        s->turn = (s->turn + i + 1) % s->count;
+        uint64_t left = (s->rows - r->next - 1) / r->step + 1;
+        if (left < *n) *n = (uint32_t)left;
+        return r;
+    }
+    return NULL;
+}
+
+void ck_row_splits_took(ck_row_splits *s, ck_row_split *split, uint32_t n) {
+    split->next += n * split->step;
+    if (split->next >= s->rows) ck_event_time_finish(s->event_time, split->clock);
+}
