@@ -31,6 +31,7 @@ static void put_be(char *p, uint64_t v, uint64_t flip) {
 /* 0x00 becomes 00 FF, and the end 00 00; what stood in out from `at` on is rewritten in place, from its end. */
 static ck_status escape(ck_bytes *out, size_t at) {
     size_t n = out->n - at, zeros = 0;
+    if (n > 0 && !memchr(out->p + at, 0, n)) return ck_bytes_append(out, "\0\0", 2);
     for (size_t i = 0; i < n; i++) zeros += out->p[at + i] == 0;
     CK_TRY(ck_bytes_reserve(out, zeros + 2));
     char *from = out->p + out->n, *to = from + zeros;

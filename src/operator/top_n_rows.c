@@ -62,13 +62,31 @@ static ck_status key_of_row(ck_top *op, const ck_row *row, ck_view *out, ck_op_c
 
 /* ---- append ---- */
 
+/* Rows are only kept when there are not enough that come before them. */
+static bool is_full(const ck_top *op, ck_partition p) {
+    return op->plan.rank != CK_TOP_DENSE_RANK && ck_partition_rows(op->table, p) >= op->plan.keep;
+}
+
+/* Whether the first order column alone says that a row comes too late in a full partition: most rows do, and need no
+ * key. */
+static bool is_plainly_behind(ck_top *op, const ck_batch *b, uint32_t row, ck_partition p) {
+    const ck_order_spec *o = &op->plan.order[0];
+    const ck_column *c = b->columns[o->column];
+    const ck_row_field *f = &ck_table_layout(op->table)->fields[op->plan.partition.count];
+    ck_row *last;
+    if (op->plan.rank == CK_TOP_RANK && op->plan.peer_count == 0) return false; /* all share the first rank */
+    if (c->phys != CK_PHYS_I64 || f->phys != CK_PHYS_I64 || ck_column_is_null(c, row)) return false;
+    if (!ck_partition_last(op->table, p, &last) || ck_row_null(last, f->null_bit)) return false;
+    int64_t x = c->i64[row], y = ck_row_i64(last, f->offset);
+    return o->descending ? x < y : x > y;
+}
+
 /* Whether a row with this key comes too late in a full partition. One that shares the last rank does not: encoded
  * columns are no prefixes of each other, so that the first bytes tell. */
 static ck_status is_behind(ck_top *op, ck_partition p, const encoded *e, bool *out, ck_op_ctx *ctx) {
     ck_row *last;
     ck_view last_key, key = key_of(op, e);
     *out = false;
-    if (op->plan.rank == CK_TOP_DENSE_RANK || ck_partition_rows(op->table, p) < op->plan.keep) return CK_OK;
     ck_partition_last(op->table, p, &last);
     CK_TRY(key_of_row(op, last, &last_key, ctx));
     if (op->plan.rank == CK_TOP_RANK) {
@@ -124,10 +142,11 @@ static ck_status append_row(ck_top *op, const ck_batch *b, uint32_t k, ck_op_ctx
     ck_partition p = op->partitions[k];
     ck_row *stored;
     encoded e;
-    bool behind;
+    bool full = is_full(op, p), behind = full && is_plainly_behind(op, b, row, p);
+    if (behind) return CK_OK;
     ck_bytes_clear(&op->key);
     CK_TRY(encode(op, b, row, &e, ctx));
-    CK_TRY(is_behind(op, p, &e, &behind, ctx));
+    if (full) CK_TRY(is_behind(op, p, &e, &behind, ctx));
     if (behind) return CK_OK;
     CK_TRY(touch(op, b, k, row, ctx));
     CK_TRY(ck_partition_upsert(op->table, p, key_of(op, &e), &stored, NULL, ctx->error));

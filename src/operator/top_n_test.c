@@ -264,10 +264,10 @@ static const char *const sweeps[] = {
 };
 
 /* Batches and flushes between them, then the end. */
-static ck_status scenario(harness *h, const char *params, ck_batch *const *batches) {
-    h->spec.type = "top_n";
+static ck_status scenario(harness *h, const ck_op_desc *desc, const char *params, ck_batch *const *batches) {
+    h->spec.type = desc->type;
     h->spec.params = params;
-    h->desc = &ck_op_top_n;
+    h->desc = desc;
     ck_status s = h->desc->create(&h->spec, h->mem, &h->self, &h->error);
     if (s == CK_OK) s = h->desc->op->open(h->self, &h->ctx);
     for (int i = 0; s == CK_OK && i < 7; i++) {
@@ -278,7 +278,7 @@ static ck_status scenario(harness *h, const char *params, ck_batch *const *batch
     return s;
 }
 
-static void sweep(fixture *f, const char *params, ck_edge_mode mode, bool final) {
+static void sweep(fixture *f, const ck_op_desc *desc, const char *params, ck_edge_mode mode, bool final) {
     harness *h = &f->h;
     for (uint64_t n = 1;; n++) {
         harness_destroy(h);
@@ -293,7 +293,7 @@ static void sweep(fixture *f, const char *params, ck_edge_mode mode, bool final)
             harness_batch(h, 0, (const char *const[]){"1|0|longer than twelve bytes", "2|1|y", "1|2|c", "3|NULL|z"}, 4),
             harness_batch(h, 0, (const char *const[]){mode == CK_MODE_APPEND ? "5|1|q" : "-1|2|c", "1|-1|w"}, 2)};
         ck_tracked_heap_fail_nth(f->proc.heap, n);
-        ck_status s = scenario(h, params, batches);
+        ck_status s = scenario(h, desc, params, batches);
         bool fired = ck_tracked_heap_fired(f->proc.heap);
         ck_tracked_heap_fail_nth(f->proc.heap, 0);
         for (int i = 0; i < 3; i++) ck_batch_unref(&batches[i]);
@@ -305,7 +305,9 @@ static void sweep(fixture *f, const char *params, ck_edge_mode mode, bool final)
 static void running_out_of_memory_is_said(void **state) {
     for (size_t i = 0; i < CK_ARRAY_COUNT(sweeps); i++)
         for (int mode = CK_MODE_APPEND; mode <= CK_MODE_RETRACT; mode++)
-            for (int final = 0; final < 2; final++) sweep(*state, sweeps[i], (ck_edge_mode)mode, final);
+            for (int final = 0; final < 2; final++) sweep(*state, &ck_op_top_n, sweeps[i], (ck_edge_mode)mode, final);
+    sweep(*state, &ck_op_sort, "{\"keys\":[" ASC(2) "],\"limit\":null,\"offset\":0}", CK_MODE_APPEND, true);
+    sweep(*state, &ck_op_sort, "{\"keys\":[" ASC(2) "],\"limit\":3,\"offset\":0}", CK_MODE_APPEND, true);
 }
 
 static void bad_parameters_are_named(void **state) {

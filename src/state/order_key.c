@@ -93,13 +93,31 @@ static bool take_u64(ck_cursor *c, bool descending, uint64_t *v) {
     return true;
 }
 
+/* Not complemented: what lies between zeros is copied whole. */
+static bool unescape(ck_cursor *c, char *to, size_t *n) {
+    *n = 0;
+    for (;;) {
+        const uint8_t *zero = c->left ? memchr(c->p, 0, c->left) : NULL;
+        size_t run = zero ? (size_t)(zero - c->p) : 0;
+        if (!zero || run + 1 == c->left) return false;
+        memcpy(to + *n, c->p, run);
+        *n += run;
+        c->p += run + 2;
+        c->left -= run + 2;
+        if (zero[1] == 0) return true;
+        if (zero[1] != 0xFF) return false;
+        to[(*n)++] = 0;
+    }
+}
+
 /* The unescaped string goes behind what l->bytes holds; room for the whole key is reserved, so that it does not move.
  */
 static bool decode_escaped(const ck_shape *s, uint32_t field, ck_cursor *c, bool descending, ck_loose_row *l) {
     uint8_t flip = descending ? 0xFF : 0;
     char *start = l->bytes->p + l->bytes->n;
     size_t n = 0;
-    for (;;) {
+    if (!descending && !unescape(c, start, &n)) return false;
+    while (descending) {
         uint8_t b, next;
         if (!ck_cursor_u8(c, &b)) return false;
         b ^= flip;
