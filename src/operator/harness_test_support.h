@@ -55,7 +55,8 @@ struct harness {
     void (*submit)(harness *h, struct ck_io_job *job); /* NULL: the operator must not do I/O */
     void (*run_io)(harness *h);                        /* runs what was submitted */
     void *io;
-    bool keep_batches; /* instead of lines */
+    bool keep_batches;     /* instead of lines */
+    const ck_schema *side; /* what port 1 emits, as lines with a '!' in front; NULL: nothing */
     ck_batch **batches;
 };
 
@@ -88,8 +89,9 @@ HARNESS_FN ck_status harness_emit(ck_op_ctx *ctx, uint32_t port, ck_batch **pb) 
     harness *h = (harness *)(void *)ctx->rt;
     ck_batch *b = *pb;
     *pb = NULL;
-    assert_int_equal(port, 0);
-    assert_int_equal(b->column_count, h->spec.schema->field_count);
+    const ck_schema *schema = port == 0 ? h->spec.schema : h->side;
+    assert_true(port == 0 || (port == 1 && h->side));
+    assert_int_equal(b->column_count, schema->field_count);
     h->batch_count++;
     if (b->sel_count > h->largest_batch) h->largest_batch = b->sel_count;
     h->weighted = h->weighted || b->weights;
@@ -104,8 +106,14 @@ HARNESS_FN ck_status harness_emit(ck_op_ctx *ctx, uint32_t port, ck_batch **pb) 
     for (uint32_t k = 0; k < b->sel_count; k++) {
         uint32_t row = ck_batch_row(b, k);
         if (k) assert_true(row > ck_batch_row(b, k - 1));
-        harness_row_text(h->spec.schema, b, row, &text);
-        harness_keep(h, text.p, ck_batch_weight(b, row));
+        harness_row_text(schema, b, row, &text);
+        if (port) {
+            char marked[4096];
+            snprintf(marked, sizeof marked, "!%s", text.p);
+            harness_keep(h, marked, ck_batch_weight(b, row));
+        } else {
+            harness_keep(h, text.p, ck_batch_weight(b, row));
+        }
     }
     ck_bytes_destroy(&text);
     ck_batch_unref(&b);
