@@ -116,7 +116,7 @@ static void every_cut_gives_each_record_once(void **state) {
             assert_int_equal(cuts[0], 0);
             assert_int_equal(cuts[count], bytes);
             for (uint32_t c = 0; c < count; c++) {
-                ck_file_split split = {path, cuts[c], cuts[c + 1], cuts[c], 0, INT64_MIN};
+                ck_file_split split = {path, cuts[c], cuts[c + 1], cuts[c], 0, INT64_MIN, CK_COMPRESSION_NONE};
                 const char *spec;
                 if (count > 1) assert_true(cuts[c] < cuts[c + 1]);
                 assert_int_equal(ck_file_split_print(&f->splits.arena, &split, &spec, NULL), CK_OK);
