@@ -247,7 +247,14 @@ static ck_status letters_of(clink_engine *e, const char *table, char **letters, 
 clink_status clink_dead_letter_table(clink_engine *e, const char *sql, const clink_run *run, const char *table,
                                      char **letters, int32_t *header, clink_error *error) {
     ck_error err = CK_ERROR_INIT;
-    *letters = NULL;
+    if (letters) *letters = NULL;
+    if (!e || !sql || !table || !letters || !header)
+        return engine_refuse_null(!e         ? "engine"
+                                  : !sql     ? "sql"
+                                  : !table   ? "table"
+                                  : !letters ? "letters"
+                                             : "header",
+                                  error);
     clink_job *j = new_job(e);
     if (!j) return engine_error(ck_fail(&err, CK_NOMEM, "out of memory"), &err, error);
     ck_status s = copy_run(&j->arena, run, &j->run, &err);
