@@ -79,18 +79,18 @@ def compare_all(engines, queries, n, out):
 
 
 def speed(engines, queries, n, reps, out):
-    """Ours and DuckDB by turns, so that a busy minute of the machine hits both; peers, which take long, less often."""
-    if "flink" in engines:
-        print("speed of flink", flush=True)
-        call(runner("flink", ",".join(queries), n, "blackhole", 2, out))
+    """Ours and DuckDB by turns, so that a busy minute of the machine hits both; peers, which take long, once or twice."""
     for q in queries:
         print(f"speed of {q}", flush=True)
-        if "cpp" in engines:
-            call(runner("cpp", q, n, "blackhole", 2, out))
         for turn in range(2):
             for engine in ("ours", "duckdb"):
                 if engine in engines:
                     call(runner(engine, q, n, "blackhole", (reps + 1 - turn) // 2, out))
+        if "cpp" in engines:
+            call(runner("cpp", q, n, "blackhole", 1, out))
+    if "flink" in engines:
+        print("speed of flink", flush=True)
+        call(runner("flink", ",".join(queries), n, "blackhole", 2, out))
 
 
 def read(out):
