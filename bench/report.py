@@ -91,7 +91,7 @@ def versions():
     cache = open(runs.TOP + "/build/CMakeCache.txt").read()
     compiler = re.search(r"CMAKE_C_COMPILER:\w+=(.*)", cache)[1]
     flags = re.search(r"CMAKE_BUILD_TYPE:\w+=(.*)", cache)[1]
-    return {"clink": f"{output_of(runs.TOP + '/build/clink', 'version')} ({output_of('git', '-C', runs.TOP, 'rev-parse', '--short', 'HEAD')}), {flags} "
+    return {"clink": f"{output_of(runs.TOP + '/build/clink', 'version').removeprefix('clink ')} ({output_of('git', '-C', runs.TOP, 'rev-parse', '--short', 'HEAD')}), {flags} "
                      f"build by {(output_of(compiler, '--version').splitlines() or ['?'])[0]}",
             "DuckDB": of(runs.PYTHON, "duckdb"), "C++ peer": "pyclink " + of(runs.PYTHON, "pyclink"),
             "Flink": of(runs.WORK + "/vf/bin/python", "apache-flink") + (f", {java[0]}" if java else "")}
@@ -100,7 +100,7 @@ def versions():
 def keep(result):
     """Leaves a full run for the page."""
     text = dict(n=result.n, date=datetime.date.today().isoformat(), machine=machine(), versions=versions(), table=table(result),
-                bid_bytes=os.path.getsize(f"{runs.WORK}/data/{result.n}/bid.ndjson"),
+                load=round(os.getloadavg()[2]), absent=[NAMES[e] for e in PEERS if e not in result.engines], bid_bytes=os.path.getsize(f"{runs.WORK}/data/{result.n}/bid.ndjson"),
                 bars=[dict(q=q, **{e: result.cpu(e, q) for e in result.engines}) for q in result.queries])
     with open(f"{runs.WORK}/page-{result.n}.json", "w") as f:
         json.dump(text, f)
@@ -117,7 +117,7 @@ whose results differ gets no figure.
 - **clink**: `clink run -p 1`, result into a `blackhole` table, everything else as it comes.
 - **DuckDB**: `threads=1`, `preserve_insertion_order=false`, `CREATE TEMP TABLE ... AS` the bounded equivalent of the query. It so materialises its
   result, which costs it about 0.1 s at a million events where nearly every row comes out (q0, q1, q21, q22, marked *).
-- **C++ peer**: one process a query, parallelism 1, `blackhole`. **Flink**: one JVM, parallelism 1, object reuse, `blackhole`, two runs a query after warm-up.
+- **C++ peer**: one process a query, parallelism 1, `blackhole`. **Flink**: one JVM, parallelism 1, object reuse, `blackhole`, once or twice a query.
 """
 
 
@@ -129,7 +129,7 @@ def write_page():
         with open(f"{runs.TOP}/docs/{name}", "w") as f:
             f.write(bars.draw(f"CPU seconds, {p['n']:,} events", p["bars"]))
         out.append(f"## NEXMark, {p['n']:,} events ({p['bid_bytes'] / 1e6:.0f} MB of bids)\n\n{p['table']}\n\n![bars]({name})\n\n"
-                   f"{p['date']}, {p['machine']}. " + "; ".join(f"{k} {v}" for k, v in p["versions"].items()) + ".\n")
+                   f"{p['date']}, {p['machine']}, load average {p['load']} at the end. " + ("Not run this time: " + ", ".join(p["absent"]) + ". " if p["absent"] else "") + "; ".join(f"{k} {v}" for k, v in p["versions"].items()) + ".\n")
     keys = f"{runs.WORK}/keys.md"
     if os.path.exists(keys):
         out.append(open(keys).read())
