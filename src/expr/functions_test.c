@@ -30,7 +30,9 @@ static void arithmetic(void **state) {
           {"(sqrt -1)", "error: -1.0 is not in the domain of sqrt(-1.0e0)"},
           {"(ln 0)", "error: 0.0 is not in the domain of ln(0.0e0)"}, {"(log 2 8)", "3.0"}, {"(log 1000)", "3.0"},
           {"(bitand 12 10)", "8"}, {"(shiftleft 1 64)", "0"}, {"(shiftright -8 70)", "-1"}, {"(gcd 12 -18)", "6"},
-          {"(mod 17 5)", "2"}, {"(greatest 1 2.5 null)", "2.5"}, {"(least 'b' 'a')", "a"});
+          {"(gcd 0 -9223372036854775808)", "error: gcd(0, -9223372036854775808) is out of range for BIGINT"},
+          {"(gcd -9223372036854775808 -4)", "4"}, {"(mod 17 5)", "2"}, {"(greatest 1 2.5 null)", "2.5"},
+          {"(least 'b' 'a')", "a"});
 }
 
 static void casts(void **state) {

@@ -121,9 +121,58 @@ static ck_status append_row(ck_json *j, const ck_type *t, ck_column_builder *b, 
 
 /* ---- MAP ---- */
 
-static ck_status same_key(ck_json *j, const ck_json_member *a, const ck_json_member *b, bool *same) {
+/* Keys that are no text are equal as values: "1" and "01". */
+static ck_status key_scalar(ck_json *j, const ck_type *t, const ck_json_value *key, ck_scalar *x) {
+    ck_view text;
+    *x = (ck_scalar){0};
+    CK_TRY(unescaped(j, key, &text));
+    return ck_value_text(t, text, true, x, j->why);
+}
+
+static bool same_scalar(const ck_type *t, ck_scalar a, ck_scalar b) {
+    switch (ck_type_phys(t)) {
+    case CK_PHYS_BOOL: return a.b == b.b;
+    case CK_PHYS_F64: return a.f64 == b.f64 || (a.f64 != a.f64 && b.f64 != b.f64);
+    case CK_PHYS_I128: return a.i128 == b.i128;
+    default: return a.i64 == b.i64;
+    }
+}
+
+static uint64_t hash_of_scalar(const ck_json *j, const ck_type *t, ck_scalar x) {
+    switch (ck_type_phys(t)) {
+    case CK_PHYS_BOOL: return x.b;
+    case CK_PHYS_F64:
+        if (x.f64 != x.f64) return 1;
+        if (x.f64 == 0) x.f64 = 0; /* -0.0 */
+        return ck_hash_bytes(j->serial, &x.f64, sizeof x.f64);
+    case CK_PHYS_I128: return ck_hash_bytes(j->serial, &x.i128, sizeof x.i128);
+    default: return ck_hash_bytes(j->serial, &x.i64, sizeof x.i64);
+    }
+}
+
+static ck_status hash_key(ck_json *j, const ck_type *t, const ck_json_value *key, uint64_t *out) {
+    ck_view name;
+    ck_scalar x;
+    if (t->kind == CK_TYPE_VARCHAR) {
+        CK_TRY(key_view(j, key, &name));
+        *out = ck_hash_bytes(j->serial, name.p, name.n);
+        return CK_OK;
+    }
+    CK_TRY(key_scalar(j, t, key, &x));
+    *out = hash_of_scalar(j, t, x);
+    return CK_OK;
+}
+
+static ck_status same_key(ck_json *j, const ck_type *t, const ck_json_member *a, const ck_json_member *b, bool *same) {
     *same = false;
     if (a->hash != b->hash) return CK_OK;
+    if (t->kind != CK_TYPE_VARCHAR) {
+        ck_scalar x, y;
+        CK_TRY(key_scalar(j, t, &a->key, &x));
+        CK_TRY(key_scalar(j, t, &b->key, &y));
+        *same = same_scalar(t, x, y);
+        return CK_OK;
+    }
     size_t na = (size_t)(a->key.end - a->key.p), nb = (size_t)(b->key.end - b->key.p);
     ck_bytes_clear(&j->text);
     if (ck_bytes_reserve(&j->text, na + nb) != CK_OK) return CK_NOMEM;
@@ -135,12 +184,12 @@ static ck_status same_key(ck_json *j, const ck_json_member *a, const ck_json_mem
 }
 
 /* Drops members whose key comes again later. A few are compared each with each, many through a table of slots. */
-static ck_status drop_overwritten(ck_json *j, ck_json_member *m, uint32_t n) {
+static ck_status drop_overwritten(ck_json *j, const ck_type *t, ck_json_member *m, uint32_t n) {
     bool same;
     if (n <= FEW_KEYS) {
         for (uint32_t i = 0; i < n; i++)
             for (uint32_t k = i + 1; k < n && m[i].present; k++) {
-                CK_TRY(same_key(j, &m[i], &m[k], &same));
+                CK_TRY(same_key(j, t, &m[i], &m[k], &same));
                 m[i].present = !same;
             }
         return CK_OK;
@@ -157,7 +206,7 @@ static ck_status drop_overwritten(ck_json *j, ck_json_member *m, uint32_t n) {
     for (uint32_t i = n; i > 0; i--) { /* from the last on: the first to take a slot stays */
         size_t at = m[i - 1].hash & (slots - 1);
         for (same = false; j->slots[at] && !same; at = (at + 1) & (slots - 1))
-            CK_TRY(same_key(j, &m[i - 1], &m[j->slots[at] - 1], &same));
+            CK_TRY(same_key(j, t, &m[i - 1], &m[j->slots[at] - 1], &same));
         m[i - 1].present = !same;
         if (!same) j->slots[at] = i;
     }
@@ -167,10 +216,8 @@ static ck_status drop_overwritten(ck_json *j, ck_json_member *m, uint32_t n) {
 static ck_status append_key(ck_json *j, const ck_type *t, ck_column_builder *b, const ck_json_value *key,
                             ck_buffer *buf) {
     if (t->kind == CK_TYPE_VARCHAR) return append_varchar(j, t, b, key, buf);
-    ck_view text;
-    ck_scalar x = {0};
-    CK_TRY(unescaped(j, key, &text));
-    CK_TRY(ck_value_text(t, text, true, &x, j->why));
+    ck_scalar x;
+    CK_TRY(key_scalar(j, t, key, &x));
     switch (b->phys) {
     case CK_PHYS_BOOL: return ck_build_bool(b, x.b);
     case CK_PHYS_F64: return ck_build_f64(b, x.f64);
@@ -184,13 +231,13 @@ static ck_status append_map(ck_json *j, const ck_type *t, ck_column_builder *b, 
     size_t base = j->member_count;
     ck_json_value key, value;
     for (const uint8_t *p = v->p; next_member(j, &p, v->end, &key, &value);) {
-        ck_view name;
-        CK_TRY(key_view(j, &key, &name));
+        uint64_t hash;
+        CK_TRY(hash_key(j, t->fields[0].type, &key, &hash));
         CK_TRY(push_members(j, 1));
-        j->members[j->member_count - 1] = (ck_json_member){key, value, ck_hash_bytes(j->serial, name.p, name.n), true};
+        j->members[j->member_count - 1] = (ck_json_member){key, value, hash, true};
     }
     size_t end = j->member_count;
-    if (end > base) CK_TRY(drop_overwritten(j, j->members + base, (uint32_t)(end - base)));
+    if (end > base) CK_TRY(drop_overwritten(j, t->fields[0].type, j->members + base, (uint32_t)(end - base)));
     ck_column_builder *entry = &b->children[0];
     for (size_t i = base; i < end; i++) {
         ck_json_member m = j->members[i]; /* a copy: the stack may move */
