@@ -26,6 +26,13 @@ static ck_status append(ck_column_builder *b, const ck_vec *v, uint32_t row) {
 
 /* ---- constructors ---- */
 
+/* Of equal keys the last counts, as in a map that is read. */
+static bool key_comes_again(const ck_vec *args, uint32_t arg_count, uint32_t key, uint32_t row) {
+    for (uint32_t k = key + 2; k < arg_count; k += 2)
+        if (ck_column_rows_equal(args[key].col, CK_AT(args[key], row), args[k].col, CK_AT(args[k], row))) return true;
+    return false;
+}
+
 static ck_status kernel_array(CK_KERNEL_ARGS) {
     ck_column_builder b;
     uint64_t *wanted = ev->words[1];
@@ -44,8 +51,10 @@ static ck_status kernel_array(CK_KERNEL_ARGS) {
                 continue;
             }
             ck_column_builder *entry = &b.children[0];
-            s = append(&entry->children[0], &args[a], i);
-            if (s == CK_OK) s = append(&entry->children[1], &args[++a], i);
+            uint32_t key = a++;
+            if (key_comes_again(args, call->arg_count, key, i)) continue;
+            s = append(&entry->children[0], &args[key], i);
+            if (s == CK_OK) s = append(&entry->children[1], &args[a], i);
             if (s == CK_OK) s = ck_build_end(entry);
         }
         if (s == CK_OK) s = ck_build_end(&b);
@@ -386,7 +395,7 @@ static ck_status bind_split(ck_bind_call *call, ck_error *err) {
 static const ck_function functions[] = {
     {FN("array", bind_array, "ARRAY[a, b, ...]", "An array of these elements.", "ARRAY[1, 2, 3]", "[1,2,3]"),
      .flags = CK_FN_INTERNAL},
-    {FN("map", bind_map, "MAP[key, value, ...]", "A map of these entries.", "MAP['a', 1, 'b', 2]", "{\"a\":1,\"b\":2}"),
+    {FN("map", bind_map, "MAP[key, value, ...]", "A map of these entries; of equal keys the last counts.", "MAP['a', 1, 'b', 2]", "{\"a\":1,\"b\":2}"),
      .flags = CK_FN_INTERNAL},
     {FN("row", bind_row, "ROW(a, b, ...)", "A row of these fields.", "ROW(1, 'x')", "{\"EXPR$0\":1,\"EXPR$1\":\"x\"}"),
      .flags = CK_FN_INTERNAL},
