@@ -11,8 +11,8 @@
 #include "sql/catalog/catalog.h"
 #include "sql/fake_registry_int.h"
 
-static const ck_op_desc *const operators[] = {&ck_op_filter, &ck_op_project, &ck_op_group_agg, &ck_op_limit, &ck_op_window_agg, &ck_op_window_assign,
-                                              &ck_op_union};
+static const ck_op_desc *const operators[] = {&ck_op_filter,     &ck_op_project,       &ck_op_group_agg, &ck_op_limit,
+                                              &ck_op_window_agg, &ck_op_window_assign, &ck_op_union};
 
 #define ORDERS                                                                                                         \
     "CREATE TABLE orders (usr VARCHAR, amount BIGINT NOT NULL, note VARCHAR) WITH (connector='file', "                 \
@@ -100,6 +100,29 @@ static void parameters(void **state) {
     assert_true(step->bounded && step->has_result && step->result_mode == CK_MODE_APPEND);
     assert_int_equal(step->result_schema->field_count, 4);
     close_session(&s);
+}
+
+/* The tracked heap spoils what is freed. */
+static void a_plan_outlives_its_tables(void **state) {
+    (void)state;
+    session s;
+    ck_tracked_heap *heap;
+    assert_int_equal(ck_tracked_heap_new(&heap), CK_OK);
+    assert_int_equal(open_session(&s, ck_tracked_heap_base(heap)), CK_OK);
+    must(&s,
+         ORDERS "CREATE TABLE o (usr VARCHAR) WITH (connector = 'blackhole'); INSERT INTO o SELECT usr FROM orders; "
+                "DROP TABLE o; DROP TABLE orders;");
+    const ck_graph *g = s.plan->steps[0].graph;
+    const ck_graph_op *sink = ck_graph_find(g, "sink:o");
+    assert_string_equal(sink->label, "o");
+    assert_string_equal(sink->type, "sink.blackhole");
+    ck_bytes text;
+    ck_bytes_init(&text, (ck_mem){ck_budget_uncounted(), CK_MEM_PLAN}, 1 << 20);
+    assert_int_equal(ck_graph_encode(g, &text), CK_OK);
+    for (size_t i = 0; i < text.n; i++) assert_true((uint8_t)text.p[i] < 0x80);
+    ck_bytes_destroy(&text);
+    close_session(&s);
+    ck_tracked_heap_free(heap);
 }
 
 static void settings_go_where_they_belong(void **state) {
@@ -357,6 +380,7 @@ int main(void) {
         cmocka_unit_test(every_allocation_may_fail),
         cmocka_unit_test(the_arena_may_end),
         cmocka_unit_test(table_text),
+        cmocka_unit_test(a_plan_outlives_its_tables),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -102,7 +102,7 @@ static ck_status add_op(ck_lower_state *s, ck_graph_builder *b, const ck_planned
     ck_graph_op g = {.uid = op->uid,
                      .type = op->type,
                      .params = op->params,
-                     .label = op->label,
+                     .label = op->label ? ck_arena_strdup(s->arena, op->label) : NULL,
                      .input_count = op->input_count,
                      .schema = ck_schema_copy(s->arena, op->schema), /* nothing of the catalog's is kept */
                      .parallelism = op->single ? 1 : 0,
@@ -110,7 +110,7 @@ static ck_status add_op(ck_lower_state *s, ck_graph_builder *b, const ck_planned
                      .max_parallelism = op->single ? 0 : CK_PARALLELISM_DEFAULT,
                      .final = op->final,
                      .state_fingerprint = op->state_fingerprint};
-    if (!g.schema) return ck_lower_nomem(s);
+    if (!g.schema || (op->label && !g.label)) return ck_lower_nomem(s);
     if (op->has_key && op->key.count) g.key = op->key.at, g.key_count = op->key.count;
     CK_TRY(graph_inputs(s, op, &g.inputs));
     ck_status st = ck_graph_add(b, &g, &added);
