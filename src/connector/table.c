@@ -149,6 +149,18 @@ ck_status ck_sink_table_read(ck_arena *a, const ck_op_spec *spec, ck_sink_table 
     return CK_OK;
 }
 
+ck_status ck_sink_check_nulls(const ck_sink_table *t, const ck_batch *b, ck_error *err) {
+    for (uint32_t c = 0; t->table && c < t->schema->field_count; c++) {
+        const ck_column *column = b->columns[c];
+        if (t->schema->fields[c].nullable || (column->phys != CK_PHYS_NULL && !column->validity)) continue;
+        for (uint32_t k = 0; k < b->sel_count; k++)
+            if (ck_column_is_null(column, ck_batch_row(b, k)) && ck_batch_weight(b, ck_batch_row(b, k)) > 0)
+                return ck_fail(err, CK_DATA, "column \"%s\" of \"%s\" is NOT NULL, and a row gives it NULL",
+                               t->schema->fields[c].name, t->table);
+    }
+    return CK_OK;
+}
+
 ck_batch *ck_source_output(const ck_source_table *t, const ck_batch *b) {
     return ck_batch_project(b, t->columns, t->column_count);
 }

@@ -30,6 +30,9 @@ CK_NODISCARD ck_status ck_source_table_read(ck_arena *a, const ck_op_spec *spec,
 /* root (optional) gets the whole object, for members that are one sink's own. */
 CK_NODISCARD ck_status ck_sink_table_read(ck_arena *a, const ck_op_spec *spec, ck_sink_table *out,
                                           struct yyjson_val **root, ck_error *err);
+/* CK_DATA where a row that is put gives NULL to a NOT NULL column of the table: whoever reads it, and the planner,
+ * trust that. */
+CK_NODISCARD ck_status ck_sink_check_nulls(const ck_sink_table *t, const ck_batch *b, ck_error *err);
 /* The output batch of a source: b's table columns in the order asked for. NULL without memory. */
 ck_batch *ck_source_output(const ck_source_table *t, const ck_batch *b);
 

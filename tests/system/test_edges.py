@@ -200,3 +200,17 @@ def test_as_many_columns_of_one_name_as_there_may_be(clink):
     (row,) = clink("run", "-e", f"SELECT {cols} FROM (VALUES (1)) t(a) GROUP BY {cols}").rows
     assert len(row) == 4096 and set(row.values()) == {1} and "a_4095" in row
     assert list(clink("run", "-e", "SELECT 1 AS a, 2 AS a, 3 AS a_1, 4 AS a").rows[0]) == ["a", "a_1", "a_1_1", "a_2"]
+
+
+# ---- NOT NULL is kept by what is written ----
+
+
+@pytest.mark.parametrize("out", ["connector='file', format='json', path='out'", "connector='file', format='json', path='out', mode='upsert'", "connector='print'"])
+def test_null_into_a_column_that_is_not_null(clink, tmp_path, out):
+    write_ndjson(tmp_path / "t.json", [{"a": 1}, {"a": None}])
+    sql = (T.format(p="t.json") + f"CREATE TABLE o (k BIGINT, a BIGINT NOT NULL, PRIMARY KEY (k) NOT ENFORCED) WITH ({out});\n"
+           + "INSERT INTO o SELECT k, a FROM (SELECT COALESCE(a, 7) AS k, MAX(a) AS a FROM t GROUP BY COALESCE(a, 7)) q{}")
+    r = clink("run", "-e", sql.format(""), ok=False)
+    assert r.code == 1 and 'column "a" of "o" is NOT NULL' in r.err and r.out == ""
+    assert not [n for n in os.listdir(tmp_path / "out") if not n.startswith(".")] if (tmp_path / "out").exists() else True
+    clink("run", "-e", sql.format(" WHERE a IS NOT NULL"))

@@ -104,6 +104,7 @@ static bool may_roll(const append_sink *s) { /* the last part of an epoch takes 
 static ck_status append_batch(append_sink *s, ck_batch *b, ck_op_ctx *ctx) {
     if (b->sel_count == 0) return CK_OK;
     CK_TRY(ck_part_writer_room(&s->base.writer));
+    CK_TRY(ck_sink_check_nulls(&s->base.table, b, ctx->error));
     CK_TRY(begin_part(s, ctx));
     size_t from = s->base.text.n;
     if (ck_encoder_rows(s->base.encoder, b, NULL, &s->base.text, NULL) != CK_OK)

@@ -125,6 +125,7 @@ static uint16_t *place_of(upsert_sink *s, const ck_row *row) {
 /* Operations of a key come in order, and only the last one counts: a put with all its columns, or a delete. */
 static ck_status upsert_batch(upsert_sink *s, const ck_batch *b, ck_op_ctx *ctx) {
     if (b->sel_count == 0) return CK_OK;
+    CK_TRY(ck_sink_check_nulls(&s->base.table, b, ctx->error));
     ck_row **gone = ck_arena_alloc(ctx->arena, b->sel_count * sizeof *gone);
     if (!gone) return ck_nomem(ctx->error, ctx->mem, b->sel_count * sizeof *gone);
     ck_key_hash(&s->key, b, ck_table_seed(s->table), s->hashes);

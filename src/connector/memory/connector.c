@@ -186,7 +186,6 @@ typedef struct memory_sink {
     ck_mem mem;
     ck_arena arena;
     ck_sink_table table;
-    const ck_schema *schema;
     ck_memory_stage *stage;
     const char *instance;
 } memory_sink;
@@ -195,7 +194,6 @@ static ck_status memory_sink_create(const ck_op_spec *spec, ck_mem mem, void **s
     memory_sink *m = ck_alloc_zero(mem, sizeof *m);
     if (!m) return ck_nomem(err, mem, sizeof *m);
     m->mem = mem;
-    m->schema = spec->schema;
     ck_arena_init(&m->arena, ck_mem_as(mem, CK_MEM_PLAN), CK_SQL_BYTES_MAX);
     ck_status s = ck_sink_table_read(&m->arena, spec, &m->table, NULL, err);
     if (s == CK_OK) s = stage_of(spec, &m->table.options, &m->stage, &m->instance, err);
@@ -208,24 +206,11 @@ static ck_status memory_sink_create(const ck_op_spec *spec, ck_mem mem, void **s
     return CK_OK;
 }
 
-/* Readers and the planner trust NOT NULL, so it is kept here. */
-static ck_status check_nulls(const memory_sink *m, const ck_batch *b, ck_error *err) {
-    for (uint32_t c = 0; c < m->schema->field_count; c++) {
-        const ck_column *column = b->columns[c];
-        if (m->schema->fields[c].nullable || (column->phys != CK_PHYS_NULL && !column->validity)) continue;
-        for (uint32_t k = 0; k < b->sel_count; k++)
-            if (ck_column_is_null(column, ck_batch_row(b, k)))
-                return ck_fail(err, CK_DATA, "column \"%s\" of \"%s\" is NOT NULL, and a row gives it NULL",
-                               m->schema->fields[c].name, m->table.table);
-    }
-    return CK_OK;
-}
-
 static ck_status memory_sink_on_event(void *self, uint32_t input, const ck_event *ev, ck_op_ctx *ctx) {
     memory_sink *m = self;
     (void)input;
     if (ev->kind != CK_EVENT_BATCH || ev->batch->sel_count == 0) return CK_OK;
-    CK_TRY(check_nulls(m, ev->batch, ctx->error));
+    CK_TRY(ck_sink_check_nulls(&m->table, ev->batch, ctx->error));
     CK_TRY(ck_memory_stage_add(m->stage, m->instance, ev->batch, ctx->error));
     ck_op_count(ctx, "rows_out", ev->batch->sel_count);
     return CK_OK;

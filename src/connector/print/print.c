@@ -107,6 +107,7 @@ static ck_status hand_over(print_op *p, ck_op_ctx *ctx) {
 static ck_status print_batch(print_op *p, ck_batch *b, ck_op_ctx *ctx) {
     if (b->sel_count == 0) return CK_OK;
     if (p->text.n == 0) {
+        CK_TRY(ck_sink_check_nulls(&p->table, b, ctx->error));
         CK_TRY(header(p, ctx));
         if (p->kinds) CK_TRY(ck_change_kinds(b, p->table.key, p->table.key_count, p->kind_of));
         if (ck_encoder_rows(p->encoder, b, p->kinds ? p->kind_of : NULL, &p->text, NULL) != CK_OK)
