@@ -8,7 +8,7 @@ ck_status engine_register_builtins(ck_registry *r, ck_error *err) {
         &ck_op_filter,         &ck_op_project,        &ck_op_group_agg,     &ck_op_limit,     &ck_op_union,
         &ck_op_source_file,    &ck_op_source_datagen, &ck_op_source_values, &ck_op_sink_file, &ck_op_sink_print,
         &ck_op_sink_blackhole, &ck_op_sink_collect,   &ck_op_sort,          &ck_op_top_n,     &ck_op_source_memory,
-        &ck_op_sink_memory,    &ck_op_join,           &ck_op_unnest,
+        &ck_op_sink_memory,    &ck_op_join,           &ck_op_unnest,        &ck_op_set_op,
     };
     static const ck_op_desc *const time_ops[] = {&ck_op_window_assign, &ck_op_window_agg};
     static const ck_connector_desc *const connectors[] = {

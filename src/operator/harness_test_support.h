@@ -39,7 +39,7 @@ struct harness {
     ck_error error;
     ck_state_store *store;
     int64_t now_us;
-    bool closed[HARNESS_INPUTS];
+    bool closed[HARNESS_INPUTS], held[HARNESS_INPUTS];
     harness_line *lines;
     size_t line_count, line_capacity;
     size_t batch_count; /* emitted */
@@ -128,6 +128,9 @@ HARNESS_FN ck_status harness_emit_watermark(ck_op_ctx *ctx, int64_t value, bool 
 }
 HARNESS_FN void harness_close_input(ck_op_ctx *ctx, uint32_t input) {
     ((harness *)(void *)ctx->rt)->closed[input] = true;
+}
+HARNESS_FN void harness_hold_input(ck_op_ctx *ctx, uint32_t input, bool hold) {
+    ((harness *)(void *)ctx->rt)->held[input] = hold;
 }
 HARNESS_FN int64_t harness_now(const ck_op_ctx *ctx) { return ((const harness *)(const void *)ctx->rt)->now_us; }
 HARNESS_FN void harness_submit_io(ck_op_ctx *ctx, struct ck_io_job *job) {
@@ -244,6 +247,7 @@ HARNESS_FN void harness_context(harness *h) {
         .emit_fn = harness_emit,
         .emit_watermark_fn = harness_emit_watermark,
         .close_input_fn = harness_close_input,
+        .hold_input_fn = harness_hold_input,
         .now_us_fn = harness_now,
         .submit_io_fn = harness_submit_io,
         .wake_fn = harness_wake,

@@ -47,8 +47,12 @@ static ck_status join_slots(const ck_op_spec *spec, ck_arena *a, const ck_slot_s
 }
 
 static ck_status join_open(void *self, ck_op_ctx *ctx) {
-    CK_TRY(ck_join_table_open(self, 0, ctx));
-    return ck_join_table_open(self, 1, ctx);
+    ck_join *j = self;
+    CK_TRY(ck_join_table_open(j, 0, ctx));
+    CK_TRY(ck_join_table_open(j, 1, ctx));
+    uint32_t build = j->plan.build;
+    if (build != CK_JOIN_BOTH && j->plan.sides[build].bounded) ck_op_hold_input(ctx, !build, true);
+    return CK_OK;
 }
 
 /* ---- a batch ---- */
@@ -163,6 +167,7 @@ static ck_status join_end(ck_join *j, uint32_t input, ck_op_ctx *ctx) {
     uint32_t build = j->plan.build;
     bool end;
     j->tables[input].ended = true;
+    if (input == build) ck_op_hold_input(ctx, !build, false);
     if (build == CK_JOIN_BOTH || !may_run(j)) return CK_OK;
     switch (j->end_step) {
     case CK_JOIN_END_NEW:

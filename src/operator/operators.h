@@ -17,5 +17,6 @@ extern const ck_op_desc ck_op_top_n;
 extern const ck_op_desc ck_op_union;
 extern const ck_op_desc ck_op_join;
 extern const ck_op_desc ck_op_unnest;
+extern const ck_op_desc ck_op_set_op;
 
 #endif

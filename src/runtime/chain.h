@@ -23,9 +23,10 @@ typedef struct ck_op_runtime ck_op_runtime;
 /* What the chain needs of the subtask around it. */
 typedef struct ck_chain_host {
     void *arg;
-    ck_task *task;                                  /* notified by wakes and completions */
-    void (*close_input)(void *arg, uint32_t input); /* of the head; never for a source */
-    void (*hold_ack)(void *arg);                    /* of the checkpoint whose pre_snapshot runs */
+    ck_task *task;                                            /* notified by wakes and completions */
+    void (*close_input)(void *arg, uint32_t input);           /* of the head; never for a source */
+    void (*hold_input)(void *arg, uint32_t input, bool hold); /* of the head; NULL: nothing is held back */
+    void (*hold_ack)(void *arg);                              /* of the checkpoint whose pre_snapshot runs */
     void (*release_ack)(void *arg, uint64_t checkpoint, ck_status status, const ck_error *error); /* thread: any */
     void (*io_begin)(void *arg); /* the host must outlive the job ... */
     void (*io_end)(void *arg);   /* ... until here; thread: any */

@@ -62,7 +62,7 @@ static int teardown(void **state) {
 /* ops in a row: op 0 a source if head_inputs is 0. */
 static void make_chain(fixture *f, uint32_t ops, uint32_t head_inputs) {
     ck_mem mem = ck_proc_mem(&f->t.proc, CK_MEM_PLAN), queue = ck_proc_mem(&f->t.proc, CK_MEM_QUEUE);
-    ck_chain_host host = {f, &f->task, host_close, host_hold, host_release, host_begin, host_end};
+    ck_chain_host host = {f, &f->task, host_close, NULL, host_hold, host_release, host_begin, host_end};
     assert_int_equal(ck_chain_new(&f->t.proc, mem, queue, ops, &host, &f->chain, NULL), CK_OK);
     for (uint32_t i = 0; i < ops; i++) {
         ck_op_runtime *op = ck_chain_op(f->chain, i);

@@ -17,6 +17,7 @@ typedef struct gate_input {
     uint32_t first_channel, channel_count;
     uint32_t open; /* channels that have not ended */
     bool closed;   /* by us: no END comes out */
+    bool may_hold;
 } gate_input;
 
 typedef struct pending_event {
@@ -32,6 +33,8 @@ struct ck_gate {
     _Atomic uint64_t *ready; /* producers */
     uint64_t *local;         /* channels that may have something */
     uint64_t *held;          /* channels that alignment holds back */
+    uint64_t *unwanted;      /* channels of inputs the operator would not have yet */
+    bool aligning;           /* then those are read too: their barrier is behind what is in them */
     uint32_t next;           /* whose turn it is */
     uint32_t closed_count;
     ck_align *align;
@@ -56,7 +59,8 @@ static bool allocate(ck_gate *g) {
     g->ready = ck_alloc_zero(g->cfg.mem, g->words * sizeof *g->ready);
     g->local = ck_alloc_zero(g->cfg.mem, g->words * sizeof *g->local);
     g->held = ck_alloc_zero(g->cfg.mem, g->words * sizeof *g->held);
-    return g->channels && g->inputs && g->ready && g->local && g->held &&
+    g->unwanted = ck_alloc_zero(g->cfg.mem, g->words * sizeof *g->unwanted);
+    return g->channels && g->inputs && g->ready && g->local && g->held && g->unwanted &&
            ck_align_new(g->cfg.mem, g->channel_count, g->cfg.restored, &g->align) == CK_OK;
 }
 
@@ -64,6 +68,7 @@ static void connect(ck_gate *g, const uint32_t *channels_of) {
     uint32_t c = 0;
     for (uint32_t i = 0; i < g->cfg.input_count; i++) {
         g->inputs[i] = (gate_input){.first_channel = c, .channel_count = channels_of[i], .open = channels_of[i]};
+        g->inputs[i].may_hold = g->cfg.may_hold && g->cfg.may_hold[i];
         for (uint32_t k = 0; k < channels_of[i]; k++, c++) {
             gate_channel *ch = &g->channels[c];
             ch->input = i;
@@ -104,6 +109,7 @@ void ck_gate_free(ck_gate *g) {
     ck_free(mem, (void *)(uintptr_t)g->ready, g->words * sizeof *g->ready);
     ck_free(mem, g->local, g->words * sizeof *g->local);
     ck_free(mem, g->held, g->words * sizeof *g->held);
+    ck_free(mem, g->unwanted, g->words * sizeof *g->unwanted);
     ck_free(mem, g, sizeof *g);
 }
 
@@ -140,6 +146,7 @@ static void follow_alignment(ck_gate *g, uint32_t c, ck_align_step st) {
     if (st.cancelled) say(g, 0, (ck_event){.kind = CK_EVENT_CANCEL_BARRIER, .barrier = {.checkpoint = st.cancelled}});
     if (st.unblock) memset(g->held, 0, g->words * sizeof *g->held);
     if (st.block) set_bit(g->held, c);
+    g->aligning = ck_align_pending(g->align, NULL) != 0;
     if (!st.snapshot) return;
     g->last_barrier = st.checkpoint;
     say(g, 0, ck_event_barrier(st.checkpoint, st.kind));
@@ -218,6 +225,7 @@ static bool find_ready(const ck_gate *g, uint32_t from, uint32_t *out) {
     for (uint32_t i = 0; i <= g->words; i++) {
         uint32_t w = (from / 64 + i) % g->words;
         uint64_t bits = g->local[w] & ~g->held[w];
+        if (!g->aligning) bits &= ~g->unwanted[w];
         if (i == 0) bits &= ~0ULL << (from % 64);
         if (i == g->words) bits &= ~(~0ULL << (from % 64)); /* the word we began in, its lower part */
         if (!bits) continue;
@@ -258,6 +266,15 @@ ck_gate_result ck_gate_next(ck_gate *g, uint32_t *input, ck_event *out) {
     *input = p->input;
     *out = p->event;
     return CK_GATE_EVENT;
+}
+
+void ck_gate_hold_input(ck_gate *g, uint32_t input, bool hold) {
+    const gate_input *in = &g->inputs[input];
+    if (!in->may_hold) return;
+    for (uint32_t c = in->first_channel; c < in->first_channel + in->channel_count; c++) {
+        uint64_t bit = 1ULL << (c % 64);
+        g->unwanted[c / 64] = hold ? g->unwanted[c / 64] | bit : g->unwanted[c / 64] & ~bit;
+    }
 }
 
 /* ---- closing ---- */

@@ -18,6 +18,7 @@ typedef struct ck_gate_config {
     uint32_t events_max;         /* of each channel */
     ck_mem queue_mem;            /* CK_MEM_QUEUE */
     uint64_t restored;           /* checkpoint restored from, 0 = none */
+    const bool *may_hold;        /* by input: its producers feed nothing else; NULL: none */
     bool flush_each;             /* batch_rows = 1: every FLUSH counts, whatever its number */
     ck_task *consumer;
 } ck_gate_config;
@@ -39,6 +40,8 @@ ck_channel *ck_gate_channel(ck_gate *g, uint32_t input, uint32_t index);
 ck_gate_result ck_gate_next(ck_gate *g, uint32_t *input, ck_event *out);
 /* Nothing more is wanted from an input: its channels are closed and count as ended, without an END event. */
 void ck_gate_close_input(ck_gate *g, uint32_t input);
+/* Channels of this input are not read, or again, if the input may be held; while a barrier is being aligned all are. */
+void ck_gate_hold_input(ck_gate *g, uint32_t input, bool hold);
 /* All channels have ended or are closed and empty of barriers to come: the job triggers this subtask directly. */
 bool ck_gate_is_detached(const ck_gate *g);
 /* A trigger for a detached gate. false: this barrier has been handled. */

@@ -30,6 +30,8 @@ static int teardown(void **state) {
     return 0;
 }
 
+static const bool first_may_be_held[] = {true, false};
+
 static void make_with(fixture *f, uint32_t inputs, const uint32_t *channels, uint64_t restored, bool flush_each) {
     ck_gate_config cfg = {.proc = &f->t.proc,
                           .mem = ck_proc_mem(&f->t.proc, CK_MEM_PLAN),
@@ -39,6 +41,7 @@ static void make_with(fixture *f, uint32_t inputs, const uint32_t *channels, uin
                           .bytes_max = 1 << 20,
                           .events_max = 100,
                           .restored = restored,
+                          .may_hold = inputs == 2 ? first_may_be_held : NULL,
                           .flush_each = flush_each};
     assert_int_equal(ck_gate_new(&cfg, &f->g, NULL), CK_OK);
 }
@@ -215,6 +218,41 @@ static void old_barriers_are_stale_after_a_restore(void **state) {
     assert_string_equal(drain(f), "B8 ");
 }
 
+static void an_input_may_be_held_back(void **state) {
+    fixture *f = *state;
+    make(f, 2, (uint32_t[]){2, 1});
+    ck_gate_hold_input(f->g, 0, true);
+    ck_gate_hold_input(f->g, 1, true); /* may not: nothing happens */
+    push_batch(f, 0, 0, 1);
+    push_batch(f, 0, 1, 2);
+    push_batch(f, 1, 0, 3);
+    assert_string_equal(drain(f), "b1:3 ");
+    push(f, 1, 0, ck_event_end());
+    assert_string_equal(drain(f), "e1 ");
+    ck_gate_hold_input(f->g, 0, false);
+    assert_string_equal(drain(f), "b0:1 b0:2 ");
+}
+
+static void a_barrier_comes_through_what_is_held_back(void **state) {
+    fixture *f = *state;
+    make(f, 2, (uint32_t[]){1, 1});
+    ck_gate_hold_input(f->g, 0, true);
+    push_batch(f, 0, 0, 1);
+    push(f, 0, 0, ck_event_barrier(1, CK_BARRIER_PERIODIC));
+    push_batch(f, 0, 0, 2);
+    assert_string_equal(drain(f), ""); /* a barrier nobody has seen */
+    push_batch(f, 1, 0, 3);
+    push(f, 1, 0, ck_event_barrier(1, CK_BARRIER_PERIODIC));
+    assert_string_equal(drain(f), "b1:3 b0:1 B1 "); /* behind it the input is held again */
+    push(f, 1, 0, ck_event_barrier(2, CK_BARRIER_PERIODIC));
+    assert_string_equal(drain(f), "b0:2 ");
+    push(f, 0, 0, cancel_of(2));
+    push_batch(f, 0, 0, 4);
+    assert_string_equal(drain(f), "C2 ");
+    ck_gate_hold_input(f->g, 0, false);
+    assert_string_equal(drain(f), "b0:4 ");
+}
+
 static void a_closed_input_is_quiet(void **state) {
     fixture *f = *state;
     make(f, 2, (uint32_t[]){2, 1});
@@ -296,6 +334,8 @@ int main(void) {
         T(barriers_align),
         T(a_cancel_lets_go),
         T(old_barriers_are_stale_after_a_restore),
+        T(an_input_may_be_held_back),
+        T(a_barrier_comes_through_what_is_held_back),
         T(a_closed_input_is_quiet),
         T(a_detached_gate_is_triggered),
         T(closing_completes_an_alignment),

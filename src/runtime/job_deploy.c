@@ -142,11 +142,27 @@ size_t ck_job_channel_bytes(const ck_job *j, uint32_t channels) {
     return share > EDGE_BYTES_MIN ? share : EDGE_BYTES_MIN;
 }
 
+/* Whether all that feeds an input feeds nothing else: then holding it back stalls nobody. */
+static bool feeds_one(const ck_job *j, const ck_graph_input *in) {
+    const ck_graph_op *from = ck_graph_find(j->graph, in->uid);
+    uint32_t consumers = 0;
+    for (uint32_t i = 0; i < j->graph->op_count; i++)
+        for (uint32_t k = 0; k < j->graph->ops[i].input_count; k++)
+            consumers += strcmp(j->graph->ops[i].inputs[k].uid, from->uid) == 0;
+    if (consumers != 1) return false;
+    for (uint32_t k = 0; k < from->input_count; k++)
+        if (!feeds_one(j, &from->inputs[k])) return false;
+    return true;
+}
+
 static ck_status make_gate(ck_job *j, uint32_t vertex, uint32_t index, ck_error *err) {
     const ck_graph_op *head = j->plan.vertices[vertex].ops[0];
     if (head->input_count == 0) return CK_OK;
     uint32_t *channels_of = ck_arena_array(&j->arena, head->input_count, sizeof *channels_of), channels = 0;
-    if (!channels_of) return ck_nomem(err, j->mem, head->input_count * sizeof *channels_of);
+    bool *may_hold = ck_arena_array(&j->arena, head->input_count, sizeof *may_hold);
+    if (!channels_of || !may_hold) return ck_nomem(err, j->mem, head->input_count * sizeof *channels_of);
+    for (uint32_t i = 0; i < head->input_count; i++)
+        may_hold[i] = head->input_count > 1 && feeds_one(j, &head->inputs[i]);
     for (uint32_t i = 0; i < head->input_count; i++)
         channels += channels_of[i] =
             head->inputs[i].kind == CK_EDGE_FORWARD ? 1 : parallelism_of(j, producer_of(j, &head->inputs[i]));
@@ -159,6 +175,7 @@ static ck_status make_gate(ck_job *j, uint32_t vertex, uint32_t index, ck_error 
                           .events_max = EDGE_EVENTS_MAX,
                           .queue_mem = j->queue_mem,
                           .restored = j->restored ? j->restored->checkpoint : 0,
+                          .may_hold = may_hold,
                           .flush_each = j->cfg.batch_rows == 1,
                           .consumer = ck_subtask_task(s)};
     ck_gate *gate;

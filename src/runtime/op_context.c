@@ -204,6 +204,12 @@ static void submit_io(ck_op_ctx *ctx, ck_io_job *job) {
     c->proc->io->submit(c->proc->io, &io->job);
 }
 
+/* Only the head reads from a gate. */
+static void hold_input(ck_op_ctx *ctx, uint32_t input, bool hold) {
+    ck_chain *c = ctx->rt->chain;
+    if (!ctx->rt->from && c->host.hold_input) c->host.hold_input(c->host.arg, input, hold);
+}
+
 static void hold_ack(ck_op_ctx *ctx) {
     ck_chain *c = ctx->rt->chain;
     CK_ASSERT(c->sweep == CK_SWEEP_PRE_SNAPSHOT);
@@ -224,6 +230,7 @@ void ck_op_context_init(ck_op_runtime *op) {
     ctx->emit_fn = emit;
     ctx->emit_watermark_fn = emit_watermark;
     ctx->close_input_fn = close_input;
+    ctx->hold_input_fn = hold_input;
     ctx->now_us_fn = now_us;
     ctx->submit_io_fn = submit_io;
     ctx->wake_fn = wake;

@@ -21,6 +21,10 @@ static void retired(ck_task *t) {
 }
 
 static void close_head_input(void *arg, uint32_t input) { ck_gate_close_input(((ck_subtask *)arg)->gate, input); }
+static void hold_head_input(void *arg, uint32_t input, bool hold) {
+    ck_subtask *s = arg;
+    if (s->gate) ck_gate_hold_input(s->gate, input, hold);
+}
 static void io_begin(void *arg) {
     ck_subtask_host *h = &((ck_subtask *)arg)->cfg.host;
     h->io_begin(h->arg);
@@ -44,7 +48,8 @@ ck_status ck_subtask_new(const ck_subtask_config *cfg, ck_subtask **out, ck_erro
     pthread_mutex_init(&s->hold_lock, NULL);
     ck_arena_init(&s->arena, cfg->mem, SPLITS_BYTES_MAX);
     s->splits.arena = &s->arena;
-    ck_chain_host host = {s, &s->task, close_head_input, ck_subtask_hold_ack, ck_subtask_release_ack, io_begin, io_end};
+    ck_chain_host host = {
+        s, &s->task, close_head_input, hold_head_input, ck_subtask_hold_ack, ck_subtask_release_ack, io_begin, io_end};
     ck_status st = ck_chain_new(cfg->proc, cfg->mem, cfg->queue_mem, cfg->op_count, &host, &s->chain, err);
     if (st == CK_OK && ck_task_add(&s->task, cfg->scheduler) != CK_OK) st = ck_nomem(err, cfg->mem, 0);
     if (st != CK_OK) {

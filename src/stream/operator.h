@@ -47,6 +47,7 @@ struct ck_op_ctx {
     ck_status (*emit_fn)(ck_op_ctx *ctx, uint32_t port, ck_batch **b);
     ck_status (*emit_watermark_fn)(ck_op_ctx *ctx, int64_t value, bool idle);
     void (*close_input_fn)(ck_op_ctx *ctx, uint32_t input);
+    void (*hold_input_fn)(ck_op_ctx *ctx, uint32_t input, bool hold);
     int64_t (*now_us_fn)(const ck_op_ctx *ctx);
     void (*submit_io_fn)(ck_op_ctx *ctx, struct ck_io_job *job);
     void (*wake_fn)(struct ck_op_runtime *rt);
@@ -67,6 +68,10 @@ CK_NODISCARD static inline ck_status ck_op_emit_watermark(ck_op_ctx *ctx, int64_
 }
 /* Wants nothing more from this input (LIMIT reached): its producer ends when all its outputs are closed. Idempotent. */
 static inline void ck_op_close_input(ck_op_ctx *ctx, uint32_t input) { ctx->close_input_fn(ctx, input); }
+/* Would rather not take from this input for now (a join: before its other side is complete). A wish, from open on: the
+ * runtime holds an input back only where nobody else waits for what its producers do, and never while a barrier is on
+ * its way, so its events may come all the same. */
+static inline void ck_op_hold_input(ck_op_ctx *ctx, uint32_t input, bool hold) { ctx->hold_input_fn(ctx, input, hold); }
 /* Processing time: the injected wall clock, fixed within one call, recorded for replay. */
 static inline int64_t ck_op_now_us(const ck_op_ctx *ctx) { return ctx->now_us_fn(ctx); }
 /* Blocking work. The job's done() must end with ck_op_wake(rt) to have the subtask stepped again. Jobs must end in
