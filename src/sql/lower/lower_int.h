@@ -87,6 +87,10 @@ CK_NODISCARD ck_status ck_lower_output(ck_lower_state *s, const ck_output *o);
 /* The sink of what a source puts aside, where its table says so; source is its operator. */
 CK_NODISCARD ck_status ck_lower_dead_letters(ck_lower_state *s, const ck_plan_node *scan, const ck_lowered *source);
 
+/* ---- in_order.c ---- */
+/* Whether changes of rows with one key (columns of n's output) come in the order in which they were made. */
+CK_NODISCARD ck_status ck_lower_in_order(ck_lower_state *s, const ck_plan_node *n, ck_columns key, bool *yes);
+
 /* ---- params.c: JSON ---- */
 typedef struct ck_lower_params {
     struct yyjson_mut_doc *doc;

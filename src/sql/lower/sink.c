@@ -35,14 +35,59 @@ static ck_status result_params(ck_lower_state *s, const ck_output *o, const char
     return ck_lower_params_end(s, &p, out);
 }
 
+/* Keeping the row of each key that is there: a top-1 by all other columns, the greatest first. */
+static ck_status materialise(ck_lower_state *s, const ck_output *o, ck_planned_input *in) {
+    ck_lower_params p;
+    ck_planned_input *own = CK_LOWER_ARRAY(s, 1, ck_planned_input);
+    if (!own) return CK_NOMEM;
+    *own = *in;
+    CK_TRY(ck_lower_params_begin(s, &p));
+    CK_TRY(ck_lower_params_columns(s, &p, "partition", (ck_columns){o->key, o->key_count}));
+    yyjson_mut_val *order = yyjson_mut_obj_add_arr(p.doc, p.root, "order");
+    for (uint32_t c = 0, k; order && c < o->schema->field_count; c++) {
+        for (k = 0; k < o->key_count && o->key[k] != c;) k++;
+        if (k < o->key_count) continue;
+        yyjson_mut_val *by = yyjson_mut_arr_add_obj(p.doc, order);
+        if (!by || !yyjson_mut_obj_add_uint(p.doc, by, "col", c) || !yyjson_mut_obj_add_bool(p.doc, by, "desc", true) ||
+            !yyjson_mut_obj_add_bool(p.doc, by, "nulls_first", true))
+            order = NULL;
+    }
+    if (!order || !yyjson_mut_obj_add_uint(p.doc, p.root, "limit", 1) ||
+        !yyjson_mut_obj_add_uint(p.doc, p.root, "offset", 0) ||
+        !yyjson_mut_obj_add_str(p.doc, p.root, "rank", "row_number") ||
+        !yyjson_mut_obj_add_bool(p.doc, p.root, "rank_column", false))
+        return ck_lower_nomem(s);
+    const char *by = ck_label_columns(s, o->schema, (ck_columns){o->key, o->key_count});
+    ck_planned_op op = {.base = ck_arena_printf(s->arena, "materialise:%s", o->table->name),
+                        .canonical = o->node->canonical,
+                        .type = "top_n",
+                        .label = by ? ck_arena_printf(s->arena, "one row per %s", by) : NULL,
+                        .inputs = own,
+                        .input_count = 1,
+                        .schema = o->schema,
+                        .has_key = true,
+                        .key = {o->key, o->key_count},
+                        .stateful = true,
+                        .single = s->ops[in->op].single};
+    if (!op.base || !op.label) return ck_lower_nomem(s);
+    CK_TRY(ck_lower_params_end(s, &p, &op.params));
+    CK_TRY(ck_lower_add(s, &op, &in->op));
+    in->kind = CK_EDGE_FORWARD;
+    in->key = (ck_columns){0};
+    return CK_OK;
+}
+
 /* An upserting sink keeps rows by its key: they are hashed on it, in its order, unless they come so already. No two
- * rows of the query meet under one key (the binder saw to that), so the changes of a key have one producer and stay in
- * order. */
-static void table_edge(const ck_output *o, const ck_lowered *from, bool upserts, ck_planned_input *in) {
+ * rows of the query meet under one key (the binder saw to that), but where a key's changes took more than one way the
+ * new row may be here before the end of the old one. */
+static ck_status table_edge(ck_lower_state *s, const ck_output *o, const ck_lowered *from, bool upserts,
+                            ck_planned_input *in) {
     ck_columns key = {o->key, o->key_count};
-    if (!upserts || o->key_count == 0 || ck_lower_is_hashed_by(from, key)) return;
-    in->kind = CK_EDGE_HASH;
-    in->key = key;
+    bool orderly;
+    if (!upserts || o->key_count == 0) return CK_OK;
+    if (!s->ops[in->op].single && !ck_lower_is_hashed_by(from, key)) in->kind = CK_EDGE_HASH, in->key = key;
+    CK_TRY(ck_lower_in_order(s, o->node, key, &orderly));
+    return orderly ? CK_OK : materialise(s, o, in);
 }
 
 static ck_status table_sink(ck_lower_state *s, const ck_output *o, const ck_lowered *from, ck_planned_input *in,
@@ -53,7 +98,7 @@ static ck_status table_sink(ck_lower_state *s, const ck_output *o, const ck_lowe
     op->base = ck_arena_printf(s->arena, "sink:%s", o->table->name);
     op->type = c->sink_type, op->label = o->table->name;
     op->single = s->ops[from->op].single;
-    if (!op->single) table_edge(o, from, upserts, in);
+    CK_TRY(table_edge(s, o, from, upserts, in));
     op->why = "";
     if (c->guarantee) op->guarantee = c->guarantee(&t->decl, s->l->options->checkpoints, &op->why);
     if (!op->why) op->why = "";
