@@ -149,6 +149,100 @@ static void global_model(sql_query *q, dice *d, const rows *in) {
     sql_emit(q, (cell[]){NUMBER(n), NUMBER(s), NUMBER(lo)});
 }
 
+/* ---- two inputs ---- */
+
+#define NAMES "(VALUES (-2, 'two below'), (0, 'zero'), (0, 'nothing at all'), (3, 'three')) AS d (dg, name)"
+static const struct {
+    int64_t g;
+    const char *name;
+} names[] = {{-2, "two below"}, {0, "zero"}, {0, "nothing at all"}, {3, "three"}};
+enum { NAMES_COUNT = sizeof names / sizeof *names };
+
+/* The side that ends first is built, the other held back. */
+static void join_model(sql_query *q, dice *d, const rows *in) {
+    (void)d;
+    column(q, "i", "BIGINT"), column(q, "name", "VARCHAR");
+    q->select = "SELECT i, name FROM src JOIN " NAMES " ON g = dg";
+    for (size_t r = 0; r < in->count; r++)
+        for (int k = 0; k < NAMES_COUNT; k++)
+            if (in->items[r].g == names[k].g) sql_emit(q, (cell[]){NUMBER(in->items[r].i), TEXT(names[k].name)});
+}
+
+static void outer_join_model(sql_query *q, dice *d, const rows *in) {
+    bool full = dice_below(d, 2);
+    bool met[NAMES_COUNT] = {0};
+    column(q, "i", "BIGINT"), column(q, "name", "VARCHAR");
+    q->select = full ? "SELECT i, name FROM src FULL JOIN " NAMES " ON g = dg AND i > v"
+                     : "SELECT i, name FROM src LEFT JOIN " NAMES " ON g = dg AND i > v";
+    for (size_t r = 0; r < in->count; r++) {
+        const row *x = &in->items[r];
+        bool any = false;
+        for (int k = 0; k < NAMES_COUNT; k++) {
+            if (x->g != names[k].g || x->v == NONE || x->i <= x->v) continue;
+            any = met[k] = true;
+            sql_emit(q, (cell[]){NUMBER(x->i), TEXT(names[k].name)});
+        }
+        if (!any) sql_emit(q, (cell[]){NUMBER(x->i), NUMBER(NONE)});
+    }
+    for (int k = 0; full && k < NAMES_COUNT; k++)
+        if (!met[k]) sql_emit(q, (cell[]){NUMBER(NONE), TEXT(names[k].name)});
+}
+
+static int64_t count_of(const rows *in, int64_t g) {
+    int64_t n = 0;
+    for (size_t r = 0; r < in->count; r++) n += in->items[r].g == g;
+    return n;
+}
+
+/* Rows of a key come by way of one subtask after the other, as its count grows. */
+static void moving_model(sql_query *q, dice *d, const rows *in) {
+    (void)d;
+    column(q, "g", "BIGINT"), column(q, "n", "BIGINT"), column(q, "lo", "BIGINT");
+    q->key = "g";
+    q->select = "SELECT a.g, a.n, b.lo FROM (SELECT g, COUNT(*) AS n FROM src WHERE g IS NOT NULL GROUP BY g) a JOIN "
+                "(SELECT v, MIN(i) AS lo FROM src GROUP BY v) b ON a.n = b.v";
+    for (int64_t g = -64; g < 64; g++) {
+        int64_t n = count_of(in, g), lo = NONE;
+        if (n == 0) continue;
+        for (size_t r = 0; r < in->count; r++)
+            if (in->items[r].v == n) lo = least(lo, in->items[r].i);
+        if (lo != NONE) sql_emit(q, (cell[]){NUMBER(g), NUMBER(n), NUMBER(lo)});
+    }
+}
+
+/* Rows that are counted until a partner comes. */
+static void anti_model(sql_query *q, dice *d, const rows *in) {
+    bool semi = dice_below(d, 2);
+    column(q, "k", "VARCHAR"), column(q, "n", "BIGINT");
+    q->key = "k";
+    q->select = semi
+                    ? "SELECT k, COUNT(*) AS n FROM src s WHERE EXISTS (SELECT 1 FROM src t WHERE t.v = s.i) GROUP BY k"
+                    : "SELECT k, COUNT(*) AS n FROM src s WHERE NOT EXISTS (SELECT 1 FROM src t WHERE t.v = s.i) "
+                      "GROUP BY k";
+    for (uint32_t k = 0; k < KEYS_MAX; k++) {
+        int64_t n = 0;
+        for (size_t r = 0; r < in->count; r++) {
+            bool met = false;
+            for (size_t o = 0; o < in->count; o++) met |= in->items[o].v == in->items[r].i;
+            n += in->items[r].key == k && met == semi;
+        }
+        if (n) sql_emit(q, (cell[]){TEXT(sql_key_text(k)), NUMBER(n)});
+    }
+}
+
+static void set_op_model(sql_query *q, dice *d, const rows *in) {
+    bool except = dice_below(d, 2);
+    column(q, "g", "BIGINT");
+    q->key = "g";
+    q->select = except ? "SELECT g FROM src WHERE g IS NOT NULL EXCEPT SELECT v FROM src"
+                       : "SELECT g FROM src WHERE g IS NOT NULL INTERSECT SELECT v FROM src";
+    for (int64_t g = -64; g < 64; g++) {
+        bool met = false;
+        for (size_t r = 0; r < in->count; r++) met |= in->items[r].v == g;
+        if (count_of(in, g) && met != except) sql_emit(q, (cell[]){NUMBER(g)});
+    }
+}
+
 /* ---- drawing ---- */
 
 typedef void (*model)(sql_query *q, dice *d, const rows *in);
@@ -159,9 +253,11 @@ static const struct {
     bool append;  /* always append */
     bool has_key; /* may go into an upsert sink */
 } kinds[] = {
-    {filter_model, true, false},         {limit_model, true, false},  {union_model, true, false},
-    {select_distinct_model, true, true}, {counts_model, false, true}, {distinct_aggregate_model, false, true},
-    {two_columns_model, false, true},    {having_model, false, true}, {global_model, false, false},
+    {filter_model, true, false},         {limit_model, true, false},       {union_model, true, false},
+    {select_distinct_model, true, true}, {counts_model, false, true},      {distinct_aggregate_model, false, true},
+    {two_columns_model, false, true},    {having_model, false, true},      {global_model, false, false},
+    {join_model, true, false},           {outer_join_model, false, false}, {moving_model, false, true},
+    {anti_model, false, true},           {set_op_model, false, true},
 };
 
 void sql_query_draw(sql_query *q, dice *d, const rows *in, bool append_only) {
