@@ -34,8 +34,9 @@ static ck_status make_directory(ck_part_writer *w, ck_error *err) {
     ck_status s = proc->fs->stat(proc->fs, w->dir, &st, err);
     if (s == CK_OK && !st.is_dir)
         return ck_fail(err, CK_REFUSED, "%s is a file; a table that is written is a directory of parts", w->dir);
-    if (s != CK_NOTFOUND) return s;
+    if (s != CK_OK && s != CK_NOTFOUND) return s;
     ck_error_reset(err);
+    /* Also when it is there: who made it may have died before its name was durable. */
     return ck_fs_mkdirs(proc, w->dir, err);
 }
 
