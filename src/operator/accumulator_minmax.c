@@ -72,6 +72,54 @@ static ck_status best_view(ck_acc *a, const ck_lane *lane, const ck_batch *b, co
     return CK_OK;
 }
 
+/* ---- merging bests ---- */
+
+#define BEST_MERGE(name, type, get, set, less)                                                                         \
+    static bool name(const ck_acc *a, ck_row *dst, const ck_row *src, bool empty) {                                    \
+        type x = get(src, a->offset[0]), y = get(dst, a->offset[0]);                                                   \
+        if (!empty && (is_max(a) ? !less(y, x) : !less(x, y))) return false;                                           \
+        set(dst, a->offset[0], x);                                                                                     \
+        return true;                                                                                                   \
+    }
+static inline bool less_bool(bool a, bool b) { return !a && b; }
+BEST_MERGE(merge_best_i64, int64_t, ck_row_i64, ck_row_set_i64, less_i64)
+BEST_MERGE(merge_best_f64, double, ck_row_f64, ck_row_set_f64, less_f64)
+BEST_MERGE(merge_best_i128, ck_i128, ck_row_i128, ck_row_set_i128, less_i128)
+BEST_MERGE(merge_best_bool, bool, ck_row_bool, ck_row_set_bool, less_bool)
+
+static ck_status merge_best_view(ck_acc *a, ck_row *dst, ck_table *from, const ck_row *src, bool empty, ck_op_ctx *ctx) {
+    uint32_t field = ck_table_layout(a->table)->value_first + a->first_field;
+    ck_view x = ck_table_str(from, src, field);
+    if (!empty) {
+        int order = ck_view_cmp(x, ck_table_str(a->table, dst, field));
+        if (is_max(a) ? order <= 0 : order >= 0) return CK_OK;
+    }
+    ck_status s = ck_table_set_str(a->table, dst, field, x);
+    return s == CK_NOMEM ? ck_nomem(ctx->error, ctx->mem, x.n) : s;
+}
+
+static ck_status best_merge(ck_acc *a, ck_row *const *dst, ck_table *from, const ck_groups *src,
+                            const ck_batch *dst_keys, ck_op_ctx *ctx) {
+    (void)dst_keys;
+    ck_phys phys = ck_type_phys(a->arg_type);
+    for (uint32_t i = 0; i < src->n; i++) {
+        if (ck_row_null(src->rows[i], a->null_bit[0])) continue;
+        bool empty = ck_row_null(dst[i], a->null_bit[0]);
+        if (phys == CK_PHYS_VIEW)
+            CK_TRY(merge_best_view(a, dst[i], from, src->rows[i], empty, ctx));
+        else if (phys == CK_PHYS_I64)
+            (void)merge_best_i64(a, dst[i], src->rows[i], empty);
+        else if (phys == CK_PHYS_F64)
+            (void)merge_best_f64(a, dst[i], src->rows[i], empty);
+        else if (phys == CK_PHYS_I128)
+            (void)merge_best_i128(a, dst[i], src->rows[i], empty);
+        else
+            (void)merge_best_bool(a, dst[i], src->rows[i], empty);
+        if (empty) ck_row_set_null(dst[i], a->null_bit[0], false);
+    }
+    return CK_OK;
+}
+
 static ck_status best_value(ck_acc *a, const ck_groups *g, const ck_type *type, ck_column **out, ck_op_ctx *ctx) {
     ck_column_builder builder;
     CK_TRY(ck_column_builder_init(&builder, ctx->mem, type, g->n));
@@ -221,6 +269,7 @@ ck_status ck_acc_plan_minmax(ck_acc *a, ck_arena *arena, const ck_acc_scope *sco
     a->fields[0] = (ck_field){a->field, a->arg_type, true};
     a->field_count = 1;
     a->value = best_value;
+    a->merge = best_merge;
     a->update = phys == CK_PHYS_I64    ? best_i64
                 : phys == CK_PHYS_F64  ? best_f64
                 : phys == CK_PHYS_I128 ? best_i128

@@ -144,6 +144,87 @@ double ck_acc_double(const ck_acc *a, const ck_row *row) {
     return isfinite(sum) ? sum + ck_row_f64(row, a->offset[COMPENSATION]) : sum;
 }
 
+/* ---- merging ---- */
+
+/* What must be added to the carries of dst: what its addition went past, and what src had. */
+static ck_status merge_carries(ck_acc *a, const int8_t *over, bool any_over, const ck_groups *src,
+                               const ck_batch *dst_keys, ck_op_ctx *ctx) {
+    bool any = false;
+    int64_t *carry = ck_arena_alloc(ctx->arena, (src->n + 1u) * sizeof *carry);
+    uint16_t *sel = ck_arena_alloc(ctx->arena, (src->n + 1u) * sizeof *sel);
+    ck_row **rows = ck_arena_alloc(ctx->arena, (src->n + 1u) * sizeof *rows);
+    if (!carry || !sel || !rows) return ck_nomem(ctx->error, ctx->mem, src->n * sizeof *carry);
+    CK_TRY(ck_acc_carries(a, src, carry, &any, ctx));
+    if (!any && !any_over) return CK_OK;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < src->n; i++) {
+        int64_t more = (any ? carry[i] : 0) + over[i];
+        if (more == 0) continue;
+        carry[n] = more;
+        sel[n++] = (uint16_t)ck_batch_row(dst_keys, i);
+    }
+    if (n == 0) return CK_OK;
+    ck_batch *some = ck_batch_select(dst_keys, sel, n);
+    if (!some) return ck_nomem(ctx->error, ctx->mem, n * sizeof *sel);
+    uint64_t *hashes = ck_keys_hash(src->spec, some, a->side_table, ctx);
+    ck_keys k = {src->spec, some, hashes, n};
+    ck_status s = hashes ? ck_table_upsert(a->side_table, &k, rows, NULL, ctx->error) : CK_NOMEM;
+    ck_batch_unref(&some);
+    CK_TRY(s);
+    for (uint32_t i = 0; i < n; i++)
+        ck_row_set_i64(rows[i], a->side_offset, ck_row_i64(rows[i], a->side_offset) + carry[i]);
+    return ck_rows_erase_zero(a->side_table, rows, n, a->side_offset, ctx);
+}
+
+#define MERGE_EXACT(name, type, get, set)                                                                              \
+    static ck_status name(ck_acc *a, ck_row *const *dst, ck_table *from, const ck_groups *src,                         \
+                          const ck_batch *dst_keys, ck_op_ctx *ctx) {                                                  \
+        (void)from;                                                                                                    \
+        uint32_t offset = a->offset[0], null_bit = a->retract ? UINT32_MAX : a->null_bit[0];                           \
+        int8_t *over = ck_arena_alloc(ctx->arena, src->n + 1u);                                                        \
+        bool any = false;                                                                                              \
+        if (!over) return ck_nomem(ctx->error, ctx->mem, src->n);                                                      \
+        for (uint32_t i = 0; i < src->n; i++) {                                                                        \
+            over[i] = 0;                                                                                               \
+            if (ck_row_null(src->rows[i], null_bit)) continue;                                                         \
+            type x = get(src->rows[i], offset), y = 0, sum;                                                            \
+            if (ck_row_null(dst[i], null_bit))                                                                         \
+                ck_row_set_null(dst[i], null_bit, false);                                                              \
+            else                                                                                                       \
+                y = get(dst[i], offset);                                                                               \
+            if (CK_UNLIKELY(__builtin_add_overflow(x, y, &sum))) {                                                     \
+                over[i] = x > 0 ? 1 : -1;                                                                              \
+                any = true;                                                                                            \
+            }                                                                                                          \
+            set(dst[i], offset, sum);                                                                                  \
+        }                                                                                                              \
+        return merge_carries(a, over, any, src, dst_keys, ctx);                                                        \
+    }
+MERGE_EXACT(merge_i64, int64_t, ck_row_i64, ck_row_set_i64)
+MERGE_EXACT(merge_i128, ck_i128, ck_row_i128, ck_row_set_i128)
+
+static ck_status merge_f64(ck_acc *a, ck_row *const *dst, ck_table *from, const ck_groups *src, const ck_batch *dst_keys,
+                           ck_op_ctx *ctx) {
+    (void)from;
+    (void)dst_keys;
+    (void)ctx;
+    for (uint32_t i = 0; i < src->n; i++) {
+        if (!a->retract && ck_row_null(src->rows[i], a->null_bit[SUM])) continue;
+        if (!a->retract && ck_row_null(dst[i], a->null_bit[SUM])) {
+            ck_row_set_null(dst[i], a->null_bit[SUM], false);
+            ck_row_set_f64(dst[i], a->offset[SUM], 0);
+        }
+        for (uint32_t f = 0; f < a->field_count; f++) {
+            uint32_t at = a->offset[f];
+            if (f < NANS)
+                ck_row_set_f64(dst[i], at, ck_row_f64(dst[i], at) + ck_row_f64(src->rows[i], at));
+            else
+                ck_row_set_i64(dst[i], at, ck_row_i64(dst[i], at) + ck_row_i64(src->rows[i], at));
+        }
+    }
+    return CK_OK;
+}
+
 /* ---- reading ---- */
 
 ck_status ck_acc_carries(const ck_acc *a, const ck_groups *g, int64_t *carry, bool *any, ck_op_ctx *ctx) {
@@ -227,6 +308,7 @@ static ck_status plan_exact(ck_acc *a, ck_arena *arena, const ck_acc_scope *scop
     a->fields[0] = (ck_field){a->field, type, !a->retract};
     a->field_count = 1;
     a->update = wide ? update_i128 : update_i64;
+    a->merge = wide ? merge_i128 : merge_i64;
     a->value = value_exact;
     return CK_OK;
 }
@@ -234,6 +316,7 @@ static ck_status plan_exact(ck_acc *a, ck_arena *arena, const ck_acc_scope *scop
 static ck_status plan_double(ck_acc *a, ck_arena *arena, ck_error *err) {
     static const char *const suffix[DOUBLE_FIELDS] = {"", ".compensation", ".nan", ".inf", ".neg_inf"};
     a->value = value_double;
+    a->merge = merge_f64;
     a->update = a->retract ? update_f64_retract : update_f64_append;
     a->field_count = a->retract ? DOUBLE_FIELDS : 1;
     for (uint32_t i = 0; i < a->field_count; i++) {

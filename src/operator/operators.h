@@ -7,6 +7,7 @@
 /* of time */
 extern const ck_op_desc ck_op_window_assign;
 extern const ck_op_desc ck_op_window_agg;
+extern const ck_op_desc ck_op_session_agg;
 
 extern const ck_op_desc ck_op_filter;
 extern const ck_op_desc ck_op_project;

@@ -343,6 +343,8 @@ static ck_status window_below(ck_binder *b, ck_plan_node *input, const sorted_ke
             b, at,
             "sessions are grouped by what they are partitioned by, window_start and window_end: SESSION("
             "TABLE t PARTITION BY key, ...) with GROUP BY key, window_start, window_end");
+    if (*node && session && ((*node)->mode == CK_MODE_RETRACT || w->lateness_us))
+        return ck_bind_refuse(b, at, "a SESSION takes rows that do not change, and has no allowed lateness");
     if (*node) {
         w->time = k->start; /* the window's columns have become the time column */
         return CK_OK;
@@ -369,6 +371,9 @@ ck_status ck_bind_window_agg(ck_binder *b, ck_plan_node *input, ck_columns group
     CK_TRY(sort_keys(b, input, group, &k));
     if (!k.window) return CK_OK;
     CK_TRY(window_below(b, input, &k, grouped_by_call, at, &w, &node));
+    for (uint32_t i = 0; w.kind == CK_PLAN_WINDOW_SESSION && i < call_count; i++)
+        if (calls[i].distinct)
+            return ck_bind_refuse(b, at, "%s(DISTINCT ...) in a SESSION is not supported yet", calls[i].fn->name);
     CK_TRY(
         ck_bind_needs(b, w.kind == CK_PLAN_WINDOW_SESSION ? "session_agg" : "window_agg", at, "GROUP BY a window is"));
     CK_TRY(ck_plan_window_agg(&b->plan, node, &w, (ck_columns){k.keys, k.key_count}, calls, call_count, key_text, names,

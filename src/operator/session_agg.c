@@ -1,0 +1,296 @@
+/* GROUP BY sessions: a row of the state a session, said when the watermark has passed its end. */
+#include "operator/operators.h"
+
+#include <yyjson.h>
+
+#include "operator/params_int.h"
+#include "operator/session_int.h"
+
+/* ---- making ---- */
+
+static void session_free(ck_session_agg *op) {
+    if (op->out.schema) ck_batch_builder_destroy(&op->out);
+    ck_session_timers_destroy(&op->timers);
+    ck_lanes_destroy(&op->lanes);
+    ck_arena_destroy(&op->arena);
+    ck_free(op->mem, op, sizeof *op);
+}
+
+static ck_status check_output(const ck_session_agg *op, const ck_op_spec *spec, ck_error *err) {
+    const ck_group_plan *p = &op->plan;
+    const ck_schema *s = spec->schema;
+    uint32_t keys = p->keys.count, first = keys + CK_WINDOW_COLUMNS;
+    bool same = s && s->field_count == first + p->result_count;
+    for (uint32_t i = 0; same && i < s->field_count; i++)
+        same = ck_type_eq(s->fields[i].type, i < keys    ? p->keys.types[i]
+                                             : i < first ? op->window.type
+                                                         : p->results[i - first].type);
+    return same ? CK_OK
+                : ck_fail(err, CK_INVALID, "%s (%s): its output is not keys, window and aggregates", spec->type,
+                          spec->uid);
+}
+
+/* The slot: sessions of a key in the order of their starts; the end in front of the accumulators. */
+static ck_status plan_slot(ck_session_agg *op, ck_arena *a, const ck_order_field *start, ck_error *err) {
+    ck_slot_schema *slot = &op->plan.slot;
+    ck_field *values = ck_arena_array(a, slot->value_count + 1u, sizeof *values);
+    if (!values) return ck_nomem(err, a->mem, slot->value_count * sizeof *values);
+    values[0] = (ck_field){"session_end", op->window.type, false};
+    if (slot->value_count) memcpy(values + 1, slot->values, slot->value_count * sizeof *values);
+    for (uint32_t i = 0; i < op->plan.acc_count; i++) op->plan.accs[i]->first_field++;
+    slot->slot = "session";
+    slot->state_type = "session_agg";
+    slot->order = start;
+    slot->order_count = 1;
+    slot->values = values;
+    slot->value_count++;
+    return CK_OK;
+}
+
+static ck_status read_time(ck_session_agg *op, ck_arena *a, const ck_op_spec *spec, yyjson_val *root, ck_error *err) {
+    int64_t time;
+    uint64_t gap;
+    bool has;
+    CK_TRY(ck_params_column(spec, root, "time", &time, err));
+    CK_TRY(ck_params_u64(spec, root, "gap_us", &gap, &has, err));
+    const ck_type *t = time >= 0 ? spec->inputs[0].schema->fields[time].type : NULL;
+    bool fine = t && (t->kind == CK_TYPE_TIMESTAMP || t->kind == CK_TYPE_TIMESTAMP_LTZ || t->kind == CK_TYPE_BIGINT);
+    if (!fine || gap == 0 || gap > (uint64_t)CK_WINDOW_SIZE_MAX)
+        return ck_fail(err, CK_INVALID, "%s (%s): it needs a time column that is a TIMESTAMP or BIGINT, and a gap_us",
+                       spec->type, spec->uid);
+    op->window = (ck_window){.time = (uint32_t)time, .millis = t->kind == CK_TYPE_BIGINT, .size_us = (int64_t)gap};
+    op->window.type = op->window.millis ? ck_type_with_precision(a, CK_TYPE_TIMESTAMP_LTZ, 3) : t;
+    return op->window.type ? CK_OK : ck_nomem(err, a->mem, sizeof *t);
+}
+
+static ck_status make_plan(ck_session_agg *op, ck_arena *a, const ck_op_spec *spec, ck_error *err) {
+    static const char *const known[] = {"time", "gap_us", "keys", "aggregates", "lateness_us", NULL};
+    yyjson_val *root;
+    uint64_t lateness;
+    bool has;
+    CK_TRY(ck_params_inputs(spec, 1, 1u << CK_MODE_UPSERT | 1u << CK_MODE_RETRACT, err));
+    CK_TRY(ck_params_read(a, spec, known, &root, err));
+    CK_TRY(read_time(op, a, spec, root, err));
+    CK_TRY(ck_params_u64(spec, root, "lateness_us", &lateness, &has, err));
+    ck_order_field *start = CK_ARENA_NEW(a, ck_order_field);
+    if (!start) return ck_nomem(err, a->mem, sizeof *start);
+    *start = (ck_order_field){.field = {"session_start", op->window.type, false}};
+    uint32_t column = spec->inputs[0].schema->field_count;
+    CK_TRY(ck_group_plan_make_within(&op->plan, a, spec, root, start, &column, 1, err));
+    if (lateness || op->plan.distinct_count)
+        return ck_fail(err, CK_REFUSED, "%s (%s): sessions have no %s", spec->type, spec->uid,
+                       lateness ? "allowed lateness" : "DISTINCT aggregates");
+    CK_TRY(plan_slot(op, a, start, err));
+    return check_output(op, spec, err);
+}
+
+static ck_status session_create(const ck_op_spec *spec, ck_mem mem, void **self, ck_error *err) {
+    ck_session_agg *op = ck_alloc_zero(mem, sizeof *op);
+    if (!op) return ck_nomem(err, mem, sizeof *op);
+    op->mem = mem;
+    ck_arena_init(&op->arena, ck_mem_as(mem, CK_MEM_PLAN), CK_SQL_BYTES_MAX);
+    ck_session_timers_init(&op->timers, mem);
+    ck_status s = make_plan(op, &op->arena, spec, err);
+    const ck_schema *schema = s == CK_OK ? ck_schema_copy(&op->arena, spec->schema) : NULL;
+    if (s == CK_OK && (!schema || ck_batch_builder_init(&op->out, mem, schema, spec->settings->batch_rows) != CK_OK))
+        s = ck_nomem(err, mem, sizeof *schema);
+    if (s != CK_OK) {
+        session_free(op);
+        return s;
+    }
+    for (uint32_t i = 0; i < CK_BATCH_ROWS_MAX; i++) op->identity[i] = (uint16_t)i;
+    *self = op;
+    return CK_OK;
+}
+
+static ck_status session_slots(const ck_op_spec *spec, ck_arena *a, const ck_slot_schema **slots, uint32_t *count,
+                               ck_error *err) {
+    ck_session_agg *op = CK_ARENA_NEW(a, ck_session_agg);
+    const ck_slot_schema *own;
+    if (!op) return ck_nomem(err, a->mem, sizeof *op);
+    *op = (ck_session_agg){0};
+    CK_TRY(make_plan(op, a, spec, err));
+    CK_TRY(ck_group_plan_slots(&op->plan, a, &own, count, err));
+    ck_slot_schema *all = ck_arena_array(a, *count + 1u, sizeof *all);
+    if (!all) return ck_nomem(err, a->mem, *count * sizeof *all);
+    memcpy(all, own, *count * sizeof *all);
+    all[(*count)++] = *ck_event_clock_slot();
+    *slots = all;
+    return CK_OK;
+}
+
+/* Every key that was restored is due when its first session ends. */
+static ck_status restore_timers(ck_session_agg *op, ck_op_ctx *ctx) {
+    ck_table_scan scan = {0};
+    ck_row *row;
+    for (uint32_t n; (n = ck_table_partition_scan(op->table, &scan, op->partitions, CK_BATCH_ROWS_MAX)) > 0;)
+        for (uint32_t i = 0; i < n; i++)
+            if (ck_partition_first(op->table, op->partitions[i], &row) &&
+                ck_session_timers_set(&op->timers, op->partitions[i], ck_row_i64(row, op->end_at)) != CK_OK)
+                return ck_nomem(ctx->error, op->mem, sizeof(ck_session_timer));
+    return CK_OK;
+}
+
+static ck_status session_open(void *self, ck_op_ctx *ctx) {
+    ck_session_agg *op = self;
+    CK_TRY(ck_event_clock_open(&op->clock, ctx));
+    CK_TRY(ck_state_table(ctx->state, &op->plan.slot, &op->table, ctx->error));
+    const ck_row_layout *layout = ck_table_layout(op->table);
+    op->start_at = layout->fields[op->plan.keys.count].offset;
+    op->end_at = layout->fields[layout->value_first].offset;
+    for (uint32_t i = 0; i < op->plan.acc_count; i++) CK_TRY(ck_acc_open(op->plan.accs[i], op->table, ctx));
+    CK_TRY(ck_lanes_open(&op->lanes, &op->plan, op->mem, ctx));
+    return restore_timers(op, ctx);
+}
+
+/* ---- saying ---- */
+
+ck_status ck_session_keys(const ck_session_agg *op, const ck_row *const *rows, uint32_t n, ck_batch **out,
+                          ck_op_ctx *ctx) {
+    const ck_key_spec *keys = &op->plan.own_side_keys;
+    *out = ck_batch_new(ctx->mem, keys->count, n, false, false);
+    if (!*out) return ck_nomem(ctx->error, ctx->mem, n);
+    for (uint32_t i = 0; i < keys->count; i++) {
+        ck_column_builder b;
+        ck_column *c = NULL;
+        ck_status s = ck_column_builder_init(&b, ctx->mem, keys->types[i], n);
+        if (s == CK_OK) s = ck_table_gather_field(op->table, rows, n, i, &b);
+        if (s == CK_OK) c = ck_column_builder_finish(&b);
+        ck_column_builder_destroy(&b);
+        if (!c) {
+            ck_batch_unref(out);
+            return ck_nomem(ctx->error, ctx->mem, n * sizeof(ck_strview));
+        }
+        ck_batch_set_column(*out, i, &c);
+    }
+    return CK_OK;
+}
+
+ck_status ck_session_erase_beside(ck_session_agg *op, const ck_batch *keys, uint32_t n, ck_op_ctx *ctx) {
+    const ck_row **rows = ck_arena_alloc(ctx->arena, (n + 1u) * sizeof *rows);
+    ck_row **gone = ck_arena_alloc(ctx->arena, (n + 1u) * sizeof *gone);
+    if (!rows || !gone) return ck_nomem(ctx->error, ctx->mem, n * sizeof *rows);
+    for (uint32_t k = 0; k < op->plan.acc_count; k++) {
+        ck_acc *a = op->plan.accs[k];
+        uint32_t count = 0;
+        if (!a->side || a->shares_side || ck_table_row_count(a->side_table) == 0) continue;
+        ck_groups g = {NULL, n, keys, &op->plan.own_side_keys};
+        CK_TRY(ck_groups_find(&g, a->side_table, rows, ctx));
+        for (uint32_t i = 0; i < n; i++)
+            if (rows[i]) gone[count++] = (ck_row *)(uintptr_t)rows[i];
+        if (count) CK_TRY(ck_table_erase(a->side_table, gone, count, ctx->error));
+    }
+    return CK_OK;
+}
+
+static ck_status put_rows(ck_session_agg *op, const ck_batch *keys, ck_column *const *results, uint32_t n) {
+    uint32_t key_count = op->plan.keys.count;
+    ck_column_builder *to = op->out.columns;
+    for (uint32_t i = 0; i <= key_count; i++) CK_TRY(ck_build_gather(&to[i], keys->columns[i], op->identity, n));
+    for (uint32_t i = 0; i < n; i++) {
+        int64_t end = ck_row_i64(op->found[i], op->end_at);
+        CK_TRY(ck_build_i64(&to[key_count + 1], end));
+        CK_TRY(ck_build_i64(&to[key_count + 2], ck_window_time_of(end)));
+    }
+    for (uint32_t i = 0; i < op->plan.result_count; i++)
+        CK_TRY(ck_build_gather(&to[key_count + CK_WINDOW_COLUMNS + i], results[i], op->identity, n));
+    for (uint32_t i = 0; i < n; i++) ck_batch_builder_row(&op->out, 1);
+    return CK_OK;
+}
+
+/* The sessions of op->found[0..n), as rows; then they go. */
+static ck_status say(ck_session_agg *op, uint32_t n, ck_op_ctx *ctx) {
+    const ck_row *const *rows = (const ck_row *const *)op->found;
+    ck_column **results = ck_arena_array(ctx->arena, op->plan.result_count + 1u, sizeof(ck_column *));
+    ck_batch *keys = NULL;
+    if (!results) return ck_nomem(ctx->error, ctx->mem, op->plan.result_count * sizeof(ck_column *));
+    CK_TRY(ck_session_keys(op, rows, n, &keys, ctx));
+    ck_groups g = {rows, n, keys, &op->plan.own_side_keys};
+    ck_status s = ck_group_results(&op->plan, &g, results, ctx);
+    if (s == CK_OK && put_rows(op, keys, results, n) != CK_OK)
+        s = ck_nomem(ctx->error, ctx->mem, n * sizeof(ck_strview));
+    if (s == CK_OK) s = ck_session_erase_beside(op, keys, n, ctx);
+    for (uint32_t i = 0; i < op->plan.result_count; i++) ck_column_unref(&results[i]);
+    ck_batch *b = s == CK_OK ? ck_batch_builder_finish(&op->out) : NULL;
+    if (s == CK_OK && !b) s = ck_nomem(ctx->error, ctx->mem, n * sizeof(ck_strview));
+    for (uint32_t i = 0; s == CK_OK && i < n; i++) {
+        char key[CK_SESSION_KEY_BYTES];
+        s = ck_partition_erase(op->table, op->partitions[i],
+                               ck_session_key(keys->columns[op->plan.keys.count]->i64[i], key), ctx->error);
+    }
+    ck_batch_unref(&keys);
+    if (s == CK_OK) return ck_op_emit(ctx, 0, &b);
+    ck_batch_unref(&b);
+    return s;
+}
+
+/* Sessions that are over at op->target: about one batch; CK_MORE until all are said. */
+static ck_status fire(ck_session_agg *op, ck_op_ctx *ctx) {
+    uint32_t n = 0, most = ctx->settings->batch_rows;
+    int64_t until = op->target == CK_WATERMARK_MAX ? op->target : op->target + 1;
+    ck_partition p;
+    while (n < most && ck_session_timers_take(&op->timers, until, &p)) {
+        ck_range r;
+        ck_row *row;
+        ck_range_open(&r, op->table, p, (ck_view){0}, (ck_view){0});
+        while (ck_range_next(&r, &row)) {
+            bool over = ck_event_clock_passed(op->target, ck_row_i64(row, op->end_at));
+            if (over && n < most) {
+                op->found[n] = row;
+                op->partitions[n++] = p;
+                continue;
+            }
+            if (ck_session_timers_set(&op->timers, p, ck_row_i64(row, op->end_at)) != CK_OK)
+                return ck_nomem(ctx->error, op->mem, sizeof(ck_session_timer));
+            break;
+        }
+    }
+    if (n) CK_TRY(say(op, n, ctx));
+    if (n == most) return CK_MORE;
+    op->clock.watermark = op->target;
+    return CK_OK;
+}
+
+/* ---- events ---- */
+
+static ck_status come_to(ck_session_agg *op, int64_t watermark, ck_op_ctx *ctx) {
+    if (!op->firing) {
+        if (watermark <= op->clock.watermark) return CK_OK;
+        op->firing = true;
+        op->target = watermark;
+    }
+    CK_TRY(fire(op, ctx));
+    op->firing = false;
+    return CK_OK;
+}
+
+static ck_status session_on_event(void *self, uint32_t input, const ck_event *ev, ck_op_ctx *ctx) {
+    (void)input;
+    switch (ev->kind) {
+    case CK_EVENT_BATCH: return ck_session_count(self, ev->batch, ctx);
+    case CK_EVENT_WATERMARK: return come_to(self, ev->watermark.value, ctx);
+    case CK_EVENT_END: return come_to(self, CK_WATERMARK_MAX, ctx);
+    default: return CK_OK;
+    }
+}
+
+static ck_status session_pre_snapshot(void *self, uint64_t checkpoint, ck_op_ctx *ctx) {
+    (void)checkpoint;
+    return ck_event_clock_store(&((ck_session_agg *)self)->clock, ctx);
+}
+
+static void session_close(void *self, ck_op_ctx *ctx) {
+    (void)ctx;
+    session_free(self);
+}
+
+static const ck_operator_vtbl session_vtbl = {
+    .struct_bytes = sizeof(ck_operator_vtbl),
+    .open = session_open,
+    .on_event = session_on_event,
+    .pre_snapshot = session_pre_snapshot,
+    .close = session_close,
+};
+
+const ck_op_desc ck_op_session_agg = {
+    .type = "session_agg", .op = &session_vtbl, .create = session_create, .slots = session_slots};
