@@ -66,9 +66,9 @@ struct ck_acc {
     bool shares_side;                   /* another accumulator keeps the side slot: nothing to update */
     /* One batch's lane into the rows. b and keys: the batch the lane points into, to find rows of the side slot. */
     ck_status (*update)(ck_acc *a, const ck_lane *lane, const ck_batch *b, const ck_key_spec *keys, ck_op_ctx *ctx);
-    /* Adds what the groups of src hold to dst[i]: what a window is put together with, slices and sessions. `from` is the
-     * table of src's rows, a->table that of dst's; dst_keys under src->spec finds dst's rows in the side slot. NULL: not
-     * possible (ordered values). */
+    /* Adds what the groups of src hold to dst[i]: what a window is put together with, slices and sessions. `from` is
+     * the table of src's rows, a->table that of dst's; dst_keys under src->spec finds dst's rows in the side slot.
+     * NULL: not possible (ordered values). */
     ck_status (*merge)(ck_acc *a, ck_row *const *dst, ck_table *from, const ck_groups *src, const ck_batch *dst_keys,
                        ck_op_ctx *ctx);
     /* The value for each group as a column of its own: what the aggregate is when it is nothing but this. */

@@ -21,7 +21,8 @@ static ck_status count_merge(ck_acc *a, ck_row *const *dst, ck_table *from, cons
     (void)dst_keys;
     (void)ctx;
     uint32_t at = a->offset[0];
-    for (uint32_t i = 0; i < src->n; i++) ck_row_set_i64(dst[i], at, ck_row_i64(dst[i], at) + ck_row_i64(src->rows[i], at));
+    for (uint32_t i = 0; i < src->n; i++)
+        ck_row_set_i64(dst[i], at, ck_row_i64(dst[i], at) + ck_row_i64(src->rows[i], at));
     return CK_OK;
 }
 

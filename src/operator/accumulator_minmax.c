@@ -87,7 +87,8 @@ BEST_MERGE(merge_best_f64, double, ck_row_f64, ck_row_set_f64, less_f64)
 BEST_MERGE(merge_best_i128, ck_i128, ck_row_i128, ck_row_set_i128, less_i128)
 BEST_MERGE(merge_best_bool, bool, ck_row_bool, ck_row_set_bool, less_bool)
 
-static ck_status merge_best_view(ck_acc *a, ck_row *dst, ck_table *from, const ck_row *src, bool empty, ck_op_ctx *ctx) {
+static ck_status merge_best_view(ck_acc *a, ck_row *dst, ck_table *from, const ck_row *src, bool empty,
+                                 ck_op_ctx *ctx) {
     uint32_t field = ck_table_layout(a->table)->value_first + a->first_field;
     ck_view x = ck_table_str(from, src, field);
     if (!empty) {

@@ -203,8 +203,8 @@ static ck_status merge_carries(ck_acc *a, const int8_t *over, bool any_over, con
 MERGE_EXACT(merge_i64, int64_t, ck_row_i64, ck_row_set_i64)
 MERGE_EXACT(merge_i128, ck_i128, ck_row_i128, ck_row_set_i128)
 
-static ck_status merge_f64(ck_acc *a, ck_row *const *dst, ck_table *from, const ck_groups *src, const ck_batch *dst_keys,
-                           ck_op_ctx *ctx) {
+static ck_status merge_f64(ck_acc *a, ck_row *const *dst, ck_table *from, const ck_groups *src,
+                           const ck_batch *dst_keys, ck_op_ctx *ctx) {
     (void)from;
     (void)dst_keys;
     (void)ctx;

@@ -180,7 +180,8 @@ static ck_status count_pieces(ck_session_agg *op, const ck_batch *b, uint32_t n,
     if (!all) return ck_nomem(ctx->error, ctx->mem, b->row_count * sizeof *starts);
     for (uint32_t from = 0, to; s == CK_OK && from < n; from = to) {
         const ck_session_row *r = op->rows;
-        for (to = from + 1; to < n && r[to].partition == r[from].partition && r[to].us - r[to - 1].us < op->window.size_us;)
+        for (to = from + 1;
+             to < n && r[to].partition == r[from].partition && r[to].us - r[to - 1].us < op->window.size_us;)
             to++;
         piece p = {r[from].us, r[to - 1].us + op->window.size_us, r[from].partition, r + from, to - from};
         s = count_piece(op, p, all, starts, ctx);

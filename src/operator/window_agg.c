@@ -53,6 +53,21 @@ static ck_status plan_slot(ck_window_agg *op, ck_arena *a, const ck_order_field 
     return CK_OK;
 }
 
+/* Windows that overlap share slices when their groups can be merged. */
+static void plan_slices(ck_window_agg *op) {
+    ck_window *w = &op->window;
+    bool overlap = (w->kind == CK_WINDOW_HOP && w->slide_us < w->size_us) || w->kind == CK_WINDOW_CUMULATE;
+    if (!overlap || op->lateness_us || op->plan.distinct_count) return;
+    for (uint32_t i = 0; i < op->plan.acc_count; i++)
+        if (!op->plan.accs[i]->merge) return;
+    int64_t a = w->size_us, b = w->slide_us;
+    while (b) {
+        int64_t rest = a % b;
+        a = b, b = rest;
+    }
+    w->slice_us = a;
+}
+
 static ck_status make_plan(ck_window_agg *op, ck_arena *a, const ck_op_spec *spec, ck_error *err) {
     static const char *const known[] = {"window", "keys", "aggregates", "lateness_us", NULL};
     yyjson_val *root;
@@ -75,6 +90,7 @@ static ck_status make_plan(ck_window_agg *op, ck_arena *a, const ck_op_spec *spe
     within[1].field = (ck_field){"window_start", op->window.type, false};
     CK_TRY(ck_group_plan_make_within(&op->plan, a, spec, root, within, columns, n, err));
     CK_TRY(plan_slot(op, a, within, n, err));
+    plan_slices(op);
     return check_output(op, spec, err);
 }
 

@@ -24,8 +24,8 @@ static ck_status gather_key(const ck_table *t, ck_row *const *rows, uint32_t n, 
 
 /* The keys of some groups and behind them what tells groups of one key apart: the window's end, the start of attached
  * ones. */
-static ck_status keys_of(const ck_window_agg *op, int64_t end, const ck_table *bucket, ck_row *const *rows, uint32_t n,
-                         ck_batch **out, ck_op_ctx *ctx) {
+ck_status ck_window_keys_of(const ck_window_agg *op, int64_t end, const ck_table *bucket, ck_row *const *rows,
+                            uint32_t n, ck_batch **out, ck_op_ctx *ctx) {
     const ck_key_spec *keys = &op->plan.own_side_keys;
     uint32_t key_count = op->plan.keys.count;
     *out = ck_batch_new(ctx->mem, keys->count, n, false, false);
@@ -70,8 +70,8 @@ static ck_status put_rows(ck_window_agg *op, int64_t end, const ck_batch *keys, 
     return CK_OK;
 }
 
-ck_status ck_window_put_groups(ck_window_agg *op, int64_t end, ck_table *bucket, ck_row **rows, uint32_t n,
-                               ck_op_ctx *ctx) {
+ck_status ck_window_put_groups(ck_window_agg *op, int64_t end, int64_t beside, ck_table *bucket, ck_row **rows,
+                               uint32_t n, ck_op_ctx *ctx) {
     const ck_group_plan *p = &op->plan;
     uint32_t live = 0;
     for (uint32_t i = 0; i < n; i++)
@@ -80,7 +80,7 @@ ck_status ck_window_put_groups(ck_window_agg *op, int64_t end, ck_table *bucket,
     ck_batch *keys;
     ck_column **results = ck_arena_array(ctx->arena, p->result_count + 1u, sizeof(ck_column *));
     if (!results) return ck_nomem(ctx->error, ctx->mem, p->result_count * sizeof(ck_column *));
-    CK_TRY(keys_of(op, end, bucket, rows, live, &keys, ctx));
+    CK_TRY(ck_window_keys_of(op, beside, bucket, rows, live, &keys, ctx));
     ck_groups g = {(const ck_row *const *)rows, live, keys, &p->own_side_keys};
     ck_status s = ck_group_results(p, &g, results, ctx);
     if (s == CK_OK && put_rows(op, end, keys, results, live) != CK_OK)
@@ -106,7 +106,7 @@ static ck_status erase_carries(ck_window_agg *op, ck_table *side, int64_t end, c
         ck_batch *keys;
         const ck_row **rows = ck_arena_alloc(ctx->arena, n * sizeof *rows);
         if (!rows) return ck_nomem(ctx->error, ctx->mem, n * sizeof *rows);
-        CK_TRY(keys_of(op, end, bucket, op->found, n, &keys, ctx));
+        CK_TRY(ck_window_keys_of(op, end, bucket, op->found, n, &keys, ctx));
         ck_groups g = {NULL, n, keys, &op->plan.own_side_keys};
         ck_status s = ck_groups_find(&g, side, rows, ctx);
         ck_batch_unref(&keys);
@@ -119,7 +119,7 @@ static ck_status erase_carries(ck_window_agg *op, ck_table *side, int64_t end, c
     return CK_OK;
 }
 
-static ck_status drop_window(ck_window_agg *op, int64_t end, ck_op_ctx *ctx) {
+ck_status ck_window_drop(ck_window_agg *op, int64_t end, ck_op_ctx *ctx) {
     const ck_group_plan *p = &op->plan;
     ck_table *bucket;
     CK_TRY(ck_table_bucket(op->table, end, false, &bucket, ctx->error));
@@ -134,49 +134,82 @@ static ck_status drop_window(ck_window_agg *op, int64_t end, ck_op_ctx *ctx) {
 
 /* ---- firing ---- */
 
-/* The first window that has not fired; with allowed lateness those that have stay a while. */
+/* Ends at or below it have been said. */
+static int64_t said_until(const ck_window_agg *op) {
+    int64_t w = op->clock.watermark, said = w == CK_WATERMARK_MIN || w == CK_WATERMARK_MAX ? w : w + 1;
+    return op->end > said ? op->end : said;
+}
+
+/* The first window that has not been said. Without slices and lateness every bucket is one that has not; with allowed
+ * lateness those that have stay a while. */
 static bool next_due(const ck_window_agg *op, int64_t *end) {
-    int64_t from = op->lateness_us == 0 || op->clock.watermark == CK_WATERMARK_MIN ? INT64_MIN
-                   : op->clock.watermark > INT64_MAX - 2                           ? INT64_MAX
-                                                                                   : op->clock.watermark + 2;
-    if (op->lateness_us && op->end >= from) from = op->end + 1;
-    return ck_table_first_bucket(op->table, from, end) && ck_event_clock_passed(op->target, *end);
+    bool all = !op->window.slice_us && !op->lateness_us;
+    int64_t said = all ? INT64_MIN : said_until(op), first;
+    if (said == INT64_MAX) return false;
+    if (op->window.slice_us && op->window.kind == CK_WINDOW_HOP) {
+        if (!ck_table_first_bucket(op->table, CK_WINDOW_SCRATCH + 1, &first)) return false;
+        *end = ck_window_end_from(&op->window, said == INT64_MIN || first > said ? first : said + 1);
+    } else if (!ck_table_first_bucket(op->table, said == INT64_MIN ? said : said + 1, end)) {
+        return false;
+    }
+    return ck_event_clock_passed(op->target, *end);
 }
 
 static ck_status begin_window(ck_window_agg *op, int64_t end, ck_op_ctx *ctx) {
     ck_table *bucket;
-    CK_TRY(ck_table_bucket(op->table, end, false, &bucket, ctx->error));
-    op->end = end;
+    op->end = op->from = end;
+    if (op->window.slice_us && op->window.kind == CK_WINDOW_HOP) CK_TRY(ck_window_gather_slices(op, ctx));
+    CK_TRY(ck_table_bucket(op->table, op->from, false, &bucket, ctx->error));
     op->open = true;
     op->scan = (ck_table_scan){0};
-    return ck_window_enter(op, end, bucket, false, ctx);
+    return ck_window_enter(op, op->from, bucket, false, ctx);
+}
+
+/* Slices that no later window has. */
+static ck_status drop_slices(ck_window_agg *op, ck_op_ctx *ctx) {
+    int64_t slice;
+    if (op->from == CK_WINDOW_SCRATCH) CK_TRY(ck_window_drop(op, CK_WINDOW_SCRATCH, ctx));
+    while (ck_table_first_bucket(op->table, CK_WINDOW_SCRATCH + 1, &slice) &&
+           slice <= op->end - op->window.size_us + op->window.slide_us)
+        CK_TRY(ck_window_drop(op, slice, ctx));
+    return CK_OK;
+}
+
+static ck_status end_window(ck_window_agg *op, ck_op_ctx *ctx) {
+    bool slices = op->window.slice_us > 0;
+    if (slices && op->window.kind == CK_WINDOW_CUMULATE) CK_TRY(ck_window_hand_on(op, ctx));
+    if (slices && op->window.kind == CK_WINDOW_HOP)
+        CK_TRY(drop_slices(op, ctx));
+    else if (op->lateness_us == 0)
+        CK_TRY(ck_window_drop(op, op->end, ctx));
+    op->open = false;
+    return CK_OK;
 }
 
 static ck_status forget_closed(ck_window_agg *op, ck_op_ctx *ctx) {
     int64_t end;
     while (op->lateness_us && ck_table_first_bucket(op->table, INT64_MIN, &end) &&
            (op->target == CK_WATERMARK_MAX || end - 1 + op->lateness_us <= op->target))
-        CK_TRY(drop_window(op, end, ctx));
+        CK_TRY(ck_window_drop(op, end, ctx));
     return CK_OK;
 }
 
+/* One piece of the window that is open: rows, or its end. */
+static ck_status go_on(ck_window_agg *op, ck_op_ctx *ctx) {
+    ck_table *bucket;
+    CK_TRY(ck_table_bucket(op->table, op->from, false, &bucket, ctx->error));
+    uint32_t n =
+        op->moving ? 0 : ck_table_scan_next(bucket, &op->scan, op->found, op->out.capacity - op->out.row_count);
+    return n > 0 ? ck_window_put_groups(op, op->end, op->from, bucket, op->found, n, ctx) : end_window(op, ctx);
+}
+
 ck_status ck_window_fire(ck_window_agg *op, ck_op_ctx *ctx) {
-    for (int64_t end; op->open || next_due(op, &end);) {
-        uint32_t room = op->out.capacity - op->out.row_count;
-        ck_table *bucket;
-        if (room == 0) {
+    for (int64_t end = op->end; op->open || op->moving || next_due(op, &end);) {
+        if (op->out.row_count == op->out.capacity) {
             CK_TRY(ck_window_emit(op, ctx));
             return CK_MORE;
         }
-        if (!op->open) CK_TRY(begin_window(op, end, ctx));
-        CK_TRY(ck_table_bucket(op->table, op->end, false, &bucket, ctx->error));
-        uint32_t n = ck_table_scan_next(bucket, &op->scan, op->found, room);
-        if (n > 0) {
-            CK_TRY(ck_window_put_groups(op, op->end, bucket, op->found, n, ctx));
-            continue;
-        }
-        op->open = false;
-        if (op->lateness_us == 0) CK_TRY(drop_window(op, op->end, ctx));
+        CK_TRY(op->open ? go_on(op, ctx) : begin_window(op, op->moving ? op->end : end, ctx));
     }
     CK_TRY(ck_window_emit(op, ctx));
     CK_TRY(forget_closed(op, ctx));

@@ -1,9 +1,11 @@
 /* Windows over event time from the inside. One idea a file: window_plan.c (parameters), window_rows.c (which rows of a
  * batch belong to which window), window_fire.c (what a window says when it is over), window_late.c (what it says
- * afterwards), window_agg.c (the operator), window_assign.c (windows as columns).
+ * afterwards), window_merge.c (slices put together), window_agg.c (the operator), window_assign.c (windows as columns).
  *
  * The state is a bucket a window - its groups by key - named by the window's end: what is due is a prefix of the
- * buckets, and a window that is over is dropped whole. */
+ * buckets, and a window that is over is dropped whole. Where groups can be merged, windows that overlap share slices: a
+ * row is counted once, into the bucket of its slice. A hop is put together of slices when it fires; a cumulating window
+ * hands what it has on to the next step when it has fired. */
 #ifndef CK_OPERATOR_WINDOW_INT_H
 #define CK_OPERATOR_WINDOW_INT_H
 
@@ -20,6 +22,7 @@ typedef struct ck_window {
     bool millis;         /* it is BIGINT */
     uint32_t start, end; /* columns of attached ones */
     int64_t size_us, slide_us, offset_us;
+    int64_t slice_us;    /* 0: each window counts for itself */
     const ck_type *type; /* of window columns */
 } ck_window;
 
@@ -52,7 +55,13 @@ static inline int64_t ck_window_start_of(const ck_window *w, int64_t end) {
 }
 /* How many windows a row may be in. */
 static inline int64_t ck_window_passes(const ck_window *w) {
-    return w->kind == CK_WINDOW_HOP || w->kind == CK_WINDOW_CUMULATE ? (w->size_us + w->slide_us - 1) / w->slide_us : 1;
+    bool overlap = w->slice_us == 0 && (w->kind == CK_WINDOW_HOP || w->kind == CK_WINDOW_CUMULATE);
+    return overlap ? (w->size_us + w->slide_us - 1) / w->slide_us : 1;
+}
+/* The first window that ends at or after an instant. */
+static inline int64_t ck_window_end_from(const ck_window *w, int64_t us) {
+    int64_t end = ck_window_floor(us - w->size_us, w->slide_us, w->offset_us) + w->size_us;
+    return end < us ? end + w->slide_us : end;
 }
 static inline int64_t ck_window_time_of(int64_t end) { return end - 1000; }
 
@@ -105,8 +114,11 @@ typedef struct ck_window_agg {
     /* firing */
     bool firing;
     int64_t target; /* watermark to come to */
-    bool open;      /* the bucket of `end` is being emitted */
+    bool open;      /* the window that ends at `end` is being said */
     int64_t end;
+    int64_t from;  /* the bucket it is said from */
+    bool moving;   /* slices are being put together, or handed on */
+    int64_t slice; /* the one being read */
     ck_table_scan scan;
     ck_batch_builder out;
     /* scratch */
@@ -118,13 +130,25 @@ typedef struct ck_window_agg {
 
 /* Points accumulators and sets to the tables of one bucket; create: sets that are missing are made. */
 CK_NODISCARD ck_status ck_window_enter(ck_window_agg *op, int64_t end, ck_table *bucket, bool create, ck_op_ctx *ctx);
-/* Appends some groups of the entered bucket to op->out; those without rows are left out. */
-CK_NODISCARD ck_status ck_window_put_groups(ck_window_agg *op, int64_t end, ck_table *bucket, ck_row **rows, uint32_t n,
-                                            ck_op_ctx *ctx);
+/* Appends some groups of the entered bucket, which is named `beside`, to op->out as groups of the window that ends at
+ * `end`; those without rows are left out. */
+CK_NODISCARD ck_status ck_window_put_groups(ck_window_agg *op, int64_t end, int64_t beside, ck_table *bucket,
+                                            ck_row **rows, uint32_t n, ck_op_ctx *ctx);
 /* Emits op->out when it has rows. */
 CK_NODISCARD ck_status ck_window_emit(ck_window_agg *op, ck_op_ctx *ctx);
 /* Says and drops what is due at op->target: about one batch; CK_MORE until all is said. */
 CK_NODISCARD ck_status ck_window_fire(ck_window_agg *op, ck_op_ctx *ctx);
+
+/* window_merge.c: the slices of the window that ends at op->end into one bucket, which becomes op->from; and what a
+ * step has into the next. CK_MORE: call again. */
+enum { CK_WINDOW_MERGED_ROWS = 16384 }; /* in one call */
+#define CK_WINDOW_SCRATCH INT64_MIN     /* bucket where a hop is put together; nothing is in it between two events */
+CK_NODISCARD ck_status ck_window_gather_slices(ck_window_agg *op, ck_op_ctx *ctx);
+CK_NODISCARD ck_status ck_window_hand_on(ck_window_agg *op, ck_op_ctx *ctx);
+/* window_fire.c */
+CK_NODISCARD ck_status ck_window_keys_of(const ck_window_agg *op, int64_t end, const ck_table *bucket,
+                                         ck_row *const *rows, uint32_t n, ck_batch **out, ck_op_ctx *ctx);
+CK_NODISCARD ck_status ck_window_drop(ck_window_agg *op, int64_t end, ck_op_ctx *ctx);
 
 /* window_late.c: counts rows into a window that has fired, and emits how its groups change. */
 CK_NODISCARD ck_status ck_window_count_late(ck_window_agg *op, int64_t end, ck_table *bucket, const ck_batch *b,

@@ -33,7 +33,7 @@ static ck_status as_batch(ck_window_agg *op, int64_t end, ck_table *bucket, ck_r
     if (!some) return ck_nomem(ctx->error, ctx->mem, n * sizeof *some);
     for (uint32_t i = 0; i < n; i++)
         if (!which || which[i]) some[count++] = rows[i];
-    CK_TRY(ck_window_put_groups(op, end, bucket, some, count, ctx));
+    CK_TRY(ck_window_put_groups(op, end, end, bucket, some, count, ctx));
     *out = ck_batch_builder_finish(&op->out);
     return *out ? CK_OK : ck_nomem(ctx->error, ctx->mem, count * sizeof(ck_strview));
 }

@@ -32,6 +32,15 @@ static inline place place_of(const ck_window *w, const ck_batch *b, uint32_t row
     if (e.first > e.last) return NOWHERE; /* between two windows */
     if (e.last > CK_EVENT_TIME_MAX) return BAD;
     if (e.last <= closed_us) return LATE;
+    if (w->slice_us && w->kind == CK_WINDOW_HOP) {
+        *end = ck_window_floor(us, w->slice_us, w->offset_us) + w->slice_us;
+        return IN_WINDOW;
+    }
+    if (w->slice_us) { /* cumulating: the first step that has not been said; later ones get it from there */
+        int64_t steps = e.first > closed_us ? 0 : (closed_us - e.first) / w->slide_us + 1;
+        *end = e.first + steps * w->slide_us;
+        return IN_WINDOW;
+    }
     *end = e.first + pass * w->slide_us;
     return *end > e.last || *end <= closed_us ? NOWHERE : IN_WINDOW;
 }

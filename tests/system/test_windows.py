@@ -96,6 +96,18 @@ SHAPES = [
 ]
 
 
+LISTS = {  # with DISTINCT each window counts for itself, without windows share slices
+    "COUNT(*) AS n, SUM(v) AS v, MIN(v) AS lo, MAX(v) AS hi, COUNT(DISTINCT v) AS d, AVG(v) AS a":
+        lambda v: (len(v), sum(v), min(v), max(v), len(set(v)), sum(v) / len(v)),
+    "COUNT(*) AS n, SUM(v) AS v, MIN(x) AS lo, MAX(x) AS hi, AVG(v * 90000000000000000) AS a":
+        lambda v: (len(v), sum(v), min(map(text, v)), max(map(text, v)), float(sum(v) * 90000000000000000) / len(v)),
+}
+
+
+def text(v):
+    return f"a text that is longer than twelve bytes, number {v}"
+
+
 @pytest.mark.parametrize("shape", range(len(SHAPES)))
 @pytest.mark.parametrize("p,batch", [(1, 0), (2, 7), (4, 1)])
 def test_disorder_within_the_delay(clink, tmp_path, shape, p, batch):
@@ -109,12 +121,35 @@ def test_disorder_within_the_delay(clink, tmp_path, shape, p, batch):
         for w in windows(t):
             groups[k, *w].append(v)
     settings = ["--set", f"batch_rows={batch}"] if batch else []
+    for columns, model in LISTS.items():
+        got = clink("run", "-p", p, *settings, "-e", table("src.ndjson", 5000) +
+                    f"SELECT k, window_start AS s, window_end AS e, {columns} FROM (SELECT *, 'a text that is longer than "
+                    f"twelve bytes, number ' || CAST(v AS VARCHAR) AS x FROM src) GROUP BY {call}, k").rows
+        want = {(k, iso(s), iso(e)): model(v) for (k, s, e), v in groups.items()}
+        assert {(r["k"], r["s"], r["e"]): tuple(r.values())[3:] for r in got} == want and len(got) == len(want)
+
+
+@pytest.mark.parametrize("p,batch", [(1, 0), (2, 7), (4, 1)])
+def test_sessions(clink, tmp_path, p, batch):
+    print(f"CLINK_SEED={SEED}")
+    rnd = random.Random(SEED)
+    data = disordered(rnd, 3000, 300_000, 5000)
+    write(tmp_path / "src.ndjson", data)
+    gap, want = rnd.choice([500, 1000, 2000]), {}
+    for key in {k for _, k, _ in data}:
+        session = []
+        for t, v in sorted((t, v) for t, k, v in data if k == key) + [(1 << 60, 0)]:
+            if session and t - session[-1][0] >= gap:
+                values = [v for _, v in session]
+                want[key, iso(session[0][0])] = (iso(session[-1][0] + gap), len(values), sum(values), max(values))
+                session = []
+            session.append((t, v))
+    settings = ["--set", f"batch_rows={batch}"] if batch else []
     got = clink("run", "-p", p, *settings, "-e", table("src.ndjson", 5000) +
-                "SELECT k, window_start AS s, window_end AS e, COUNT(*) AS n, SUM(v) AS v, MIN(v) AS lo, MAX(v) AS hi, "
-                f"COUNT(DISTINCT v) AS d, AVG(v) AS a FROM src GROUP BY {call}, k").rows
-    want = {(k, iso(s), iso(e)): (len(v), sum(v), min(v), max(v), len(set(v)), sum(v) / len(v))
-            for (k, s, e), v in groups.items()}
-    assert {(r["k"], r["s"], r["e"]): (r["n"], r["v"], r["lo"], r["hi"], r["d"], r["a"]) for r in got} == want
+                "SELECT k, window_start AS s, window_end AS e, COUNT(*) AS n, SUM(v) AS v, MAX(v) AS hi FROM "
+                f"TABLE(SESSION(TABLE src PARTITION BY k, DESCRIPTOR(t), INTERVAL '{gap}' MILLISECOND)) "
+                "GROUP BY k, window_start, window_end").rows
+    assert {(r["k"], r["s"]): (r["e"], r["n"], r["v"], r["hi"]) for r in got} == want and len(got) == len(want)
 
 
 def test_rows_behind_the_largest_time(clink, rows, tmp_path):

@@ -1,0 +1,82 @@
+/* Groups of one bucket into another: the slices of a hop into a scratch bucket when it fires, a step of a cumulating
+ * window into the next when it has fired. A group is merged once a slice, however many windows have the slice. */
+#include "operator/window_int.h"
+
+static ck_status merge_groups(ck_window_agg *op, int64_t from_end, ck_table *from, uint32_t n, int64_t to_end,
+                              ck_table *to, ck_op_ctx *ctx) {
+    const ck_group_plan *p = &op->plan;
+    const ck_row *const *rows = (const ck_row *const *)op->found;
+    ck_row **dst = ck_arena_alloc(ctx->arena, n * sizeof *dst);
+    ck_batch *src_keys = NULL, *dst_keys = NULL;
+    if (!dst) return ck_nomem(ctx->error, ctx->mem, n * sizeof *dst);
+    ck_status s = ck_window_keys_of(op, from_end, from, op->found, n, &src_keys, ctx);
+    if (s == CK_OK) s = ck_window_keys_of(op, to_end, from, op->found, n, &dst_keys, ctx);
+    if (s == CK_OK) {
+        ck_key_hash(&p->own_keys, dst_keys, ck_table_seed(to), op->hashes);
+        ck_keys keys = {&p->own_keys, dst_keys, op->hashes, n};
+        s = ck_table_upsert(to, &keys, dst, NULL, ctx->error);
+    }
+    ck_groups g = {rows, n, src_keys, &p->own_side_keys};
+    for (uint32_t i = 0; s == CK_OK && i < p->acc_count; i++) {
+        ck_acc *a = p->accs[i];
+        a->table = to;
+        if (!a->shares_side) s = a->merge(a, dst, from, &g, dst_keys, ctx);
+    }
+    ck_batch_unref(&src_keys);
+    ck_batch_unref(&dst_keys);
+    return s;
+}
+
+/* What is left of a slice; CK_MORE after many rows. */
+static ck_status merge_slice(ck_window_agg *op, int64_t slice, int64_t to_end, uint32_t *merged, ck_op_ctx *ctx) {
+    ck_table *from, *to;
+    CK_TRY(ck_table_bucket(op->table, to_end, true, &to, ctx->error));
+    CK_TRY(ck_table_bucket(op->table, slice, false, &from, ctx->error)); /* buckets stay where they are */
+    for (;;) {
+        if (*merged >= CK_WINDOW_MERGED_ROWS) return CK_MORE;
+        uint32_t n = ck_table_scan_next(from, &op->scan, op->found, CK_BATCH_ROWS_MAX);
+        if (n == 0) return CK_OK;
+        CK_TRY(merge_groups(op, slice, from, n, to_end, to, ctx));
+        *merged += n;
+    }
+}
+
+static bool next_slice(const ck_window_agg *op, int64_t from, int64_t *slice) {
+    return ck_table_first_bucket(op->table, from, slice) && *slice <= op->end;
+}
+
+ck_status ck_window_gather_slices(ck_window_agg *op, ck_op_ctx *ctx) {
+    int64_t first, second, oldest = op->end - op->window.size_us + 1;
+    uint32_t merged = 0;
+    if (!op->moving) {
+        bool any = next_slice(op, oldest, &first);
+        CK_ASSERT(any);                            /* a window is due because it has a slice */
+        if (!next_slice(op, first + 1, &second)) { /* the only one */
+            op->from = first;
+            return CK_OK;
+        }
+        op->moving = true;
+        op->slice = first;
+        op->scan = (ck_table_scan){0};
+    }
+    op->from = CK_WINDOW_SCRATCH;
+    do {
+        CK_TRY(merge_slice(op, op->slice, CK_WINDOW_SCRATCH, &merged, ctx));
+        op->scan = (ck_table_scan){0};
+    } while (next_slice(op, op->slice + 1, &op->slice));
+    op->moving = false;
+    return CK_OK;
+}
+
+ck_status ck_window_hand_on(ck_window_agg *op, ck_op_ctx *ctx) {
+    uint32_t merged = 0;
+    int64_t full = ck_window_start_of(&op->window, op->end) + op->window.size_us;
+    if (op->end == full) return CK_OK;
+    if (!op->moving) {
+        op->moving = true;
+        op->scan = (ck_table_scan){0};
+    }
+    CK_TRY(merge_slice(op, op->end, op->end + op->window.slide_us, &merged, ctx));
+    op->moving = false;
+    return CK_OK;
+}
