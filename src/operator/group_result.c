@@ -52,7 +52,7 @@ static bool average(const ck_result *r, const ck_row *row, int64_t carry, ck_col
     int64_t count = ck_row_i64(row, r->parts[1]->offset[0]);
     switch (ck_type_phys(sum->arg_type)) {
     case CK_PHYS_I64: {
-        ck_i128 total = (ck_i128)ck_row_i64(row, sum->offset[0]) + ((ck_i128)carry << 64);
+        ck_i128 total = (ck_i128)ck_row_i64(row, sum->offset[0]) + (ck_i128)carry * ((ck_i128)1 << 64);
         out->f64[i] = (double)total / (double)count;
         return true;
     }

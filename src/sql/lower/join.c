@@ -97,6 +97,17 @@ ck_status ck_lower_join(ck_lower_state *s, const ck_plan_node *n, ck_lowered *ou
         return ck_lower_nomem(s);
     CK_TRY(ck_lower_params_columns(s, &p, "left_keys", left));
     CK_TRY(ck_lower_params_columns(s, &p, "right_keys", right));
+    bool in_time;
+    CK_TRY(ck_lower_time_bounds(s, n, &p, &in_time));
+    if (in_time) {
+        op.type = "interval_join";
+        op.final = false;
+        CK_TRY(ck_lower_params_exprs(s, &p, "residual", c.residual, c.residual_count));
+        CK_TRY(ck_lower_params_end(s, &p, &op.params));
+        CK_TRY(ck_lower_add(s, &op, &out->op));
+        out->hashed = true, out->hash = left;
+        return CK_OK;
+    }
     yyjson_mut_val *safe = yyjson_mut_obj_add_arr(p.doc, p.root, "null_safe");
     for (uint32_t i = 0; safe && i < c.keys; i++)
         if (!yyjson_mut_arr_add_bool(p.doc, safe, c.null_safe[i])) safe = NULL;

@@ -101,6 +101,8 @@ CK_NODISCARD ck_status ck_lower_params_exprs(ck_lower_state *s, ck_lower_params 
                                              ck_expr *const *exprs, uint32_t count);
 CK_NODISCARD ck_status ck_lower_params_columns(ck_lower_state *s, ck_lower_params *p, const char *name,
                                                ck_columns columns);
+/* Whether the join's condition bounds how far apart in time partners are; if so, the parameters that say it. */
+CK_NODISCARD ck_status ck_lower_time_bounds(ck_lower_state *s, const ck_plan_node *n, ck_lower_params *p, bool *bounded);
 CK_NODISCARD ck_status ck_lower_params_calls(ck_lower_state *s, ck_lower_params *p, const ck_plan_aggregate *calls,
                                              uint32_t count); /* "aggregates" */
 CK_NODISCARD ck_status ck_lower_params_end(ck_lower_state *s, ck_lower_params *p, const char **out);

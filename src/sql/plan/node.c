@@ -237,15 +237,18 @@ bool ck_plan_is_identity(const ck_plan_node *n) {
 }
 
 const char *ck_plan_kind_name(ck_plan_kind k) {
-    static const char *const names[] = {"scan",  "values", "filter", "project", "aggregate", "union",
-                                        "limit", "sort",   "top_n",  "join",    "set_op",    "unnest", "window", "window_agg"};
+    static const char *const names[] = {"scan", "values", "filter", "project", "aggregate", "union",  "limit",
+                                        "sort", "top_n",  "join",   "set_op",  "unnest",    "window", "window_agg"};
     return names[k];
 }
 
 bool ck_plan_grows(const ck_plan_node *n) {
     switch (n->kind) {
     case CK_PLAN_AGGREGATE: return n->aggregate.keys.count > 0 && !n->bounded;
-    case CK_PLAN_JOIN:
+    case CK_PLAN_JOIN: {
+        ck_time_bounds bounds;
+        return !n->bounded && !ck_plan_time_bounds(n, &bounds);
+    }
     case CK_PLAN_SET_OP: return !n->bounded;
     case CK_PLAN_TOP_N: return !n->bounded && (n->top.partition.count > 0 || n->inputs[0]->mode == CK_MODE_RETRACT);
     default: return false;

@@ -238,7 +238,7 @@ const char *ck_plan_type_text(ck_plan *p, const ck_type *t);
 bool ck_plan_is_identity(const ck_plan_node *project);
 const char *ck_plan_kind_name(ck_plan_kind k);
 
-/* ---- event time, in the bound plan (the optimiser moves columns) ---- */
+/* ---- event time ---- */
 
 typedef enum ck_time_role { CK_TIME_NONE, CK_TIME_ROW, CK_TIME_WINDOW_START, CK_TIME_WINDOW_END } ck_time_role;
 typedef struct ck_time_origin {
@@ -249,6 +249,12 @@ typedef struct ck_time_origin {
 } ck_time_origin;
 /* Whether a column of n is event time that a watermark goes with, or of a window. */
 ck_time_origin ck_plan_time_of(const ck_plan_node *n, uint32_t column);
+/* How far apart in event time partners of an inner join may be, where its conditions say so. */
+typedef struct ck_time_bounds {
+    uint32_t left, right;       /* the time columns, of each side */
+    int64_t lower_us, upper_us; /* of right time - left time */
+} ck_time_bounds;
+bool ck_plan_time_bounds(const ck_plan_node *join, ck_time_bounds *out);
 /* n, a projection over `window` with filters and projections between, without the window: its columns become the time
  * column. *out NULL: something between computes with them. */
 CK_NODISCARD ck_status ck_plan_strip_window(ck_plan *p, ck_plan_node *n, const ck_plan_node *window,

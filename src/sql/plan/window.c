@@ -96,11 +96,19 @@ ck_status ck_plan_window_agg(ck_plan *p, ck_plan_node *input, const ck_plan_wind
 
 /* ---- which columns are of time ---- */
 
+/* Whether e over a scan's columns is `own` over the table's. */
+static bool same_over_scan(const ck_columns *scanned, const ck_expr *e, const ck_expr *own) {
+    if (e->kind != own->kind) return false;
+    if (e->kind == CK_EXPR_COLUMN) return scanned->at[e->column] == own->column;
+    if (e->kind == CK_EXPR_LITERAL) return ck_expr_equal(e, own);
+    bool same = e->fn == own->fn && e->arg_count == own->arg_count && ck_type_eq(e->type, own->type);
+    for (uint32_t i = 0; same && i < e->arg_count; i++) same = same_over_scan(scanned, e->args[i], own->args[i]);
+    return same;
+}
+
 static ck_time_origin of_scan(const ck_plan_node *scan, const ck_expr *e) {
     const ck_table_time *t = &scan->scan.table->table.time;
-    if (!t->expr || scan->scan.columns.count != scan->scan.table->table.decl.schema->field_count ||
-        !ck_expr_equal(t->expr, e)) /* the bound plan's: all columns in order */
-        return (ck_time_origin){0};
+    if (!t->expr || !same_over_scan(&scan->scan.columns, e, t->expr)) return (ck_time_origin){0};
     return (ck_time_origin){CK_TIME_ROW, scan, t->lateness_us, scan->scan.table};
 }
 
@@ -126,14 +134,15 @@ ck_time_origin ck_plan_time_of(const ck_plan_node *n, uint32_t column) {
     ck_time_origin time;
     switch (n->kind) {
     case CK_PLAN_SCAN: {
-        const ck_expr *own = n->scan.table->table.time.expr;
-        if (!own || own->kind != CK_EXPR_COLUMN || own->column != column) return (ck_time_origin){0};
-        return of_scan(n, own);
+        ck_expr e = {.kind = CK_EXPR_COLUMN, .column = column};
+        return of_scan(n, &e);
     }
     case CK_PLAN_PROJECT: {
         const ck_expr *e = n->project.exprs[column];
         if (e->kind == CK_EXPR_COLUMN) return ck_plan_time_of(n->inputs[0], e->column);
-        return n->inputs[0]->kind == CK_PLAN_SCAN ? of_scan(n->inputs[0], e) : (ck_time_origin){0};
+        const ck_plan_node *below = n->inputs[0];
+        while (below->kind == CK_PLAN_FILTER) below = below->inputs[0];
+        return below->kind == CK_PLAN_SCAN ? of_scan(below, e) : (ck_time_origin){0};
     }
     case CK_PLAN_FILTER: return ck_plan_time_of(n->inputs[0], column);
     case CK_PLAN_UNNEST:
