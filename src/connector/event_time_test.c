@@ -56,8 +56,7 @@ static void see(under_test *u, uint32_t clock, const char *const *rows, uint32_t
 #define SEE(u, clock, ...)                                                                                             \
     see(u, clock, (const char *const[]){__VA_ARGS__}, sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))
 
-#define PLAIN                                                                                                          \
-    "{\"expr\":{\"col\":0,\"type\":\"TIMESTAMP(6)\",\"null\":true},\"lag_us\":2000,\"idle_us\":1000000}"
+#define PLAIN "{\"expr\":{\"col\":0,\"type\":\"TIMESTAMP(6)\",\"null\":true},\"lag_us\":2000,\"idle_us\":1000000}"
 
 static void the_slowest_split_decides(void **state) {
     under_test u;
@@ -133,8 +132,93 @@ static void milliseconds_and_what_is_stored(void **state) {
     ck_event_time_destroy(&u.t);
 }
 
+/* ---- random splits, times, pauses and ends against a model ---- */
+
+static uint64_t seed;
+static int pick(int n) {
+    seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
+    return (int)((seed >> 33) % (unsigned)n);
+}
+
+typedef struct model_split {
+    bool started, finished;
+    int64_t max_ms, last_us; /* when it had something last, monotonic */
+    bool empty;              /* polled in vain since */
+} model_split;
+
+static void one_history(harness *h, uint64_t case_seed) {
+    under_test u;
+    model_split m[5] = {{0}};
+    int64_t now = 0, want = CK_WATERMARK_MIN;
+    seed = case_seed;
+    begin(&u, h, "t TIMESTAMP(6)", PLAIN);
+    int n = 1 + pick(5);
+    for (int i = 0; i < n; i++) (void)split(&u, INT64_MIN);
+    for (int step = 0; step < 60; step++) {
+        int i = pick(n), what = pick(10);
+        int64_t until = INT64_MAX;
+        if (m[i].finished) continue;
+        now += pick(700000);
+        if (what == 0) {
+            m[i].finished = true;
+            ck_event_time_finish(&u.t, (uint32_t)i);
+        } else if (what < 5) {
+            char text[3][32];
+            const char *rows[3] = {text[0], text[1], text[2]};
+            for (int k = 0; k < 3; k++) {
+                int64_t ms = step * 100 + pick(400) - 2000;
+                snprintf(text[k], sizeof text[k], "\\%lld", (long long)ms * 1000);
+                if (pick(6) == 0) {
+                    snprintf(text[k], sizeof text[k], "NULL");
+                } else if (!m[i].started || ms > m[i].max_ms) {
+                    m[i].max_ms = ms;
+                    m[i].started = true;
+                }
+            }
+            m[i].empty = false;
+            see(&u, (uint32_t)i, rows, 3);
+        } else {
+            if (!m[i].empty) m[i].last_us = now;
+            m[i].empty = true;
+            ck_event_time_empty(&u.t, (uint32_t)i, now, &until);
+            bool over = now - m[i].last_us >= 1000000;
+            assert_int_equal(until, over ? INT64_MAX : m[i].last_us + 1000000);
+            if (over) m[i].last_us = INT64_MIN / 2; /* idle until it has something */
+        }
+        harness_ok(u.h, ck_event_time_say(&u.t, &u.h->ctx));
+        bool held = false, active = false, idle = false;
+        int64_t least = INT64_MAX;
+        for (int k = 0; k < n; k++) {
+            if (m[k].finished) continue;
+            bool is_idle = m[k].empty && m[k].last_us == INT64_MIN / 2;
+            idle |= is_idle;
+            if (is_idle) continue;
+            active = true;
+            held |= !m[k].started;
+            if (m[k].started && m[k].max_ms < least) least = m[k].max_ms;
+        }
+        if (active && !held && (least - 2) * 1000 - 1 > want) want = (least - 2) * 1000 - 1;
+        if (told != want)
+            fail_msg("seed %llu step %d: %lld, not %lld", (unsigned long long)case_seed, step, (long long)told,
+                     (long long)want);
+        if (!held && (active || idle)) assert_int_equal(told_idle, !active);
+    }
+    ck_event_time_destroy(&u.t);
+}
+
+static void random_histories_of_splits(void **state) {
+    fixture *f = *state;
+    const char *only = getenv("CLINK_TEST_SEED");
+    for (uint64_t s = only ? strtoull(only, NULL, 10) : 1; s <= (only ? strtoull(only, NULL, 10) : 300); s++) {
+        one_history(&f->h, s);
+        harness_destroy(&f->h);
+        harness_init(&f->h, &f->proc.proc);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {T(the_slowest_split_decides), T(idle_splits_leave_and_return),
-                                       T(times_that_are_none_move_nothing), T(milliseconds_and_what_is_stored)};
+                                       T(times_that_are_none_move_nothing), T(milliseconds_and_what_is_stored),
+                                       T(random_histories_of_splits)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
