@@ -51,7 +51,10 @@ typedef struct ck_session_agg {
     bool firing;
     int64_t target;
     ck_batch_builder out;
-    ck_session_row rows[CK_BATCH_ROWS_MAX];
+    ck_session_row rows[CK_BATCH_ROWS_MAX], unsorted[CK_BATCH_ROWS_MAX];
+    uint16_t slots[2 * CK_BATCH_ROWS_MAX]; /* open addressing: number of a partition's first row + 1 */
+    uint16_t first_of[CK_BATCH_ROWS_MAX];  /* number of the first row of the same partition */
+    uint32_t place[CK_BATCH_ROWS_MAX + 1]; /* by first row: where its partition's next row goes */
     ck_row *found[CK_BATCH_ROWS_MAX];
     ck_partition partitions[CK_BATCH_ROWS_MAX];
     uint64_t hashes[CK_BATCH_ROWS_MAX];

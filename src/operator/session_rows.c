@@ -1,5 +1,6 @@
-/* Rows of a batch into sessions. Sorted by key and time, rows with less than a gap between them are one piece; a piece
- * joins every session of its key that it overlaps, and is late when what comes out has been over already. */
+/* Rows of a batch into sessions. By key, and in the order of their time, rows with less than a gap between them are one
+ * piece; a piece joins every session of its key that it overlaps, and is late when what comes out has been over
+ * already. */
 #include "operator/session_int.h"
 
 #include <stdlib.h>
@@ -10,11 +11,50 @@ ck_view ck_session_key(int64_t start_us, char out[CK_SESSION_KEY_BYTES]) {
     return (ck_view){out, CK_SESSION_KEY_BYTES};
 }
 
-static int by_key_and_time(const void *x, const void *y) {
+static int by_time(const void *x, const void *y) {
     const ck_session_row *a = x, *b = y;
-    if (a->partition != b->partition) return a->partition < b->partition ? -1 : 1;
     if (a->us != b->us) return a->us < b->us ? -1 : 1;
     return (a->row > b->row) - (a->row < b->row);
+}
+
+/* Rows of one key side by side, in the order they came: op->unsorted into op->rows. */
+static void group_rows(ck_session_agg *op, uint32_t n) {
+    enum { SLOTS = CK_ARRAY_COUNT(op->slots) };
+    memset(op->slots, 0, sizeof op->slots);
+    for (uint32_t k = 0; k < n; k++) {
+        ck_partition p = op->unsorted[k].partition;
+        uint32_t slot = (uint32_t)(ck_mix64(p) % SLOTS);
+        while (op->slots[slot] && op->unsorted[op->slots[slot] - 1].partition != p)
+            slot = slot + 1 == SLOTS ? 0 : slot + 1;
+        if (!op->slots[slot]) {
+            op->slots[slot] = (uint16_t)(k + 1);
+            op->place[k] = 0;
+        }
+        op->first_of[k] = (uint16_t)(op->slots[slot] - 1);
+        op->place[op->first_of[k]]++;
+    }
+    for (uint32_t k = 0, at = 0; k < n; k++) {
+        if (op->first_of[k] != k) continue;
+        uint32_t count = op->place[k];
+        op->place[k] = at;
+        at += count;
+    }
+    for (uint32_t k = 0; k < n; k++) op->rows[op->place[op->first_of[k]]++] = op->unsorted[k];
+}
+
+/* Rows mostly come in the order of their time. */
+static void sort_by_time(ck_session_row *r, uint32_t n) {
+    for (uint32_t i = 1; i < n; i++) {
+        if (r[i].us >= r[i - 1].us) continue;
+        if (n > 64) {
+            qsort(r, n, sizeof *r, by_time);
+            return;
+        }
+        ck_session_row x = r[i];
+        uint32_t k = i;
+        for (; k > 0 && r[k - 1].us > x.us; k--) r[k] = r[k - 1];
+        r[k] = x;
+    }
 }
 
 static ck_status partitions_of(ck_session_agg *op, const ck_batch *b, bool create, ck_op_ctx *ctx) {
@@ -179,7 +219,11 @@ static ck_status count_pieces(ck_session_agg *op, const ck_batch *b, uint32_t n,
     ck_status s = CK_OK;
     if (!all) return ck_nomem(ctx->error, ctx->mem, b->row_count * sizeof *starts);
     for (uint32_t from = 0, to; s == CK_OK && from < n; from = to) {
-        const ck_session_row *r = op->rows;
+        ck_session_row *r = op->rows;
+        if (from == 0 || r[from].partition != r[from - 1].partition) {
+            for (to = from + 1; to < n && r[to].partition == r[from].partition;) to++;
+            sort_by_time(r + from, to - from);
+        }
         for (to = from + 1;
              to < n && r[to].partition == r[from].partition && r[to].us - r[to - 1].us < op->window.size_us;)
             to++;
@@ -199,10 +243,10 @@ ck_status ck_session_count(ck_session_agg *op, const ck_batch *b, ck_op_ctx *ctx
     if (!some) return ck_nomem(ctx->error, ctx->mem, n * sizeof *op->sel);
     ck_status s = partitions_of(op, some, true, ctx);
     for (uint32_t k = 0; s == CK_OK && k < n; k++) {
-        op->rows[k] = (ck_session_row){op->partitions[k], 0, op->sel[k]};
-        (void)ck_window_row_time(&op->window, b->columns[op->window.time], op->sel[k], &op->rows[k].us);
+        op->unsorted[k] = (ck_session_row){op->partitions[k], 0, op->sel[k]};
+        (void)ck_window_row_time(&op->window, b->columns[op->window.time], op->sel[k], &op->unsorted[k].us);
     }
-    if (s == CK_OK) qsort(op->rows, n, sizeof *op->rows, by_key_and_time);
+    if (s == CK_OK) group_rows(op, n);
     if (s == CK_OK) s = count_pieces(op, some, n, ctx);
     ck_batch_unref(&some);
     return s;
