@@ -149,6 +149,7 @@ typedef struct clink_progress {
     size_t struct_bytes;
     uint64_t rows_in, rows_out, bytes_in, bytes_total, bad_rows;
     uint64_t checkpoints, last_checkpoint, memory_bytes;
+    uint64_t late_rows, bad_time_rows; /* dropped by windows: behind their end; without a time */
 } clink_progress;
 CLINK_API void clink_job_progress(clink_job *job, clink_progress *out);
 

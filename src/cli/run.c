@@ -56,11 +56,17 @@ static void print_start(clink_job *job, bool checkpoints) {
 static void print_end(clink_job *job) {
     if (clink_job_was_finished(job))
         fprintf(stderr, "clink: %s has finished before; nothing to do (--fresh starts it anew)\n", clink_job_name(job));
-    clink_progress p = {.struct_bytes = sizeof p};
-    clink_job_progress(job, &p);
-    if (p.bad_rows)
+    clink_progress g = {.struct_bytes = sizeof g};
+    clink_job_progress(job, &g);
+    if (g.late_rows)
+        fprintf(stderr, "clink: %llu row%s came too late for their window and were dropped\n",
+                (unsigned long long)g.late_rows, g.late_rows == 1 ? "" : "s");
+    if (g.bad_time_rows)
+        fprintf(stderr, "clink: %llu row%s without a time between the years 1 and 9999 were left out of windows\n",
+                (unsigned long long)g.bad_time_rows, g.bad_time_rows == 1 ? "" : "s");
+    if (g.bad_rows)
         fprintf(stderr, "clink: %s: %llu record%s did not fit and %s left out\n", clink_job_name(job),
-                (unsigned long long)p.bad_rows, p.bad_rows == 1 ? "" : "s", p.bad_rows == 1 ? "was" : "were");
+                (unsigned long long)g.bad_rows, g.bad_rows == 1 ? "" : "s", g.bad_rows == 1 ? "was" : "were");
 }
 
 static int choose_output(const verb *v, const char *format, clink_run *run) {

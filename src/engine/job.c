@@ -293,6 +293,8 @@ void clink_job_progress(clink_job *j, clink_progress *out) {
                         .bytes_in = p.bytes_in,
                         .bytes_total = p.bytes_total,
                         .bad_rows = p.bad_rows,
+                        .late_rows = p.late_rows,
+                        .bad_time_rows = p.bad_time_rows,
                         .checkpoints = p.checkpoints_completed,
                         .last_checkpoint = p.last_checkpoint};
     for (size_t i = 0; i < CK_MEM_CATEGORY_COUNT; i++) g.memory_bytes += p.memory_bytes[i];

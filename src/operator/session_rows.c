@@ -73,7 +73,7 @@ static ck_status choose_rows(ck_session_agg *op, const ck_batch *b, uint32_t *co
     for (uint32_t k = 0; k < b->sel_count; k++) {
         uint32_t row = ck_batch_row(b, k);
         int64_t us;
-        if (!ck_window_row_time(w, b->columns[w->time], row, &us) || us > CK_EVENT_TIME_MAX - w->size_us) {
+        if (!ck_window_row_time(w, b->columns[w->time], row, &us)) {
             bad++;
         } else if (op->partitions[k] == 0 && ck_event_clock_passed(op->clock.watermark, us + w->size_us)) {
             late++;

@@ -61,7 +61,7 @@ static uint32_t find(window_assign *op, const ck_batch *b, int64_t *ends, uint32
         ck_window_ends e = {0, CK_WATERMARK_MAX};
         bool fine = ck_window_row_time(w, b->columns[w->time], row, &us);
         if (fine) e = ck_window_ends_of(w, us);
-        if (!fine || (e.first <= e.last && e.last > CK_EVENT_TIME_MAX)) {
+        if (!fine) {
             ++*bad;
             continue;
         }

@@ -31,6 +31,7 @@ CK_NODISCARD ck_status ck_window_read(ck_arena *a, const ck_op_spec *spec, struc
                                       ck_window *out, ck_error *err);
 /* A window's length at most: so that ends never overflow. */
 #define CK_WINDOW_SIZE_MAX (CK_EVENT_TIME_MAX)
+#define CK_WINDOW_END_MAX  (2 * CK_EVENT_TIME_MAX + 1)
 
 static inline int64_t ck_window_floor(int64_t us, int64_t unit, int64_t offset) {
     int64_t r = (us - offset) % unit;

@@ -21,7 +21,8 @@ static inline place place_of(const ck_window *w, const ck_batch *b, uint32_t row
                              int64_t *end) {
     if (w->kind == CK_WINDOW_ATTACHED) {
         const ck_column *ends = b->columns[w->end], *starts = b->columns[w->start];
-        if (ck_column_is_null(ends, row) || ck_column_is_null(starts, row) || !ck_event_time_usable(ends->i64[row]))
+        if (ck_column_is_null(ends, row) || ck_column_is_null(starts, row) || ends->i64[row] < CK_EVENT_TIME_MIN ||
+            ends->i64[row] > CK_WINDOW_END_MAX)
             return BAD;
         *end = ends->i64[row];
         return *end <= closed_us ? LATE : IN_WINDOW;
@@ -30,7 +31,6 @@ static inline place place_of(const ck_window *w, const ck_batch *b, uint32_t row
     if (!ck_window_row_time(w, b->columns[w->time], row, &us)) return BAD;
     ck_window_ends e = ck_window_ends_of(w, us);
     if (e.first > e.last) return NOWHERE; /* between two windows */
-    if (e.last > CK_EVENT_TIME_MAX) return BAD;
     if (e.last <= closed_us) return LATE;
     if (w->slice_us && w->kind == CK_WINDOW_HOP) {
         *end = ck_window_floor(us, w->slice_us, w->offset_us) + w->slice_us;

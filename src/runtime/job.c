@@ -258,6 +258,8 @@ static uint64_t read_counter(const ck_op_runtime *op, const char *name) {
 
 static void add_op(const ck_op_runtime *op, ck_job_progress *p) {
     p->bad_rows += read_counter(op, "bad_rows");
+    p->late_rows += read_counter(op, "late_rows");
+    p->bad_time_rows += read_counter(op, "bad_time_rows");
     if (op->desc->source) {
         p->rows_in += atomic_load_explicit(&op->rows_out, memory_order_relaxed);
         p->bytes_in += read_counter(op, "bytes_in");

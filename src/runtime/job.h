@@ -87,6 +87,7 @@ typedef struct ck_job_progress {
     uint64_t checkpoints_completed, last_checkpoint;
     size_t memory_bytes[CK_MEM_CATEGORY_COUNT];
     uint64_t bad_rows;
+    uint64_t late_rows, bad_time_rows; /* dropped by operators of time: once for each operator that did */
 } ck_job_progress;
 void ck_job_progress_now(ck_job *j, ck_job_progress *out);
 

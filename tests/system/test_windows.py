@@ -172,8 +172,27 @@ def test_rows_behind_the_largest_time(clink, rows, tmp_path):
     write(tmp_path / "src.ndjson", data)
     for hours in (0, 2, 12, 24):
         got = clink("run", "--set", "batch_rows=1", "-e", table("src.ndjson", hours * HOUR * 1000) +
-                    "SELECT COUNT(*) AS n FROM src GROUP BY TUMBLE(t, INTERVAL '1' HOUR)").rows
-        assert sum(r["n"] for r in got) == len(left) - behind[hours]
+                    "SELECT COUNT(*) AS n FROM src GROUP BY TUMBLE(t, INTERVAL '1' HOUR)")
+        assert sum(r["n"] for r in got.rows) == len(left) - behind[hours]
+        assert (f"clink: {behind[hours]} rows came too late" in got.err) == (behind[hours] > 0)
+
+
+def test_times_that_are_none(clink, tmp_path):
+    """Each has one outcome, at the watermark and in the window: NULL and 2^63 - 1 are in no window, what is negative is like any other
+    time, a text is a bad record."""
+    times = ["null", "9223372036854775807", "-9223372036854775808", "-1", "253402300799000", "5000", "0"]
+    with open(tmp_path / "src.ndjson", "w") as f:
+        f.writelines('{"t":%s,"k":"x","v":1}\n' % t for t in times)
+    ask = "SELECT window_start AS s, COUNT(*) AS n FROM src GROUP BY TUMBLE(t, INTERVAL '10' SECOND)"
+    got = clink("run", "--set", "batch_rows=1", "-e", table("src.ndjson", 0) + ask)
+    assert {r["s"]: r["n"] for r in got.rows} == {"1969-12-31T23:59:50Z": 1, "9999-12-31T23:59:50Z": 1}
+    assert "clink: 2 rows came too late" in got.err
+    assert clink("run", "-e", table("src.ndjson", 0) + "SELECT COUNT(*) AS n FROM src").rows == [{"n": len(times)}]
+    with open(tmp_path / "src.ndjson", "a") as f:
+        f.write('{"t":"2020-01-01T00:00:00","k":"x","v":1}\n')
+    assert clink("run", "-e", table("src.ndjson", 0) + ask, ok=False).code == 1
+    got = clink("run", "-e", table("src.ndjson", 0, ", on_error='skip'") + "SELECT COUNT(*) AS n FROM src").rows
+    assert got == [{"n": len(times)}]
 
 
 def test_allowed_lateness_nets_to_what_it_allows(clink, tmp_path):
