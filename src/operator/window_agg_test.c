@@ -125,6 +125,8 @@ static void what_it_is_not_made_for_is_refused(void **state) {
         "{\"window\":{\"kind\":\"hop\",\"time\":1,\"size_us\":5,\"slide_us\":1,\"offset_us\":5},\"keys\":[0]," COUNT_SUM
         "}",
         "{\"window\":{\"kind\":\"attached\",\"start\":1,\"end\":2},\"keys\":[0]," COUNT_SUM "}",
+        "{\"window\":{\"kind\":\"hop\",\"time\":1,\"size_us\":10001,\"slide_us\":1,\"offset_us\":0},\"keys\":[0]"
+        "," COUNT_SUM "}",
         "{\"window\":{\"kind\":\"week\"},\"keys\":[0]," COUNT_SUM "}",
         "{\"keys\":[0]," COUNT_SUM "}",
     };

@@ -12,7 +12,8 @@
 #include "operator/event_clock_int.h"
 #include "operator/group_int.h"
 
-enum { CK_WINDOW_COLUMNS = 3 }; /* window_start, window_end, window_time */
+enum { CK_WINDOWS_OF_ROW_MAX = 10000 }; /* size / slide: how often a row may have to be counted */
+enum { CK_WINDOW_COLUMNS = 3 };         /* window_start, window_end, window_time */
 
 typedef enum ck_window_kind { CK_WINDOW_TUMBLE, CK_WINDOW_HOP, CK_WINDOW_CUMULATE, CK_WINDOW_ATTACHED } ck_window_kind;
 

@@ -54,6 +54,7 @@ ck_status ck_window_read(ck_arena *a, const ck_op_spec *spec, struct yyjson_val 
     if (!duration(v, "size_us", &w->size_us) || !duration(v, "slide_us", &w->slide_us) || !yyjson_is_int(offset) ||
         w->offset_us <= -w->size_us || w->offset_us >= w->size_us)
         return bad(spec, err, "size_us and slide_us above 0 and an offset_us within the size");
+    if (w->size_us / w->slide_us > CK_WINDOWS_OF_ROW_MAX) return bad(spec, err, "at most 10000 slides in its size");
     if (w->kind == CK_WINDOW_TUMBLE && w->slide_us != w->size_us) return bad(spec, err, "a slide that is the size");
     if (w->kind == CK_WINDOW_CUMULATE && w->size_us % w->slide_us != 0)
         return bad(spec, err, "a size that is a multiple of the step");

@@ -205,6 +205,7 @@ ck_status ck_bind_group_keys(ck_binder *b, const ck_ast_select *s, ck_scope *sco
     uint32_t number;
     uint64_t always = 0;
     if (!(g->keys = CK_BIND_ARRAY(b, k.room, ck_expr *))) return CK_NOMEM;
+    g->window_pos = s->grouped ? s->group_pos : s->pos;
     for (uint32_t i = 0; o && i < o->pair_count; i++) {
         CK_TRY(add_key(b, &k, o->inner_exprs[i], s->pos, &number));
         always |= (uint64_t)1 << (number & 63);

@@ -3,6 +3,8 @@
 #include "sql/bind/bind_int.h"
 #include "stream/event.h"
 
+enum { WINDOWS_OF_ROW_MAX = 10000 }; /* the operators have the same ceiling */
+
 /* ---- the call ---- */
 
 static bool kind_of(ck_view name, ck_plan_window_kind *out) {
@@ -102,6 +104,9 @@ static ck_status sizes(ck_binder *b, const shape *s, ck_plan_window *w) {
     }
     if (w->kind == CK_PLAN_WINDOW_CUMULATE && w->size_us % w->slide_us != 0)
         return ck_bind_fail(b, s->size->pos, "the size of a cumulating window is a multiple of its step");
+    if (w->size_us / w->slide_us > WINDOWS_OF_ROW_MAX)
+        return ck_bind_fail(b, s->slide->pos, "a row would be in %lld windows; %d are the most",
+                            (long long)(w->size_us / w->slide_us), WINDOWS_OF_ROW_MAX);
     if (s->offset) CK_TRY(duration(b, s->offset, "the offset of a window", true, &w->offset_us));
     w->offset_us %= w->size_us;
     return CK_OK;
@@ -196,6 +201,7 @@ ck_status ck_bind_window_table(ck_binder *b, const ck_ast_from *f, ck_plan_node 
     CK_TRY(data_of(b, s.data, &scope));
     CK_TRY(time_column(b, &scope, s.time->args.first, &w));
     CK_TRY(partition_of(b, &scope, s.data, &w));
+    w.at = call->pos, w.source = b->source;
     if (w.kind != CK_PLAN_WINDOW_SESSION) CK_TRY(ck_bind_needs(b, "window_assign", call->sign, "windows are"));
     return ck_plan_window_rows(&b->plan, scope.node, &w, out);
 }

@@ -41,9 +41,12 @@ static const char *window_label(ck_lower_state *s, const ck_plan_node *n) {
 ck_status ck_lower_window(ck_lower_state *s, const ck_plan_node *n, ck_lowered *out) {
     ck_lower_params p;
     const char *params;
-    if (n->window.of.kind == CK_PLAN_WINDOW_SESSION)
-        return ck_fail(s->err, CK_REFUSED,
-                       "a SESSION window is made by GROUP BY window_start, window_end and what it is partitioned by");
+    if (n->window.of.kind == CK_PLAN_WINDOW_SESSION) {
+        ck_fail(s->err, CK_REFUSED,
+                "a SESSION window is made by GROUP BY window_start, window_end and what it is partitioned by");
+        return n->window.of.source ? ck_source_place(n->window.of.source, n->window.of.at, CK_REFUSED, s->err)
+                                   : CK_REFUSED;
+    }
     CK_TRY(ck_lower_node(s, n->inputs[0], out));
     CK_TRY(ck_lower_params_begin(s, &p));
     if (!add_window(p.doc, p.root, &n->window.of)) return ck_lower_nomem(s);

@@ -21,8 +21,8 @@ typedef enum ck_plan_kind {
     CK_PLAN_AGGREGATE,
     CK_PLAN_UNION, /* ALL */
     CK_PLAN_LIMIT,
-    CK_PLAN_SORT,   /* bounded append input, at END */
-    CK_PLAN_TOP_N,  /* by partition */
+    CK_PLAN_SORT,  /* bounded append input, at END */
+    CK_PLAN_TOP_N, /* by partition */
     CK_PLAN_JOIN,
     CK_PLAN_SET_OP, /* INTERSECT, EXCEPT */
     CK_PLAN_UNNEST,
@@ -83,12 +83,14 @@ enum { CK_WINDOW_FIELDS = 3 }; /* window_start, window_end, window_time */
 
 typedef struct ck_plan_window {
     ck_plan_window_kind kind;
-    uint32_t time;       /* input column */
-    uint32_t start, end; /* input columns, of attached ones */
+    uint32_t time;                        /* input column */
+    uint32_t start, end;                  /* input columns, of attached ones */
     int64_t size_us, slide_us, offset_us; /* a session's gap is its size */
     int64_t lateness_us;
     const ck_type *type;  /* of the window's columns */
     ck_columns partition; /* of a session in FROM */
+    ck_pos at;            /* where it is written, for messages of later stages */
+    const ck_source_text *source;
 } ck_plan_window;
 
 typedef struct ck_plan_node ck_plan_node;
