@@ -1,6 +1,6 @@
 /* The file system behind a table of functions: the real one, and a simulated one that drops what was not synced at a
- * crash. All calls may block: the step functions of the runtime never make them, they hand jobs to the I/O executor
- * (os/io.h). Paths are UTF-8 and NUL-terminated. Errors name the path. */
+ * crash. All calls but one may block: the step functions of the runtime never make them, they hand jobs to the I/O
+ * executor (os/io.h). Paths are UTF-8 and NUL-terminated. Errors name the path. */
 #ifndef CK_OS_FS_H
 #define CK_OS_FS_H
 
@@ -27,7 +27,10 @@ typedef struct ck_fs ck_fs;
 struct ck_fs {
     ck_status (*open)(ck_fs *fs, const char *path, ck_open_mode mode, ck_file **out, ck_error *err);
     ck_status (*pread)(ck_file *f, void *p, size_t n, uint64_t offset, size_t *got,
-                       ck_error *err);                                            /* got < n only at the end */
+                       ck_error *err); /* got < n only at the end */
+    /* As pread when all n bytes are in memory; otherwise CK_AGAIN, without waiting for a disk. The one call a step may
+     * make. NULL: this file system cannot say. */
+    ck_status (*pread_cached)(ck_file *f, void *p, size_t n, uint64_t offset);
     ck_status (*read)(ck_file *f, void *p, size_t n, size_t *got, ck_error *err); /* pipes: may be short; 0 = end */
     ck_status (*write)(ck_file *f, const void *p, size_t n, ck_error *err);       /* appends all or fails */
     ck_status (*fsync)(ck_file *f, ck_error *err); /* after a failure the file must be discarded and rewritten */

@@ -51,6 +51,13 @@ static void test_write_sync_read_back(void **state) {
     assert_int_equal(fs->pread(f, buffer, 1, 100, &got, NULL), CK_OK);
     assert_int_equal(got, 0);
     assert_int_equal(fs->pread(f, buffer, 1, UINT64_MAX, &got, NULL), CK_INVALID);
+
+    memset(buffer, 0, sizeof buffer); /* whether it is in memory is the system's secret, but not what it says */
+    ck_status cached = fs->pread_cached(f, buffer, 5, 6);
+    assert_true(cached == CK_AGAIN || (cached == CK_OK && memcmp(buffer, "world", 5) == 0));
+    assert_int_equal(fs->pread_cached(f, buffer, 6, 6), CK_AGAIN); /* not all of it */
+    assert_int_equal(fs->pread_cached(f, buffer, 1, 100), CK_AGAIN);
+    assert_int_equal(fs->pread_cached(f, buffer, 1, UINT64_MAX), CK_AGAIN);
     fs->close(f);
     fs->close(NULL);
     ck_test_proc_destroy(&t);

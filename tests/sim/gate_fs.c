@@ -104,23 +104,25 @@ static ck_status gate_lock(ck_file *f, ck_error *err) {
 }
 
 ck_fs *gate_fs(gate *g) {
-    static const ck_fs table = {gate_open,
-                                gate_pread,
-                                gate_read,
-                                gate_write,
-                                gate_fsync,
-                                gate_fstat,
-                                gate_close,
-                                gate_stat,
-                                gate_link,
-                                gate_rename,
-                                gate_rename_noreplace,
-                                gate_unlink,
-                                gate_mkdir,
-                                gate_rmdir,
-                                gate_fsync_dir,
-                                gate_list,
-                                gate_lock};
+    static const ck_fs table = {
+        .open = gate_open,
+        .pread = gate_pread,
+        .read = gate_read,
+        .write = gate_write,
+        .fsync = gate_fsync,
+        .fstat = gate_fstat,
+        .close = gate_close,
+        .stat = gate_stat,
+        .link = gate_link,
+        .rename = gate_rename,
+        .rename_noreplace = gate_rename_noreplace,
+        .unlink = gate_unlink,
+        .mkdir = gate_mkdir,
+        .rmdir = gate_rmdir,
+        .fsync_dir = gate_fsync_dir,
+        .list = gate_list,
+        .lock = gate_lock,
+    };
     the_gate = g;
     return (ck_fs *)(uintptr_t)&table; /* only read */
 }

@@ -87,8 +87,7 @@ static ck_status drive(fixture *f) {
     }
 }
 
-static void what_is_written_is_read_again(void **state) {
-    fixture *f = *state;
+static void write_and_read_again(fixture *f) {
     char params[512], out[128];
     snprintf(out, sizeof out, "%s/out", ck_test_dir(&f->proc));
     snprintf(params, sizeof params,
@@ -129,6 +128,37 @@ static void what_is_written_is_read_again(void **state) {
     assert_int_equal(sum, 40LL * 4000 * 3999 / 2);
     pool_settle(f);
     split_set_destroy(&splits);
+}
+
+static void what_is_written_is_read_again(void **state) { write_and_read_again(*state); }
+
+static _Atomic int asked; /* of the cache, by whichever thread */
+
+static ck_status now_and_then(ck_file *file, void *p, size_t n, uint64_t offset) {
+    size_t got;
+    if (atomic_fetch_add(&asked, 1) % 2) return CK_AGAIN;
+    return ck_fs_system()->pread(file, p, n, offset, &got, NULL) == CK_OK && got == n ? CK_OK : CK_AGAIN;
+}
+
+static void some_of_it_is_in_memory(void **state) {
+    fixture *f = *state;
+    ck_fs fs = *ck_fs_system();
+    fs.pread_cached = now_and_then;
+    f->proc.proc.fs = &fs;
+    write_and_read_again(f);
+    harness_close(&f->h); /* while fs is there */
+    assert_true(atomic_load(&asked) > 2);
+    f->proc.proc.fs = ck_fs_system();
+}
+
+static void none_of_it_is_in_memory(void **state) {
+    fixture *f = *state;
+    ck_fs fs = *ck_fs_system();
+    fs.pread_cached = NULL;
+    f->proc.proc.fs = &fs;
+    write_and_read_again(f);
+    harness_close(&f->h);
+    f->proc.proc.fs = ck_fs_system();
 }
 
 /* ---- standard input ---- */
@@ -197,6 +227,8 @@ static void an_idle_standard_input_holds_nobody_up(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         T(what_is_written_is_read_again),
+        T(some_of_it_is_in_memory),
+        T(none_of_it_is_in_memory),
         T(a_table_over_standard_input),
         T(a_bad_record_of_standard_input_has_a_line),
         T(an_idle_standard_input_holds_nobody_up),
