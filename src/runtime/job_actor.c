@@ -241,8 +241,9 @@ void ck_job_take_report(ck_job *j, ck_report *r) {
     ck_report_free(r);
 }
 
+/* That another follower is gone may be the end of the job on its way here: only the leader knows. */
 static void on_report(ck_job *j, ck_report *r) {
-    if (!ck_job_follows(j) || r->kind == CK_REPORT_FAILED) {
+    if (!ck_job_follows(j) || (r->kind == CK_REPORT_FAILED && r != &j->peer_failed)) {
         ck_job_take_report(j, r);
         return;
     }
@@ -268,11 +269,13 @@ void ck_job_subtask_retired(void *job, ck_subtask *s) {
     ck_job_link_retired(job);
 }
 
-void ck_job_link_failed(void *job, const ck_error *err) {
+void ck_job_link_failed(void *job, uint32_t peer, const ck_error *err) {
     ck_job *j = job;
-    if (atomic_exchange(&j->link_told, true)) return;
-    j->link_failed = (ck_report){.kind = CK_REPORT_FAILED, .error = *err};
-    ck_job_report(j, &j->link_failed);
+    bool decides = !ck_job_follows(j) || peer == 0;
+    if (atomic_exchange(decides ? &j->link_told : &j->peer_told, true)) return;
+    ck_report *r = decides ? &j->link_failed : &j->peer_failed;
+    *r = (ck_report){.kind = CK_REPORT_FAILED, .error = *err};
+    ck_job_report(j, r);
 }
 
 void ck_job_disk_finished(ck_job *j, ck_job_disk *d) {

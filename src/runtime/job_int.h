@@ -104,8 +104,9 @@ struct ck_job {
     uint32_t local_count;  /* subtasks of this process; the others stay NULL */
     ck_links *links;       /* to other processes; NULL: everything is here */
     uint32_t edge_count;   /* channels numbered so far, alike in every process */
-    ck_report link_failed; /* the first failure of a link */
-    _Atomic bool link_told;
+    ck_report link_failed; /* the first failure of a link, in a follower of that to the leader */
+    ck_report peer_failed; /* follower: of a link to another follower; the leader decides what follows */
+    _Atomic bool link_told, peer_told;
     uint64_t splits_hash;    /* over the splits found at a first start */
     bool flush;              /* bounded sources inject FLUSH too: some operator is not final */
     int64_t flush_origin_us; /* wall minus monotonic at the start: flushes are numbered by it */
@@ -194,7 +195,7 @@ void ck_job_fail(ck_job *j, const ck_error *e);
 void ck_job_out_of_memory(ck_job *j);
 void ck_job_subtask_retired(void *job, ck_subtask *s);
 void ck_job_link_retired(void *job);
-void ck_job_link_failed(void *job, const ck_error *err);
+void ck_job_link_failed(void *job, uint32_t peer, const ck_error *err);
 void ck_job_disk_finished(ck_job *j, ck_job_disk *d); /* actor */
 
 /* ---- job_disk.c ---- */

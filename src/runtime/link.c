@@ -53,7 +53,7 @@ void ck_link_inbox_clear(ck_link_inbox *in) {
 void ck_link_fail(ck_link *k, const ck_error *err) {
     ck_error e = *err;
     (void)ck_error_prefix(&e, "the link to process %u: ", k->peer);
-    k->group->cfg.failed(k->group->cfg.arg, &e);
+    k->group->cfg.failed(k->group->cfg.arg, k->peer, &e);
 }
 
 /* ---- callbacks, on the loop's thread ---- */

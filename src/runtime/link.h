@@ -32,8 +32,8 @@ typedef struct ck_links_config {
     uint32_t events_max;
     uint32_t floating_credits; /* a peer; besides one an edge */
     void *arg;
-    void (*failed)(void *arg, const ck_error *err); /* a link broke; thread: any; perhaps several times */
-    void (*retired)(void *arg);                     /* a task's last word; two a peer; thread: any */
+    void (*failed)(void *arg, uint32_t peer, const ck_error *err); /* thread: any; perhaps several times */
+    void (*retired)(void *arg);                                    /* a task's last word; two a peer; thread: any */
     /* A TELL, REPORT or BYE has come; takes f. Not CK_OK breaks the link. Thread: the loop's, may not block. */
     ck_status (*heard)(void *arg, uint32_t peer, ck_frame *f, ck_error *err);
     ck_task *boss; /* notified when something was heard, once the links have started */
