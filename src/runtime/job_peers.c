@@ -124,8 +124,7 @@ void ck_job_tell_end(ck_job *j) {
     for (uint32_t p = 0; p < to; p++) {
         ck_frame *f = NULL;
         if (p == j->cfg.placement.process || ck_wire_report_frame(j->queue_mem, &r, &f) != CK_OK) continue;
-        ck_status s = ck_links_send(j->links, p, &f);
-        (void)s; /* gone is fine */
+        ck_links_say_last(j->links, p, &f);
     }
 }
 

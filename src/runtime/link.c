@@ -155,7 +155,10 @@ static ck_status on_frame(void *arg, ck_connection *c, ck_frame **pf, ck_error *
         return s;
     }
     if (f->kind == CK_WIRE_BYE) {
+        pthread_mutex_lock(&k->group->lock);
         atomic_store(&k->heard_bye, true);
+        pthread_cond_broadcast(&k->group->changed);
+        pthread_mutex_unlock(&k->group->lock);
         notify(k, &k->up);
         notify(k, &k->down);
     }
@@ -424,20 +427,47 @@ void ck_links_end(ck_links *l, bool finish) {
     notify_all(l);
 }
 
+void ck_links_say_last(ck_links *l, uint32_t peer, ck_frame **f) {
+    ck_link *k = &l->links[peer];
+    ck_frame *bye = ck_wire_bye_frame(l->cfg.queue_mem);
+    if (ck_links_send(l, peer, f) == CK_OK && ck_links_send(l, peer, &bye) == CK_OK) atomic_store(&k->said_last, true);
+    ck_frame_free(&bye);
+}
+
+/* A socket that is closed while something has come that nobody read takes back what was sent. So who has said why the
+ * job ends leaves the closing to the peer, who does so when it has read it; one that heard a last word too is that
+ * peer. */
+static bool all_heard(const ck_links *l) {
+    for (uint32_t p = 0; p < l->cfg.process_count; p++) {
+        const ck_link *k = &l->links[p];
+        if (k->connection && atomic_load(&k->said_last) && !atomic_load(&k->gone) && !atomic_load(&k->heard_bye))
+            return false;
+    }
+    return true;
+}
+
 static bool all_gone(const ck_links *l) {
     for (uint32_t p = 0; p < l->cfg.process_count; p++)
         if (l->links[p].connection && !atomic_load(&l->links[p].gone)) return false;
     return true;
 }
 
+/* Under the lock. */
+static void wait_for(ck_links *l, bool (*done)(const ck_links *l)) {
+    int64_t until_us = ck_mono_us(l->cfg.proc) + LAST_WORDS_US;
+    while (!done(l) && ck_mono_us(l->cfg.proc) < until_us) wait_a_little(l, REDIAL_US);
+}
+
 void ck_links_close(ck_links *l) {
     ck_listener_close(l->listener);
     l->listener = NULL;
+    pthread_mutex_lock(&l->lock);
+    wait_for(l, all_heard);
+    pthread_mutex_unlock(&l->lock);
     for (uint32_t p = 0; p < l->cfg.process_count; p++)
         if (l->links[p].connection) ck_connection_close(l->links[p].connection, true);
-    int64_t until_us = ck_mono_us(l->cfg.proc) + LAST_WORDS_US;
     pthread_mutex_lock(&l->lock);
-    while (!all_gone(l) && ck_mono_us(l->cfg.proc) < until_us) wait_a_little(l, REDIAL_US);
+    wait_for(l, all_gone);
     pthread_mutex_unlock(&l->lock);
     ck_net_loop_free(l->loop);
     l->loop = NULL;

@@ -59,10 +59,12 @@ uint32_t ck_links_task_count(const ck_links *l); /* that will retire */
 void ck_links_start(ck_links *l);                /* after up: the tasks may run */
 /* A TELL or REPORT to a peer, after up. Takes *f; NULL is CK_NOMEM. CK_CLOSED: the peer is gone. Thread: any. */
 CK_NODISCARD ck_status ck_links_send(ck_links *l, uint32_t peer, ck_frame **f);
+/* As send, and it is the last thing said: close waits until the peer has seen it. */
+void ck_links_say_last(ck_links *l, uint32_t peer, ck_frame **f);
 /* finish: every edge here has ended, say BYE and wait for theirs; otherwise drop everything. Thread: any. */
 void ck_links_end(ck_links *l, bool finish);
-/* After the tasks have retired, or when they never started: connections, listener, loop. What was sent before goes out
- * if the peer takes it within a second. Blocks. Safe twice. */
+/* After the tasks have retired, or when they never started: connections, listener, loop. Last
+ * words are waited for, a second at most. Blocks. Safe twice. */
 void ck_links_close(ck_links *l);
 void ck_links_free(ck_links *l); /* after close; the channels go with it; NULL is fine */
 

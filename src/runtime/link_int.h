@@ -42,8 +42,9 @@ typedef struct ck_link_inbox {
 struct ck_link {
     ck_links *group;
     uint32_t peer;
-    bool dialling; /* guarded by the group's lock */
-    bool added;    /* the tasks are known to the scheduler */
+    bool dialling;          /* guarded by the group's lock */
+    _Atomic bool said_last; /* the job ends badly, and the peer was told why */
+    bool added;             /* the tasks are known to the scheduler */
     ck_task up, down;
     ck_link_inbox up_inbox, down_inbox;
     /* uplink */
