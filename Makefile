@@ -82,6 +82,12 @@ sim: deps ## whole jobs on a simulated machine: make sim [SEEDS=2000], with cras
 kills: release test-deps ## the binary killed at every fault point, at several moments, and started again
 	@CLINK_FAULTS=all tools/pytest.sh tests/system/test_faults.py
 
+N    ?= 1000
+SEED ?= 1
+.PHONY: differential slt
+differential: release test-deps ## random queries through clink and DuckDB: make differential [N=1000] [SEED=1]
+	@$$(tools/venv.sh) tests/differential/differential.py --n $(N) --seed $(SEED)
+
 format: ## clang-format every source in place
 	@git ls-files '*.c' '*.h' | xargs clang-format -i
 

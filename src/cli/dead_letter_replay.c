@@ -8,6 +8,7 @@
 
 #include "cli/script.h"
 #include "cli/verbs.h"
+#include "cli/wait.h"
 
 typedef struct replay {
     const verb *v;
@@ -157,15 +158,15 @@ static int feed(replay *r, clink_engine *engine) {
     r->run.fd = STDOUT_FILENO;
     clink_status st = clink_execute(engine, r->s.text, &r->run, &job, &e);
     if (st != CLINK_OK) return report_error(st, &e);
-    int rc = wait_for_job(job);
+    st = wait_for_job(job, &e);
+    wait_report(job);
     clink_progress p = {.struct_bytes = sizeof p};
     clink_job_progress(job, &p);
     clink_job_free(job);
-    if (!rc)
-        fprintf(stderr,
-                "clink: %llu records were fed back; remove them from the dead letter table, or they come again\n",
-                (unsigned long long)p.rows_in);
-    return rc;
+    if (st != CLINK_OK) return report_error(st, &e);
+    fprintf(stderr, "clink: %llu records were fed back; remove them from the dead letter table, or they come again\n",
+            (unsigned long long)p.rows_in);
+    return 0;
 }
 
 static int with_engine(replay *r, int (*what)(replay *, clink_engine *)) {
@@ -202,7 +203,7 @@ static int replay_main(const verb *v, int argc, char **argv) {
     char *files[] = {(char *)(uintptr_t)path, NULL};
     rc = script_load(v, NULL, files, 1, &r.s);
     if (!rc) rc = run_flags_apply(v, &r.f, &r.s, &r.run);
-    block_stop_signals();
+    wait_block_stop_signals();
     if (!rc && !r.from) rc = with_engine(&r, gather);
     if (!rc && !r.export_path) rc = with_engine(&r, feed);
     if (r.temporary[0]) unlink(r.temporary);

@@ -156,6 +156,32 @@ size_t run_flags_table(run_flags *f, flag *out) {
     return sizeof rows / sizeof rows[0];
 }
 
+size_t run_flags_shell(run_flags *f, flag *out) {
+    static const char *const names[] = {"parallelism", "changes", "format",  "catalog",
+                                        "set",         "memory",  "threads", "log-level"};
+    flag all[RUN_FLAG_COUNT];
+    size_t count = run_flags_table(f, all), n = 0;
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+            if (strcmp(all[i].name, names[k]) == 0) out[n++] = all[i];
+    return n;
+}
+
+int run_flags_output(const verb *v, const run_flags *f, clink_run *run) {
+    run->fd = STDOUT_FILENO;
+    if (!f->format)
+        run->output = isatty(STDOUT_FILENO) ? CLINK_OUTPUT_TABLE : CLINK_OUTPUT_NDJSON;
+    else if (strcmp(f->format, "ndjson") == 0)
+        run->output = CLINK_OUTPUT_NDJSON;
+    else if (strcmp(f->format, "csv") == 0)
+        run->output = CLINK_OUTPUT_CSV;
+    else if (strcmp(f->format, "table") == 0)
+        run->output = CLINK_OUTPUT_TABLE;
+    else
+        return usage_error(v, "--format is ndjson, table or csv, not '%s'", f->format);
+    return 0;
+}
+
 static int32_t log_level_of(const char *name) {
     static const char *const names[] = {"debug", "info", "warn", "error", "off"};
     for (int32_t i = 0; i < 5; i++)

@@ -29,6 +29,10 @@ void run_flags_init(run_flags *f);
 /* Rows for flags_parse over *f; fills out (room for RUN_FLAG_COUNT). */
 enum { RUN_FLAG_COUNT = 23 };
 size_t run_flags_table(run_flags *f, flag *out);
+/* Those of them that the shell takes. */
+size_t run_flags_shell(run_flags *f, flag *out);
+/* --format, or what standard output is; into run. 0 or 2. */
+int run_flags_output(const verb *v, const run_flags *f, clink_run *run);
 /* Opens the engine with the flags that are its own and applies --set. CLINK_OK or the code, with a message on stderr.
  */
 clink_status run_flags_open(const verb *v, const run_flags *f, clink_engine **engine);
@@ -38,10 +42,5 @@ int run_flags_apply(const verb *v, const run_flags *f, const script *s, clink_ru
 /* "clink: <message>" on stderr; the process's exit status for it: 2 usage is never an engine's, 130 when cancelled,
  * else 1. */
 int report_error(clink_status s, const clink_error *e);
-
-/* Waits until a job ends, with a line of progress, and says what is to be said then; Ctrl-C stops it. */
-int wait_for_job(clink_job *job);
-/* Ctrl-C and SIGTERM are looked for by wait_for_job: call this before the engine is opened. */
-void block_stop_signals(void);
 
 #endif

@@ -4,7 +4,7 @@ import os
 import re
 import subprocess
 
-from conftest import TOP, run_clink
+from conftest import BUILD, TOP, run_clink
 
 PAGE = os.path.join(TOP, "docs", "sql.md")
 
@@ -15,7 +15,7 @@ def examples():
     out = []
     for lang, words, text in found:
         if lang in ("output", "error"):
-            assert out and out[-1][0] == "sql" and out[-1][3] is None, text
+            assert out and out[-1][3] is None, text
             out[-1][3:] = [lang, words.split(), text]
         else:
             assert lang in ("sh", "sql"), lang
@@ -38,7 +38,9 @@ def test_examples(tmp_path):
     setup, ran = "", 0
     for lang, words, text, expected, expected_words, want in examples():
         if lang == "sh":
-            subprocess.run(["bash", "-euo", "pipefail", "-c", text], cwd=tmp_path, check=True)
+            env = {**os.environ, "PATH": BUILD + ":" + os.environ["PATH"]}
+            p = subprocess.run(["bash", "-euo", "pipefail", "-c", text], cwd=tmp_path, env=env, check=True, capture_output=True, text=True)
+            assert p.stdout == want, text
         elif "setup" in words:
             setup += text
         else:

@@ -1,0 +1,146 @@
+/* See line.h. */
+#include "cli/line.h"
+
+#include <histedit.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum { HISTORY_LINES = 1000, WORD_BYTES = 128 };
+
+struct line_editor {
+    EditLine *el;
+    History *history;
+    HistEvent event;
+    char *file, *text;
+    const char *prompt;
+    line_words words;
+    void *arg;
+    bool cancelled; /* by Ctrl-C, which is a key while a line is read */
+};
+
+static char *prompt_of(EditLine *el) {
+    line_editor *l = NULL;
+    el_get(el, EL_CLIENTDATA, &l);
+    return (char *)(uintptr_t)l->prompt; /* libedit only reads it */
+}
+
+/* ---- completion ---- */
+
+typedef struct completion {
+    const char *prefix;
+    size_t prefix_n, count;
+    char common[WORD_BYTES]; /* of all words that fit */
+    bool show;
+} completion;
+
+static void consider(void *to, const char *word) {
+    completion *c = to;
+    if (strncasecmp(word, c->prefix, c->prefix_n) != 0 || strlen(word) >= WORD_BYTES) return;
+    if (c->show) printf("%s%s", c->count ? "  " : "\n", word);
+    if (c->count++ == 0) {
+        memcpy(c->common, word, strlen(word) + 1);
+        return;
+    }
+    size_t n = 0;
+    while (c->common[n] && strncasecmp(&c->common[n], &word[n], 1) == 0) n++;
+    c->common[n] = 0;
+}
+
+static bool in_word(char c) {
+    return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c & 0x80);
+}
+
+static unsigned char complete(EditLine *el, int key) {
+    (void)key;
+    line_editor *l = NULL;
+    el_get(el, EL_CLIENTDATA, &l);
+    const LineInfo *line = el_line(el);
+    const char *start = line->cursor;
+    while (start > line->buffer && in_word(start[-1])) start--;
+    char prefix[WORD_BYTES];
+    completion c = {.prefix = prefix, .prefix_n = (size_t)(line->cursor - start)};
+    if (c.prefix_n == 0 || c.prefix_n >= sizeof prefix) return CC_ERROR;
+    memcpy(prefix, start, c.prefix_n);
+    prefix[c.prefix_n] = 0;
+    l->words(l->arg, consider, &c);
+    if (c.count == 0) return CC_ERROR;
+    if (c.count == 1 || strlen(c.common) > c.prefix_n) {
+        el_deletestr(el, (int)c.prefix_n);
+        if (el_insertstr(el, c.common) != 0) return CC_ERROR;
+        if (c.count == 1) el_insertstr(el, " ");
+        return CC_REFRESH;
+    }
+    c = (completion){.prefix = prefix, .prefix_n = c.prefix_n, .show = true};
+    l->words(l->arg, consider, &c);
+    printf("\n");
+    return CC_REDISPLAY;
+}
+
+/* ---- the editor ---- */
+
+static unsigned char cancel(EditLine *el, int key) {
+    (void)key;
+    line_editor *l = NULL;
+    el_get(el, EL_CLIENTDATA, &l);
+    l->cancelled = true;
+    return CC_EOF;
+}
+
+line_editor *line_editor_new(const char *history_file, line_words words, void *arg) {
+    line_editor *l = calloc(1, sizeof *l);
+    if (!l) return NULL;
+    l->words = words, l->arg = arg, l->prompt = "";
+    l->el = el_init("clink", stdin, stdout, stderr);
+    l->history = history_init();
+    if (!l->el || !l->history || (history_file && !(l->file = strdup(history_file)))) {
+        line_editor_free(l);
+        return NULL;
+    }
+    history(l->history, &l->event, H_SETSIZE, HISTORY_LINES);
+    history(l->history, &l->event, H_SETUNIQUE, 1);
+    if (l->file) history(l->history, &l->event, H_LOAD, l->file);
+    el_set(l->el, EL_CLIENTDATA, l);
+    el_set(l->el, EL_PROMPT, prompt_of);
+    el_set(l->el, EL_EDITOR, "emacs");
+    el_set(l->el, EL_SIGNAL, 0);
+    el_set(l->el, EL_HIST, history, l->history);
+    el_set(l->el, EL_ADDFN, "clink-complete", "complete a name", complete);
+    el_set(l->el, EL_BIND, "^I", "clink-complete", NULL);
+    el_set(l->el, EL_SETTY, "-d", "-isig", NULL);
+    el_set(l->el, EL_ADDFN, "clink-cancel", "forget the statement", cancel);
+    el_set(l->el, EL_BIND, "^C", "clink-cancel", NULL);
+    el_set(l->el, EL_BIND, "^R", "em-inc-search-prev", NULL);
+    el_source(l->el, NULL); /* the user's ~/.editrc */
+    return l;
+}
+
+void line_editor_free(line_editor *l) {
+    if (!l) return;
+    if (l->file && l->history) history(l->history, &l->event, H_SAVE, l->file);
+    if (l->history) history_end(l->history);
+    if (l->el) el_end(l->el);
+    free(l->file);
+    free(l->text);
+    free(l);
+}
+
+line_result line_read(line_editor *l, const char *prompt, const char **text) {
+    int bytes = 0;
+    l->prompt = prompt, l->cancelled = false;
+    const char *line = el_gets(l->el, &bytes);
+    if (l->cancelled) {
+        el_reset(l->el);
+        printf("^C\n");
+        return LINE_CANCELLED;
+    }
+    if (!line || bytes <= 0) return LINE_END;
+    free(l->text);
+    if (!(l->text = strndup(line, (size_t)bytes))) return LINE_END;
+    l->text[strcspn(l->text, "\n")] = 0;
+    if (*l->text) history(l->history, &l->event, H_ENTER, l->text);
+    *text = l->text;
+    return LINE_READ;
+}

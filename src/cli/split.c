@@ -1,0 +1,64 @@
+/* See split.h. */
+#include "cli/split.h"
+
+#include <string.h>
+#include <strings.h>
+
+static bool is_word_byte(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || (c & 0x80);
+}
+
+static bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+
+/* Behind the quoted text, comment, word or single byte at p. */
+static const char *skip(const char *p, const char *end) {
+    if (*p == '\'' || *p == '"' || *p == '`') {
+        const char *close = memchr(p + 1, *p, (size_t)(end - p - 1));
+        return close ? close + 1 : end; /* a doubled quote is two quoted texts beside each other */
+    }
+    if (end - p > 1 && p[0] == '-' && p[1] == '-') {
+        const char *line = memchr(p, '\n', (size_t)(end - p));
+        return line ? line + 1 : end;
+    }
+    if (end - p > 1 && p[0] == '/' && p[1] == '*') {
+        for (p += 2; end - p > 1; p++)
+            if (p[0] == '*' && p[1] == '/') return p + 2;
+        return end;
+    }
+    if (!is_word_byte(*p)) return p + 1;
+    while (p < end && is_word_byte(*p)) p++;
+    return p;
+}
+
+static bool is_comment(const char *p, const char *end) {
+    return end - p > 1 && ((p[0] == '-' && p[1] == '-') || (p[0] == '/' && p[1] == '*'));
+}
+
+static bool is_word(const char *p, const char *end, const char *word) {
+    size_t n = strlen(word);
+    return (size_t)(end - p) == n && strncasecmp(p, word, n) == 0;
+}
+
+size_t split_statement(const char *text, size_t bytes) {
+    const char *end = text + bytes, *next;
+    bool first = true, set = false;
+    size_t depth = 0;
+    for (const char *p = text; p < end; p = next) {
+        next = skip(p, end);
+        if (*p == ';' && depth == 0) return (size_t)(next - text);
+        if (is_space(*p) || is_comment(p, end)) continue;
+        if (first) set = is_word(p, next, "EXECUTE") || is_word(p, next, "BEGIN");
+        first = false;
+        if (!set) continue;
+        if (is_word(p, next, "BEGIN") || is_word(p, next, "CASE")) depth++;
+        if (is_word(p, next, "END") && depth) depth--;
+    }
+    return 0;
+}
+
+bool split_is_blank(const char *text, size_t bytes) {
+    const char *end = text + bytes;
+    for (const char *p = text; p < end; p = skip(p, end))
+        if (!is_space(*p) && *p != ';' && !is_comment(p, end)) return false;
+    return true;
+}
