@@ -88,6 +88,10 @@ SEED ?= 1
 differential: release test-deps ## random queries through clink and DuckDB: make differential [N=1000] [SEED=1]
 	@$$(tools/venv.sh) tests/differential/differential.py --n $(N) --seed $(SEED)
 
+DIR ?= tests/sql
+slt: release test-deps ## sqllogictest files through clink: make slt [DIR=tests/sql]
+	@$$(tools/venv.sh) tests/slt/slt.py $(DIR)
+
 format: ## clang-format every source in place
 	@git ls-files '*.c' '*.h' | xargs clang-format -i
 

@@ -159,6 +159,22 @@ static ck_status must_be_bounded(ck_script *s, const char *why) {
     return CK_OK;
 }
 
+/* A statement that reads what it writes. What goes into a table in memory appears when the statement has ended, so
+ * there it means what was in it before. */
+static ck_status refuse_own_input(ck_script *s) {
+    for (uint32_t w = 0; w < s->output_count; w++) {
+        const ck_catalog_entry *written = s->outputs[w].output.table;
+        if (!written || written->table.instance) continue;
+        bool *seen = CK_BIND_ARRAY(&s->b, s->b.plan.node_count, bool);
+        if (!seen) return CK_NOMEM;
+        for (uint32_t r = 0; r < s->output_count; r++)
+            if (s->outputs[r].statement == s->outputs[w].statement && reads(s->outputs[r].output.node, written, seen))
+                return ck_bind_refuse(&s->b, s->outputs[w].output.pos,
+                                      "this reads \"%s\" and writes it; write into another table", written->name);
+    }
+    return CK_OK;
+}
+
 static ck_status in_sequence(ck_script *s, bool *out) {
     const ck_catalog_entry *table;
     uint32_t results = 0, statements = 1;
@@ -167,11 +183,9 @@ static ck_status in_sequence(ck_script *s, bool *out) {
         if (i && s->outputs[i].statement != s->outputs[i - 1].statement) statements++;
     }
     *out = false;
+    CK_TRY(refuse_own_input(s));
     CK_TRY(find_conflict(s, &table));
-    if (table && statements == 1)
-        return ck_bind_refuse(&s->b, s->outputs[0].output.pos,
-                              "this reads \"%s\" and writes it; write into another table", table->name);
-    if (!table && results < 2) return CK_OK;
+    if ((!table && results < 2) || statements == 1) return CK_OK;
     *out = true;
     const char *why =
         table ? ck_arena_printf(s->b.plan.arena,

@@ -1,0 +1,98 @@
+"""tests/sql/*.slt pass at -p 1 and 3, and so does the reader of such files itself. `make slt DIR=...` runs any folder."""
+import glob
+import os
+import subprocess
+import sys
+
+import pytest
+from conftest import BUILD, TOP
+
+RUNNER = os.path.join(TOP, "tests", "slt", "slt.py")
+pytestmark = pytest.mark.skipif(os.environ.get("CLINK_SANITIZE", "") != "", reason="a sanitized library needs its runtime preloaded")
+
+
+def run_slt(*args):
+    p = subprocess.run([sys.executable, RUNNER, "--library", os.path.join(BUILD, "libclink.so"), *map(str, args)], capture_output=True, text=True, timeout=300)
+    return p.returncode, p.stdout + p.stderr
+
+
+@pytest.mark.parametrize("p", [1, 3])
+def test_our_files(p):
+    files = sorted(glob.glob(os.path.join(TOP, "tests", "sql", "*.slt")))
+    code, out = run_slt("--strict", "--parallelism", p, *files)
+    assert code == 0 and f"{len(files)} files" in out, out
+
+
+def test_what_fails_is_reported(tmp_path):
+    (tmp_path / "a.slt").write_text("""hash-threshold 8
+
+statement ok
+CREATE TABLE t (a BIGINT, s VARCHAR)
+
+statement ok
+INSERT INTO t VALUES (2, 'two words'), (1, ''), (3, NULL)
+
+query IT rowsort
+SELECT a, s FROM t
+----
+1 (empty)
+2 two words
+3 NULL
+
+query IT rowsort
+SELECT a, s FROM t WHERE a > 1
+----
+2
+two words
+3
+NULL
+
+query I valuesort
+SELECT a FROM t
+----
+3 values hashing to c0710d6b4f15dfa88f600b0e6b624077
+
+query R
+SELECT 1.0 / 3
+----
+0.333
+
+statement error did you mean "a"
+SELECT aa FROM t
+
+skipif clink
+statement ok
+NONSENSE
+
+onlyif sqlite
+statement ok
+NONSENSE
+
+query I
+SELECT 1
+----
+2
+
+query I
+SELECT nope FROM t
+----
+1
+
+statement error
+SELECT 1
+
+statement error some other text
+SELECT nope FROM t
+
+loop i 1 2
+
+halt
+
+statement ok
+NONSENSE
+""")
+    code, out = run_slt("--strict", tmp_path)
+    assert code == 1 and "1 files, 12 records, 7 passed (58.3%)" in out, out
+    for why in ("1: wrong result", '2: unknown column "..."', "1: an error was expected and none came", "1: record loop is not known", "a.slt:45: got [['1']], not ['2']"):
+        assert why in out, out
+    assert run_slt(tmp_path)[0] == 0 and run_slt(tmp_path / "nothing")[0] != 0
