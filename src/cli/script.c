@@ -50,6 +50,7 @@ static int load_stream(const verb *v, FILE *in, const char *source, script *out)
         fprintf(stderr, "clink %s: %s is longer than %d bytes\n", v->name, source, SCRIPT_BYTES_MAX);
         return 1;
     }
+    if (n >= 3 && memcmp(out->text, "\xef\xbb\xbf", 3) == 0) memmove(out->text, out->text + 3, n + 1 - 3), n -= 3;
     const char *nul = memchr(out->text, 0, n);
     if (nul) {
         fprintf(stderr, "clink %s: %s has a NUL byte at offset %td\n", v->name, source, nul - out->text);

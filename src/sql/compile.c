@@ -148,6 +148,9 @@ ck_status ck_sql_compile(ck_catalog *c, ck_view text, const ck_sql_options *o, c
     *source = (ck_source_text){o->source_name ? o->source_name : "sql", text};
     ck_catalog_begin(c);
     ck_status s = compile(c, source, o, arena, out, err);
+    if (s == CK_NOMEM && arena->bytes > arena->bytes_max / 2)
+        s = ck_fail(err, CK_NOMEM, "%s takes more than %zu MiB to plan; write it in parts", source->name,
+                    arena->bytes_max >> 20);
     if (s == CK_OK && o->before_commit) s = o->before_commit(o->before_commit_arg, c, err);
     if (s != CK_OK && o->one_job) {
         ck_catalog_rollback(c);

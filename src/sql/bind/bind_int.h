@@ -9,6 +9,7 @@
 
 enum {
     CK_BIND_VIEWS_MAX = 100, /* views over views */
+    CK_BIND_WITH_MAX = 200,  /* WITH queries over WITH queries */
     CK_BIND_PARAMETERS_MAX = 100,
 };
 

@@ -10,12 +10,12 @@ static ck_status fill(ck_binder *b, ck_catalog_entry *e, const ck_ast_create_vie
     if (!text || !name || !e->sql) return ck_bind_nomem(b);
     e->view.query = (ck_source_text){name, {text, query.n}};
     e->temporary = v->temporary;
-    const ck_plan plan = b->plan; /* the nodes of the check are not the job's, and so none it may find again */
-    ck_bound_view *views = b->views;
+    uint32_t nodes = b->plan.node_count, depth = b->view_depth, with = b->with_depth;
+    struct ck_bound_view *views = b->views;
     ck_status s = ck_bind_query(b, v->query, false, &n);
     if (s == CK_OK) s = ck_bind_rename_to(b, n, &v->columns, "the query", &n);
-    b->plan.node_count = plan.node_count;
-    b->views = views;
+    b->plan.node_count = nodes; /* what was bound for the check is not the job's */
+    b->views = views, b->view_depth = depth, b->with_depth = with;
     CK_TRY(s);
     if (!v->columns.count) return CK_OK;
     const char **columns = ck_arena_array(&e->arena, n->schema->field_count, sizeof *columns);

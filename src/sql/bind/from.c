@@ -77,10 +77,14 @@ ck_status ck_bind_scan(ck_binder *b, const ck_catalog_entry *e, ck_pos at, ck_pl
 static ck_status bind_cte(ck_binder *b, ck_cte *c, ck_plan_node **out) {
     if (!c->node) {
         ck_cte *visible = b->ctes;
+        if (++b->with_depth > CK_BIND_WITH_MAX)
+            return ck_bind_fail(b, c->ast->name.pos, "WITH queries use each other over more than %d levels",
+                                CK_BIND_WITH_MAX);
         b->ctes = c->next;
         ck_status s = ck_bind_query(b, c->ast->query, false, &c->node);
         if (s == CK_OK) s = ck_bind_rename_to(b, c->node, &c->ast->columns, "the WITH query", &c->node);
         b->ctes = visible;
+        b->with_depth--;
         CK_TRY(s);
     }
     *out = c->node;

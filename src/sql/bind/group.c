@@ -132,7 +132,8 @@ static ck_status one_set(ck_binder *b, ck_scope *scope, const ck_grouping *g, ui
     CK_TRY(ck_bind_window_agg(b, projected, (ck_columns){own, n}, calls, call_count, key_text, names, g->by_window,
                               g->window_pos, out));
     if (!*out)
-        CK_TRY(ck_plan_aggregate_node(&b->plan, projected, (ck_columns){own, n}, calls, call_count, key_text, names, out));
+        CK_TRY(
+            ck_plan_aggregate_node(&b->plan, projected, (ck_columns){own, n}, calls, call_count, key_text, names, out));
     bool as_it_is = !g->sets && call_count == g->calls.count;
     return as_it_is ? CK_OK : common_columns(b, scope, g, set, projected, keys, out);
 }

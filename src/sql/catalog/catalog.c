@@ -1,6 +1,8 @@
 /* See catalog.h. */
 #include "sql/catalog/catalog.h"
 
+#include "base/hash.h"
+
 enum { ENTRY_BYTES_MAX = 64 << 20 };
 
 static ck_mem plan_mem(const ck_catalog *c) { return ck_proc_mem(c->proc, CK_MEM_PLAN); }
@@ -33,6 +35,7 @@ static void free_list(ck_catalog *c, ck_catalog_entry **list) {
 
 void ck_catalog_free(ck_catalog *c) {
     if (!c) return;
+    c->forget = NULL; /* rows in memory end with their store */
     free_list(c, &c->entries);
     free_list(c, &c->dropped);
     ck_free(plan_mem(c), c, sizeof *c);
@@ -42,12 +45,22 @@ ck_status ck_catalog_set(ck_catalog *c, const char *key, const char *value, ck_e
     return ck_settings_set(&c->settings, ck_view_of(key), ck_view_of(value), err);
 }
 
+static size_t bucket_of(ck_view name) {
+    uint64_t h = CK_FNV_OFFSET;
+    for (size_t i = 0; i < name.n; i++) {
+        char c = ck_ascii_lower(name.p[i]);
+        h = ck_fnv1a_more(h, &c, 1);
+    }
+    return h % CK_CATALOG_BUCKETS;
+}
+
 static ck_catalog_entry *find(const ck_catalog *c, ck_view name, bool quoted, bool function) {
     ck_catalog_entry *near = NULL;
-    for (ck_catalog_entry *e = c->entries; e; e = e->next) {
+    for (ck_catalog_entry *e = c->alike[bucket_of(name)]; e; e = e->next_alike) {
         if ((e->kind == CK_ENTRY_FUNCTION) != function) continue;
         if (ck_view_is(name, e->name)) return e;
-        if (!quoted && !near && ck_view_eq_nocase(name, ck_view_of(e->name))) near = e;
+        bool older = !near || e->order < near->order;
+        if (!quoted && older && ck_view_eq_nocase(name, ck_view_of(e->name))) near = e;
     }
     return near;
 }
@@ -62,6 +75,9 @@ ck_catalog_entry *ck_catalog_find_function(const ck_catalog *c, ck_view name, bo
 
 ck_status ck_catalog_entry_new(ck_catalog *c, ck_entry_kind kind, ck_view name, ck_catalog_entry **out, ck_error *err) {
     ck_mem mem = plan_mem(c);
+    if (c->entry_count >= CK_CATALOG_ENTRIES_MAX)
+        return ck_fail(err, CK_REFUSED, "there are %d tables, views and functions, and no more are taken",
+                       CK_CATALOG_ENTRIES_MAX);
     ck_catalog_entry *e = ck_alloc_zero(mem, sizeof *e);
     if (!e) return ck_nomem(err, mem, sizeof *e);
     e->kind = kind;
@@ -108,21 +124,51 @@ static void unlink_entry(ck_catalog_entry **list, const ck_catalog_entry *e) {
     *list = e->next;
 }
 
+/* Into the catalog and out of it. */
+static void link_entry(ck_catalog *c, ck_catalog_entry *e) {
+    ck_catalog_entry **alike = &c->alike[bucket_of(ck_view_of(e->name))];
+    e->next_alike = *alike;
+    *alike = e;
+    c->entry_count++;
+    if (c->last && c->last->order < e->order) {
+        e->next = NULL;
+        c->last->next = e;
+    } else {
+        insert(&c->entries, e);
+    }
+    if (!e->next) c->last = e;
+}
+
+static void unlink_alike(ck_catalog *c, const ck_catalog_entry *e) {
+    ck_catalog_entry **at = &c->alike[bucket_of(ck_view_of(e->name))];
+    while (*at != e) at = &(*at)->next_alike;
+    *at = e->next_alike;
+    c->entry_count--;
+    if (c->last == e) c->last = NULL; /* found again when it is needed */
+}
+
+static void find_last(ck_catalog *c) {
+    for (ck_catalog_entry *e = c->entries; e && !c->last; e = e->next)
+        if (!e->next) c->last = e;
+}
+
 void ck_catalog_add(ck_catalog *c, ck_catalog_entry *e) {
     e->order = c->next_order++;
     e->lineage = e->order;
     e->fresh = true;
-    insert(&c->entries, e);
+    link_entry(c, e);
 }
 
 void ck_catalog_drop(ck_catalog *c, ck_catalog_entry *e) {
     unlink_entry(&c->entries, e);
+    unlink_alike(c, e);
+    find_last(c);
     insert(&c->dropped, e);
 }
 
 void ck_catalog_undrop(ck_catalog *c, ck_catalog_entry *e) {
     unlink_entry(&c->dropped, e);
-    insert(&c->entries, e);
+    link_entry(c, e);
 }
 
 void ck_catalog_begin(ck_catalog *c) {
@@ -136,7 +182,7 @@ void ck_catalog_rollback(ck_catalog *c) {
     while (c->dropped) {
         ck_catalog_entry *e = c->dropped;
         c->dropped = e->next;
-        insert(&c->entries, e);
+        link_entry(c, e);
     }
     for (ck_catalog_entry **at = &c->entries; *at;) {
         ck_catalog_entry *e = *at;
@@ -145,7 +191,9 @@ void ck_catalog_rollback(ck_catalog *c) {
             continue;
         }
         *at = e->next;
+        unlink_alike(c, e);
         ck_catalog_entry_discard(c, &e);
     }
+    find_last(c);
     c->settings = c->settings_before;
 }

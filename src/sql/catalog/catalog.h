@@ -62,8 +62,8 @@ struct ck_catalog_entry {
     };
     bool fresh; /* made by the compilation under way */
     uint64_t order;
-    uint64_t lineage; /* the same for a table before and after ALTER */
-    ck_catalog_entry *next;
+    uint64_t lineage;                    /* the same for a table before and after ALTER */
+    ck_catalog_entry *next, *next_alike; /* of the list; of those whose names hash alike */
 };
 
 typedef struct ck_settings {
@@ -73,11 +73,15 @@ typedef struct ck_settings {
     char timezone[64]; /* "UTC" by default */
 } ck_settings;
 
+enum { CK_CATALOG_BUCKETS = 1024, CK_CATALOG_ENTRIES_MAX = 100000 };
+
 struct ck_catalog {
     ck_proc *proc;
     const ck_registry *registry;
     ck_settings settings, settings_before;
-    ck_catalog_entry *entries, *dropped; /* by order of creation */
+    ck_catalog_entry *entries, *last, *dropped;  /* by order of creation */
+    ck_catalog_entry *alike[CK_CATALOG_BUCKETS]; /* entries by name, whatever its case */
+    uint32_t entry_count;
     uint64_t next_order, next_instance;
     void (*forget)(void *arg, const char *instance); /* NULL: nobody asks */
     void *forget_arg;
