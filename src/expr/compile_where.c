@@ -33,9 +33,10 @@ static ck_status where_all(ck_compiler *c, const ck_expr *e, uint32_t scope, uin
 
 static ck_status where_any(ck_compiler *c, const ck_expr *e, uint32_t scope, uint32_t marks, uint32_t *out) {
     uint32_t all, left = scope, hit;
-    CK_TRY(ck_compile_where(c, e->args[0], scope, marks, &all));
+    CK_TRY(ck_compile_where(c, e->args[0], scope, marks, &hit));
+    all = hit;
     for (uint32_t i = 1; i < e->arg_count; i++) {
-        CK_TRY(ck_compile_minus(c, left, all, marks, &left));
+        CK_TRY(ck_compile_minus(c, left, hit, marks, &left)); /* what is taken away is always a part of what is left */
         CK_TRY(ck_compile_where(c, e->args[i], left, marks, &hit));
         uint32_t both;
         CK_TRY(ck_compile_scope(c, scope, &both));

@@ -179,6 +179,8 @@ static void filters(void **state) {
         {{"(< 1 a)", "(is_not_null t)", "(< b 5)"}, "4"},
         {{"(or (= a 0) (= b 7))"}, "0,5"},
         {{"(or (= t 'zero') (= t 'a text that is longer'))"}, "0,5"},
+        {{"(or (< t 'p') (= t 'nothing') (= a 2))"}, "1,2,4,5"}, /* as many rows left as found, and not the same */
+        {{"(or (= t 'one') (= t 'two') (= t 'zero') (= a 3))"}, "0,1,2,3"},
         {{"(not (= a 2))"}, "0,1,3,4"},
         {{"(not (or (= a 2) (= a 3)))"}, "0,1,4"},
         {{"(is_null a)"}, "5"},

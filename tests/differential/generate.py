@@ -68,6 +68,20 @@ class Join:
         return f"{self.left.sql(d)} {self.kind} JOIN {self.right.sql(d)} ON " + " AND ".join(c.sql(d) for c in self.on)
 
 
+class Unnest:
+    """Elements of an array made of columns of the rows on the left."""
+
+    def __init__(self, left, elements, alias):
+        self.left, self.elements, self.alias = left, elements, alias
+
+    def columns(self):
+        return self.left.columns() + [(f"{self.alias}.v", self.elements[0].typ)]
+
+    def sql(self, d):
+        array = ("ARRAY" if d == "ours" else "") + "[" + ", ".join(e.sql(d) for e in self.elements) + "]"
+        return f"{self.left.sql(d)} CROSS JOIN UNNEST({array}) AS {self.alias}(v)"
+
+
 class Select:
     def __init__(self, items, source):
         self.items, self.source = items, source  # [(E, name)]
@@ -214,6 +228,9 @@ class Generator:
             return Sub(self.query(depth - 1), self.alias("q"))
         if self.chance(0.3):
             return self.join()
+        if self.chance(0.08):
+            t, typ = self.table("airports"), self.r.choice([INT, STR])
+            return Unnest(t, [self.expr(t.columns(), typ, 1) for _ in range(self.r.randint(1, 3))], self.alias("u"))
         return self.table()
 
     def join(self):
@@ -415,7 +432,7 @@ def _nodes(node, seen):
     for child in vars(node).values():
         for c in child if isinstance(child, list) else [child]:
             c = c[0] if isinstance(c, tuple) else c
-            if isinstance(c, (E, Table, Sub, Join, Select, SetOp)):
+            if isinstance(c, (E, Table, Sub, Join, Unnest, Select, SetOp)):
                 yield from _nodes(c, seen)
 
 
@@ -440,6 +457,8 @@ def smaller(q):
             for field, value in (("distinct", False), ("order", []), ("limit", None), ("offset", None), ("grouping", None)):
                 if getattr(node, field):
                     yield at(lambda n, field=field, value=value: setattr(n, field, value) or True)
+            if isinstance(node.source, Unnest):
+                yield at(lambda n: setattr(n, "source", n.source.left) or True)
             if isinstance(node.source, Join):
                 yield at(lambda n: setattr(n, "source", n.source.left) or True)
                 yield at(lambda n: setattr(n, "source", n.source.right) or True)
