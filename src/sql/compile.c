@@ -145,6 +145,9 @@ ck_status ck_sql_compile(ck_catalog *c, ck_view text, const ck_sql_options *o, c
     if (!err) err = &own;
     ck_source_text *source = CK_ARENA_NEW(arena, ck_source_text);
     if (!source) return ck_nomem(err, arena->mem, sizeof *source);
+    ck_catalog_dropped *dropped = CK_ARENA_NEW(arena, ck_catalog_dropped);
+    if (!dropped) return ck_nomem(err, arena->mem, sizeof *dropped);
+    if (ck_arena_on_reset(arena, ck_catalog_dropped_free, dropped) != CK_OK) return ck_nomem(err, arena->mem, 32);
     *source = (ck_source_text){o->source_name ? o->source_name : "sql", text};
     ck_catalog_begin(c);
     ck_status s = compile(c, source, o, arena, out, err);
@@ -155,7 +158,7 @@ ck_status ck_sql_compile(ck_catalog *c, ck_view text, const ck_sql_options *o, c
     if (s != CK_OK && o->one_job) {
         ck_catalog_rollback(c);
     } else {
-        ck_catalog_commit(c);
+        ck_catalog_commit(c, dropped);
     }
     return s;
 }
@@ -216,11 +219,14 @@ ck_status ck_catalog_load(ck_catalog *c, ck_view text, const char *name, ck_aren
     CK_TRY(ck_parse_script(source, scratch, &ast, err));
     ck_binder b = {.catalog = c, .options = &options, .source = source, .err = err};
     b.plan = (ck_plan){.arena = scratch, .err = err};
+    ck_catalog_dropped dropped;
     ck_catalog_begin(c);
     ck_status s = define_all(&b, ast.first);
-    if (s == CK_OK)
-        ck_catalog_commit(c);
-    else
+    if (s == CK_OK) {
+        ck_catalog_commit(c, &dropped);
+        ck_catalog_dropped_free(&dropped);
+    } else {
         ck_catalog_rollback(c);
+    }
     return s;
 }

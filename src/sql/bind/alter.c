@@ -222,7 +222,10 @@ static ck_status replace(ck_binder *b, ck_catalog_entry *e, const altered *a) {
     }
     ck_catalog_entry *made = ck_catalog_find(b->catalog, ck_view_of(a->entry.name), true);
     made->lineage = e->lineage;
-    return e->table.instance ? ck_bind_same_instance(b, made, e->table.instance) : CK_OK;
+    if (!e->table.instance) return CK_OK;
+    CK_TRY(ck_bind_same_instance(b, made, e->table.instance));
+    e->rows_moved = true;
+    return CK_OK;
 }
 
 ck_status ck_bind_alter(ck_binder *b, const ck_ast_statement *s) {

@@ -90,26 +90,15 @@ ck_status ck_catalog_entry_new(ck_catalog *c, ck_entry_kind kind, ck_view name, 
     return CK_OK;
 }
 
-static bool has_instance(const ck_catalog_entry *list, const ck_catalog_entry *but, const char *instance) {
-    for (const ck_catalog_entry *e = list; e; e = e->next)
-        if (e != but && e->kind == CK_ENTRY_TABLE && e->table.instance && strcmp(e->table.instance, instance) == 0)
-            return true;
-    return false;
-}
-
-/* A table in memory that was altered is two entries for a while. */
-static void forget_rows(const ck_catalog *c, const ck_catalog_entry *e) {
-    const char *instance = e->kind == CK_ENTRY_TABLE ? e->table.instance : NULL;
-    if (!c->forget || !instance) return;
-    if (!has_instance(c->entries, e, instance) && !has_instance(c->dropped, e, instance))
-        c->forget(c->forget_arg, instance);
+static void free_entry(ck_mem mem, ck_catalog_entry *e, void (*forget)(void *arg, const char *instance), void *arg) {
+    if (forget && e->kind == CK_ENTRY_TABLE && e->table.instance && !e->rows_moved) forget(arg, e->table.instance);
+    ck_arena_destroy(&e->arena);
+    ck_free(mem, e, sizeof *e);
 }
 
 void ck_catalog_entry_discard(ck_catalog *c, ck_catalog_entry **e) {
     if (!*e) return;
-    forget_rows(c, *e);
-    ck_arena_destroy(&(*e)->arena);
-    ck_free(plan_mem(c), *e, sizeof **e);
+    free_entry(plan_mem(c), *e, c->forget, c->forget_arg);
     *e = NULL;
 }
 
@@ -176,13 +165,34 @@ void ck_catalog_begin(ck_catalog *c) {
     c->settings_before = c->settings;
 }
 
-void ck_catalog_commit(ck_catalog *c) { free_list(c, &c->dropped); }
+void ck_catalog_commit(ck_catalog *c, ck_catalog_dropped *dropped) {
+    *dropped = (ck_catalog_dropped){c->dropped, plan_mem(c), c->forget, c->forget_arg};
+    c->dropped = NULL;
+}
+
+void ck_catalog_dropped_free(void *dropped) {
+    ck_catalog_dropped *d = dropped;
+    while (d->first) {
+        ck_catalog_entry *e = d->first;
+        d->first = e->next;
+        free_entry(d->mem, e, d->forget, d->forget_arg);
+    }
+}
+
+/* A table that comes back has its rows back from what ALTER made of it. */
+static void take_rows_back(ck_catalog *c, ck_catalog_entry *e) {
+    if (!e->rows_moved) return;
+    e->rows_moved = false;
+    for (ck_catalog_entry *made = c->entries; made; made = made->next)
+        if (made != e && made->kind == CK_ENTRY_TABLE && made->lineage == e->lineage) made->rows_moved = true;
+}
 
 void ck_catalog_rollback(ck_catalog *c) {
     while (c->dropped) {
         ck_catalog_entry *e = c->dropped;
         c->dropped = e->next;
         link_entry(c, e);
+        take_rows_back(c, e);
     }
     for (ck_catalog_entry **at = &c->entries; *at;) {
         ck_catalog_entry *e = *at;

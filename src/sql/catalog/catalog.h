@@ -60,7 +60,8 @@ struct ck_catalog_entry {
         ck_view_def view;
         ck_function_def function;
     };
-    bool fresh; /* made by the compilation under way */
+    bool fresh;      /* made by the compilation under way */
+    bool rows_moved; /* to the table that ALTER made of this one: they outlive it */
     uint64_t order;
     uint64_t lineage;                    /* the same for a table before and after ALTER */
     ck_catalog_entry *next, *next_alike; /* of the list; of those whose names hash alike */
@@ -102,9 +103,17 @@ void ck_catalog_undrop(ck_catalog *c, ck_catalog_entry *e); /* dropped by this c
 /* The CREATE TABLE that makes the table; table_text.c. */
 CK_NODISCARD ck_status ck_table_text(const ck_catalog_entry *e, ck_bytes *out);
 
-/* Around a compilation: commit frees what was dropped; rollback takes back every change since begin. */
+/* Around a compilation: rollback takes back every change since begin. The plan borrows from what commit drops, so that
+ * goes to `dropped`, which lives as long as the plan and may be freed by any thread. */
+typedef struct ck_catalog_dropped {
+    ck_catalog_entry *first;
+    ck_mem mem;
+    void (*forget)(void *arg, const char *instance);
+    void *forget_arg;
+} ck_catalog_dropped;
 void ck_catalog_begin(ck_catalog *c);
-void ck_catalog_commit(ck_catalog *c);
+void ck_catalog_commit(ck_catalog *c, ck_catalog_dropped *dropped);
+void ck_catalog_dropped_free(void *dropped);
 void ck_catalog_rollback(ck_catalog *c);
 
 /* ---- settings.c ---- */
