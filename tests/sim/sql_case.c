@@ -184,7 +184,7 @@ static const char *draw_sink(sql_case *c, dice *d, const rows *in) {
     if (s->limit < UINT64_MAX) c->ends = true;
     s->dir = need(ck_arena_printf(&c->arena, "/out/%u", number));
     s->ext = q.csv ? "csv" : "json";
-    qsort(s->lines, s->line_count, sizeof *s->lines, compare_lines);
+    if (s->line_count) qsort(s->lines, s->line_count, sizeof *s->lines, compare_lines);
     const char *columns = "", *names = "", *key = "", *parts = "";
     for (uint32_t i = 0; i < q.column_count; i++) {
         const char *comma = i ? ", " : "";
