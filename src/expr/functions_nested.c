@@ -395,7 +395,8 @@ static ck_status bind_split(ck_bind_call *call, ck_error *err) {
 static const ck_function functions[] = {
     {FN("array", bind_array, "ARRAY[a, b, ...]", "An array of these elements.", "ARRAY[1, 2, 3]", "[1,2,3]"),
      .flags = CK_FN_INTERNAL},
-    {FN("map", bind_map, "MAP[key, value, ...]", "A map of these entries; of equal keys the last counts.", "MAP['a', 1, 'b', 2]", "{\"a\":1,\"b\":2}"),
+    {FN("map", bind_map, "MAP[key, value, ...]", "A map of these entries; of equal keys the last counts.",
+        "MAP['a', 1, 'b', 2]", "{\"a\":1,\"b\":2}"),
      .flags = CK_FN_INTERNAL},
     {FN("row", bind_row, "ROW(a, b, ...)", "A row of these fields.", "ROW(1, 'x')", "{\"EXPR$0\":1,\"EXPR$1\":\"x\"}"),
      .flags = CK_FN_INTERNAL},
