@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { SPLIT_BUCKETS = 91, HASH_RUN = 256, SPLIT_ENTRIES = CK_SEGMENT_BUCKETS * CK_BUCKET_ENTRIES };
+enum { SPLIT_BUCKETS = 91, HASH_RUN = 256 };
 
 static ck_segment *segment_of(ck_bucket *buckets) { return (ck_segment *)(void *)buckets - 1; }
 static ck_bucket *buckets_of(ck_segment *s) { return (ck_bucket *)(void *)(s + 1); }
@@ -13,7 +13,7 @@ static uint32_t capacity_of(uint32_t bucket_count) {
 
 /* 64 more than needed, so that the segment can begin at a cache line. */
 static size_t raw_bytes(uint32_t bucket_count) {
-    return sizeof(ck_segment) + (size_t)bucket_count * sizeof(ck_bucket) + 64;
+    return sizeof(ck_segment) + bucket_count * (sizeof(ck_bucket) + CK_BUCKET_ENTRIES * sizeof(uint16_t)) + 64;
 }
 
 static ck_segment *segment_new(ck_index *ix, uint32_t bucket_count, uint32_t depth, uint32_t id) {
@@ -38,7 +38,10 @@ static void segment_free(ck_index *ix, ck_segment *s) {
 
 static size_t slots_bytes(uint32_t depth) { return sizeof(ck_index_slot) << depth; }
 
-static ck_index_slot slot_of(ck_segment *s) { return (ck_index_slot){buckets_of(s), s->bucket_count, s->id}; }
+static ck_index_slot slot_of(ck_segment *s) {
+    uint32_t from = s->depth - s->depth % CK_KEPT_SPLITS;
+    return (ck_index_slot){buckets_of(s), s->bucket_count, s->id & ((1u << 27) - 1), from & 31};
+}
 
 /* Room for one more segment's count. */
 static ck_status reserve_segment(ck_index *ix) {
@@ -83,15 +86,27 @@ void ck_index_destroy(ck_index *ix) {
 
 /* ---- placing entries ---- */
 
-static void place(const ck_index_slot *s, uint64_t hash, uint32_t ref) {
+/* What is kept of a hash: where it belongs, and the bits of the directory from a depth on that is a multiple of
+ * CK_KEPT_SPLITS. */
+static uint16_t kept_bits(uint64_t hash, uint32_t from) {
+    uint32_t splits = (uint32_t)(hash << from >> (64 - CK_KEPT_SPLITS));
+    return (uint16_t)(ck_index_home_bits(hash) << CK_KEPT_SPLITS | splits);
+}
+/* The half an entry of a segment of this depth goes to. */
+static uint32_t kept_side(uint16_t kept, uint32_t depth) {
+    return (uint32_t)kept >> (CK_KEPT_SPLITS - 1 - depth % CK_KEPT_SPLITS) & 1;
+}
+
+static void place(const ck_index_slot *s, uint8_t tag, uint16_t kept, uint32_t ref) {
     ck_bucket *b = s->buckets;
-    uint32_t at = ck_index_home(hash, s->bucket_count);
+    uint32_t at = (uint32_t)(kept >> CK_KEPT_SPLITS) * s->bucket_count >> CK_HOME_BITS;
     for (;;) {
         uint32_t vacant = ck_bucket_match(&b[at], 0);
         if (vacant) {
             uint32_t i = (uint32_t)__builtin_ctz(vacant);
-            b[at].tag[i] = ck_index_tag(hash);
+            b[at].tag[i] = tag;
             b[at].ref[i] = ref;
+            ck_index_kept(b, s->bucket_count)[at * CK_BUCKET_ENTRIES + i] = kept;
             return;
         }
         if (b[at].passed < UINT8_MAX) b[at].passed++;
@@ -99,40 +114,49 @@ static void place(const ck_index_slot *s, uint64_t hash, uint32_t ref) {
     }
 }
 
-/* Calls fn with runs of a segment's entries and their hashes. */
-typedef void (*run_fn)(void *arg, const uint32_t *refs, const uint64_t *hashes, uint32_t n);
-static void each_run(ck_index *ix, ck_segment *s, run_fn fn, void *arg) {
-    uint32_t refs[HASH_RUN], n = 0;
-    uint64_t hashes[HASH_RUN];
-    const ck_bucket *buckets = buckets_of(s);
-    for (uint32_t i = 0; i < s->bucket_count; i++) {
-        for (uint32_t used = ~ck_bucket_match(&buckets[i], 0) & 0xfffu; used; used &= used - 1)
-            refs[n++] = buckets[i].ref[__builtin_ctz(used)];
-        if (n + CK_BUCKET_ENTRIES <= HASH_RUN && i + 1 < s->bucket_count) continue;
-        ix->hash_fn(ix->arg, refs, n, hashes);
-        fn(arg, refs, hashes, n);
-        n = 0;
+static uint32_t used_of(const ck_bucket *b) { return ~ck_bucket_match(b, 0) & ((1u << CK_BUCKET_ENTRIES) - 1); }
+
+/* The entries of a segment into one, or by their next bit into two. */
+static void move_entries(ck_segment *s, ck_segment *a, ck_segment *b) {
+    const ck_index_slot to[2] = {slot_of(a), slot_of(b ? b : a)};
+    ck_bucket *from = buckets_of(s);
+    const uint16_t *kept = ck_index_kept(from, s->bucket_count);
+    for (uint32_t i = 0; i < s->bucket_count; i++, kept += CK_BUCKET_ENTRIES) {
+        for (uint32_t used = used_of(&from[i]); used; used &= used - 1) {
+            uint32_t k = (uint32_t)__builtin_ctz(used);
+            place(&to[kept_side(kept[k], s->depth)], from[i].tag[k], kept[k], from[i].ref[k]);
+        }
     }
 }
 
-static void place_run(void *to, const uint32_t *refs, const uint64_t *hashes, uint32_t n) {
-    const ck_index_slot slot = slot_of(to);
-    for (uint32_t i = 0; i < n; i++) place(&slot, hashes[i], refs[i]);
+/* How many entries go to the second half. */
+static uint32_t count_second(ck_segment *s) {
+    ck_bucket *buckets = buckets_of(s);
+    const uint16_t *kept = ck_index_kept(buckets, s->bucket_count);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < s->bucket_count; i++, kept += CK_BUCKET_ENTRIES)
+        for (uint32_t used = used_of(&buckets[i]); used; used &= used - 1)
+            n += kept_side(kept[__builtin_ctz(used)], s->depth);
+    return n;
 }
 
-/* A segment about to split, taken apart: hashing again means reading every row, so it is done once. */
-typedef struct halves {
-    uint32_t depth, count[2];
-    uint32_t refs[2][SPLIT_ENTRIES];
-    uint64_t hashes[2][SPLIT_ENTRIES];
-} halves;
-
-static void divide_run(void *arg, const uint32_t *refs, const uint64_t *hashes, uint32_t n) {
-    halves *h = arg;
-    for (uint32_t i = 0; i < n; i++) {
-        uint32_t side = (uint32_t)(hashes[i] >> (63 - h->depth) & 1), k = h->count[side]++;
-        h->refs[side][k] = refs[i];
-        h->hashes[side][k] = hashes[i];
+/* Before a segment's first split of a new lot of kept bits: most entries have those of the lot before. */
+static void refresh_kept(const ck_index *ix, ck_segment *s) {
+    uint32_t refs[HASH_RUN], n = 0;
+    uint16_t *of[HASH_RUN];
+    uint64_t hashes[HASH_RUN];
+    ck_bucket *buckets = buckets_of(s);
+    uint16_t *kept = ck_index_kept(buckets, s->bucket_count);
+    for (uint32_t i = 0; i < s->bucket_count; i++, kept += CK_BUCKET_ENTRIES) {
+        for (uint32_t used = used_of(&buckets[i]); used; used &= used - 1) {
+            uint32_t k = (uint32_t)__builtin_ctz(used);
+            refs[n] = buckets[i].ref[k];
+            of[n++] = &kept[k];
+        }
+        if (n + CK_BUCKET_ENTRIES <= HASH_RUN && i + 1 < s->bucket_count) continue;
+        ix->hash_fn(ix->arg, refs, n, hashes);
+        for (uint32_t k = 0; k < n; k++) *of[k] = kept_bits(hashes[k], s->depth);
+        n = 0;
     }
 }
 
@@ -170,7 +194,7 @@ static ck_status deepen(ck_index *ix) {
 static ck_status enlarge(ck_index *ix, uint64_t hash, ck_segment *s) {
     ck_segment *more = segment_new(ix, grown(s->bucket_count), s->depth, s->id);
     if (!more) return CK_NOMEM;
-    each_run(ix, s, place_run, more);
+    move_entries(s, more, NULL);
     point_slots(ix, hash, more, NULL);
     segment_free(ix, s);
     return CK_OK;
@@ -185,21 +209,19 @@ static ck_segment *half_new(ck_index *ix, uint32_t entries, uint32_t depth, uint
 static ck_status split(ck_index *ix, uint64_t hash, ck_segment *s) {
     if (s->depth == ix->depth) CK_TRY(deepen(ix));
     CK_TRY(reserve_segment(ix));
-    halves h;
-    h.depth = s->depth, h.count[0] = h.count[1] = 0;
-    each_run(ix, s, divide_run, &h);
-    ck_segment *a = half_new(ix, h.count[0], s->depth + 1, s->id);
-    ck_segment *b = half_new(ix, h.count[1], s->depth + 1, ix->segment_count);
+    if (s->depth > 0 && s->depth % CK_KEPT_SPLITS == 0) refresh_kept(ix, s);
+    uint32_t second = count_second(s), first = ix->entries_of[s->id] - second;
+    ck_segment *a = half_new(ix, first, s->depth + 1, s->id);
+    ck_segment *b = half_new(ix, second, s->depth + 1, ix->segment_count);
     if (!a || !b) {
         segment_free(ix, a);
         segment_free(ix, b);
         return CK_NOMEM;
     }
-    place_run(a, h.refs[0], h.hashes[0], h.count[0]);
-    place_run(b, h.refs[1], h.hashes[1], h.count[1]);
+    move_entries(s, a, b);
     point_slots(ix, hash, a, b);
-    ix->entries_of[a->id] = h.count[0];
-    ix->entries_of[ix->segment_count++] = h.count[1];
+    ix->entries_of[a->id] = first;
+    ix->entries_of[ix->segment_count++] = second;
     segment_free(ix, s);
     return CK_OK;
 }
@@ -212,7 +234,7 @@ ck_status ck_index_insert(ck_index *ix, uint64_t hash, uint32_t ref) {
         CK_TRY(can_split ? split(ix, hash, s) : enlarge(ix, hash, s));
         slot = ck_index_slot_of(ix, hash);
     }
-    place(slot, hash, ref);
+    place(slot, ck_index_tag(hash), kept_bits(hash, slot->kept_from), ref);
     ix->entries_of[slot->segment]++;
     ix->entries++;
     return CK_OK;

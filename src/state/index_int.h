@@ -1,11 +1,14 @@
 /* The hash index of a table: from a key's hash to 32-bit references of rows. It knows neither keys nor rows.
  *
  * Extendible: a directory over the top bits of the hash points to segments, each a run of 64-byte buckets of 12 entries
- * (8-bit tag, 32-bit reference) found by the next 32 bits and probed linearly. A segment that is 15/16 full
+ * (8-bit tag, 32-bit reference) found by further bits and probed linearly. A segment that is 15/16 full
  * grows from 91 buckets to 128, from there it splits in two of 91, so that large indexes stay at least 2/3 full and
- * never double as a whole. (Steps of a quarter keep them 3/4 full and save a byte a row, but move every entry twice as
- * often, and moving an entry means reading its row.) At the directory's maximum depth segments grow on: entries of
+ * never double as a whole. At the directory's maximum depth segments grow on: entries of
  * equal hashes then chain through the buckets behind their own.
+ *
+ * Behind its buckets a segment keeps 16 more bits of each entry's hash: those that say where it belongs, and the next
+ * few the directory will look at. They are read only when a segment grows or splits, which so needs no row, except
+ * every CK_KEPT_SPLITS-th time, when the bits have been used up and every row is hashed again.
  *
  * A bucket counts the entries that passed it on their way from home (saturating, then sticky), so that a search for
  * what is not there ends early and erasing needs no markers.
@@ -21,6 +24,7 @@
 #endif
 
 enum { CK_BUCKET_ENTRIES = 12, CK_SEGMENT_BUCKETS = 128, CK_INDEX_DEPTH_MAX = 22 };
+enum { CK_HOME_BITS = 10, CK_KEPT_SPLITS = 6 }; /* together the kept bits */
 
 typedef struct ck_bucket {
     uint8_t tag[CK_BUCKET_ENTRIES]; /* 0 = free */
@@ -30,7 +34,8 @@ typedef struct ck_bucket {
 } ck_bucket;
 _Static_assert(sizeof(ck_bucket) == 64, "a bucket is a cache line");
 
-/* In front of its buckets, in one allocation aligned to 64. */
+/* In front of its buckets, in one allocation aligned to 64; behind them, uint16_t[bucket_count * CK_BUCKET_ENTRIES] of
+ * kept bits. */
 typedef struct ck_segment {
     uint32_t bucket_count, id;
     uint32_t depth; /* local */
@@ -42,7 +47,8 @@ _Static_assert(sizeof(ck_segment) == 64, "buckets stay aligned");
 typedef struct ck_index_slot {
     ck_bucket *buckets;
     uint32_t bucket_count;
-    uint32_t segment; /* id */
+    uint32_t segment : 27;  /* id */
+    uint32_t kept_from : 5; /* first depth the kept bits are of */
 } ck_index_slot;
 
 /* Hashes of the keys of rows that are in the index: for moving entries. */
@@ -69,12 +75,16 @@ void ck_index_erase(ck_index *ix, uint64_t hash, uint32_t ref);
 /* The entry of `hash`, which must be there, leads to another row of the same key from now on. */
 void ck_index_replace(ck_index *ix, uint64_t hash, uint32_t ref, uint32_t by);
 
+static inline uint16_t *ck_index_kept(ck_bucket *buckets, uint32_t bucket_count) {
+    return (uint16_t *)(void *)(buckets + bucket_count);
+}
 static inline uint8_t ck_index_tag(uint64_t hash) { return (uint8_t)((uint8_t)hash + ((uint8_t)hash == 0)); }
 static inline const ck_index_slot *ck_index_slot_of(const ck_index *ix, uint64_t hash) {
     return &ix->slots[(hash >> 1) >> (63 - ix->depth)];
 }
+static inline uint32_t ck_index_home_bits(uint64_t hash) { return (uint32_t)(hash >> 10) & ((1u << CK_HOME_BITS) - 1); }
 static inline uint32_t ck_index_home(uint64_t hash, uint32_t bucket_count) {
-    return (uint32_t)(((hash >> 10 & 0xffffffffu) * bucket_count) >> 32);
+    return ck_index_home_bits(hash) * bucket_count >> CK_HOME_BITS;
 }
 /* Bit i set: entry i has this tag. */
 static inline uint32_t ck_bucket_match(const ck_bucket *b, uint8_t tag) {
