@@ -232,11 +232,20 @@ void ck_free(ck_mem m, void *p, size_t bytes) {
 }
 
 ck_status ck_nomem(ck_error *err, ck_mem m, size_t bytes) {
+    static const char ceiling[] = "something is larger than it may be";
+    const char *name = ck_mem_category_name(m.category);
+    size_t used = ck_budget_used(m.budget, m.category), total = ck_budget_total(m.budget);
+    if (!bytes && m.budget->limit)
+        return ck_fail(err, CK_NOMEM,
+                       "out of memory for %s, which holds %zu bytes: %s, or the job holds %zu of its limit of %zu",
+                       name, used, ceiling, total, m.budget->limit);
+    if (!bytes)
+        return ck_fail(err, CK_NOMEM, "out of memory for %s, which holds %zu bytes: %s, or the system has no more",
+                       name, used, ceiling);
     if (m.budget->limit)
         return ck_fail(err, CK_NOMEM,
                        "out of memory: %zu bytes wanted for %s, which holds %zu; the job holds %zu of its limit of %zu",
-                       bytes, ck_mem_category_name(m.category), ck_budget_used(m.budget, m.category),
-                       ck_budget_total(m.budget), m.budget->limit);
-    return ck_fail(err, CK_NOMEM, "out of memory: the system has no %zu bytes for %s, which holds %zu", bytes,
-                   ck_mem_category_name(m.category), ck_budget_used(m.budget, m.category));
+                       bytes, name, used, total, m.budget->limit);
+    return ck_fail(err, CK_NOMEM, "out of memory: the system has no %zu bytes for %s, which holds %zu", bytes, name,
+                   used);
 }

@@ -83,7 +83,7 @@ void ck_mem_give(ck_mem m, size_t bytes);
 /* Bytes change what they are for; the total stays. */
 void ck_mem_move(ck_mem from, ck_mem_category to, size_t bytes);
 
-/* The sentence for a failed allocation: category, wanted, used, limit. Returns CK_NOMEM. */
+/* The sentence for a failed allocation: category, wanted (0: not known), used, limit. Returns CK_NOMEM. */
 ck_status ck_nomem(ck_error *err, ck_mem m, size_t bytes);
 
 #endif

@@ -3,6 +3,7 @@ import os
 import pty
 import select
 import signal
+import termios
 import time
 
 import pytest
@@ -59,17 +60,27 @@ class Terminal:
             assert data, f"the shell ended before {text!r}: {self.seen!r}"
             self.seen += data.decode("utf-8", "replace")
         before, self.seen = self.seen.split(text, 1)
+        if text in ("clink> ", "   ... "):
+            self.wait_for_editor(end)
         return before
+
+    def wait_for_editor(self, end):
+        """The prompt comes before the line editor takes the terminal; what is typed between is read by the wrong rules."""
+        while termios.tcgetattr(self.fd)[3] & termios.ICANON:
+            assert time.monotonic() < end, "the line editor did not take the terminal"
+            time.sleep(0.005)
 
     def send(self, text):
         os.write(self.fd, text.encode())
 
-    def end(self):
+    def end(self, seconds=60):
+        end = time.monotonic() + seconds
         try:
-            while os.read(self.fd, 65536):
+            while select.select([self.fd], [], [], max(0, end - time.monotonic()))[0] and os.read(self.fd, 65536):
                 pass
         except OSError:
             pass
+        assert time.monotonic() < end, "the shell did not end"
         os.close(self.fd)
         return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
 
