@@ -389,7 +389,7 @@ void ck_file_reader_look(ck_file_reader *r) {
     if (state_of(&r->open.state) == JOB_IDLE) submit_open(r);
 }
 
-/* Nothing is under way: the end, or the edge of a followed file. */
+/* Nothing is under way: the end, or the edge of a followed file. CK_OK: now something is, or is there already. */
 static ck_status at_edge(ck_file_reader *r, ck_error *err) {
     if (!follows(r)) return CK_CLOSED;
     job_state state = state_of(&r->open.state);
@@ -401,11 +401,11 @@ static ck_status at_edge(ck_file_reader *r, ck_error *err) {
         return r->open.status;
     }
     CK_TRY(submit_reads(r, err));
-    return r->head == r->tail ? CK_MORE : CK_AGAIN;
+    return r->head == r->tail ? CK_MORE : CK_OK;
 }
 
 ck_status ck_file_reader_next(ck_file_reader *r, ck_read_chunk *out, ck_error *err) {
-    if (r->head == r->tail) return at_edge(r, err);
+    if (r->head == r->tail) CK_TRY(at_edge(r, err));
     read_slot *s = &r->slots[r->head % r->depth];
     if (state_of(&s->state) == JOB_BUSY) return CK_AGAIN;
     if (s->status != CK_OK) {
@@ -416,7 +416,9 @@ ck_status ck_file_reader_next(ck_file_reader *r, ck_read_chunk *out, ck_error *e
     r->head++;
     if (s->got == 0) { /* standard input, a compressed file; the buffer stays for the next try */
         CK_TRY(submit_reads(r, err));
-        return r->ended ? CK_CLOSED : CK_AGAIN;
+        if (r->ended) return CK_CLOSED;
+        bool here = r->head != r->tail && state_of(&r->slots[r->head % r->depth].state) != JOB_BUSY;
+        return here ? ck_file_reader_next(r, out, err) : CK_AGAIN; /* what was read here wakes nobody */
     }
     *out = (ck_read_chunk){s->buffer, CK_READ_HEADROOM, CK_READ_HEADROOM + s->got, s->offset};
     s->buffer = NULL;
