@@ -166,6 +166,7 @@ static ck_status commit_rows(file_committer *c, ck_arena *a, const ck_committabl
     CK_TRY(look_at(c, rows->name, p, &final, err));
     if (final == MISSING)
         return ck_fail(err, CK_CORRUPT, "%s is lost: neither it nor the prepared %s is there", rows->name, p->staged);
+    if (final == AS_RECORDED) CK_TRY(remove_stale(c, a, p, err)); /* an earlier life may have ended before it */
     return ck_durable_confirm(c->proc, rows->name, err);
 }
 
