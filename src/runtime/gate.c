@@ -137,7 +137,13 @@ static void update_watermark(ck_gate *g) {
     if (rises) g->watermark = least;
     if (!rises && idle == g->idle) return;
     g->idle = idle;
-    say(g, 0, ck_event_watermark(g->watermark, idle));
+    ck_event ev = ck_event_watermark(g->watermark, idle);
+    pending_event *last =
+        g->pending_count ? &g->pending[(g->pending_first + g->pending_count - 1) % PENDING_MAX] : NULL;
+    if (last && g->pending_count >= PENDING_MAX / 2 && last->event.kind == CK_EVENT_WATERMARK)
+        last->event = ev; /* many channels may end before one is told */
+    else
+        say(g, 0, ev);
 }
 
 static void set_bit(uint64_t *words, uint32_t i) { words[i / 64] |= 1ULL << (i % 64); }

@@ -112,6 +112,18 @@ static void many_channels_are_found(void **state) {
     assert_int_equal(count, 29);
 }
 
+/* All inputs of a UNION ALL close at once when what is behind them dies: each may let the watermark rise. */
+static void many_inputs_close_before_one_is_told(void **state) {
+    fixture *f = *state;
+    uint32_t channels[20];
+    for (uint32_t i = 0; i < 20; i++) channels[i] = 1;
+    make(f, 20, channels);
+    for (uint32_t i = 0; i < 20; i++) push(f, i, 0, ck_event_watermark((int64_t)i + 1, false));
+    assert_string_equal(drain(f), "w1 ");
+    for (uint32_t i = 0; i < 19; i++) ck_gate_close_input(f->g, i);
+    assert_non_null(strstr(drain(f), "w20 "));
+}
+
 static void the_least_watermark_counts(void **state) {
     fixture *f = *state;
     make(f, 2, (uint32_t[]){2, 1});
@@ -327,6 +339,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         T(channels_take_turns),
         T(many_channels_are_found),
+        T(many_inputs_close_before_one_is_told),
         T(the_least_watermark_counts),
         T(idle_channels_leave_and_return),
         T(the_greatest_flush_counts),
