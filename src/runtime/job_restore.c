@@ -127,11 +127,25 @@ ck_status ck_job_commit_one(ck_job *j, ck_job_op *sink, const ck_committable *c,
     return s;
 }
 
-static ck_status commit_restored(ck_job *j, ck_restore *r, ck_job_op *sink, ck_error *err) {
+/* The restored checkpoint is this directory's and its marker says that all sinks have committed it: what is committed
+ * may have been taken away since, and is nobody's business any more. */
+static ck_status was_committed(ck_job *j, bool own, bool *out, ck_error *err) {
+    ck_checkpoint_entry *entries;
+    uint32_t count;
+    *out = false;
+    if (!own) return CK_OK;
+    ck_status s = ck_checkpoint_dir_list(j->dir, &j->arena, &entries, &count);
+    if (s != CK_OK) return s == CK_NOMEM ? nomem(j, err) : s;
+    for (uint32_t i = 0; i < count; i++)
+        if (entries[i].checkpoint == j->restored->checkpoint) *out = entries[i].committed;
+    return CK_OK;
+}
+
+static ck_status commit_restored(ck_job *j, ck_restore *r, ck_job_op *sink, bool done, ck_error *err) {
     const ck_committable *items = NULL;
     uint32_t count = 0;
     if (r) CK_TRY(ck_restore_committables(r, ck_op_id(sink->op->uid), &items, &count));
-    for (uint32_t i = 0; i < count; i++) CK_TRY(ck_job_commit_one(j, sink, &items[i], err));
+    for (uint32_t i = 0; i < count && !done; i++) CK_TRY(ck_job_commit_one(j, sink, &items[i], err));
     if (!CK_HAS(sink->desc->committer, abort_others)) return CK_OK;
     return sink->desc->committer->abort_others(sink->committer, ck_checkpoint_dir_job_uuid(j->dir),
                                                r ? j->restored->checkpoint : 0, items, count,
@@ -140,11 +154,12 @@ static ck_status commit_restored(ck_job *j, ck_restore *r, ck_job_op *sink, ck_e
 
 /* What the restored checkpoint carries becomes real before anything runs, and what is newer goes. */
 static ck_status settle_outside(ck_job *j, ck_restore *r, ck_error *err) {
+    bool own = r && strcmp(j->restored_dir, ck_checkpoint_dir_path(j->dir)) == 0, done;
+    CK_TRY(was_committed(j, own, &done, err));
     for (uint32_t i = 0; i < j->graph->op_count; i++)
-        if (j->ops[i].committer) CK_TRY(commit_restored(j, r, &j->ops[i], err));
+        if (j->ops[i].committer) CK_TRY(commit_restored(j, r, &j->ops[i], done, err));
     CK_FAULT(j->proc, RESTORE_AFTER_COMMIT);
-    bool own = r && strcmp(j->restored_dir, ck_checkpoint_dir_path(j->dir)) == 0;
-    return own ? ck_checkpoint_dir_mark_committed(j->dir, j->restored->checkpoint, err) : CK_OK;
+    return own && !done ? ck_checkpoint_dir_mark_committed(j->dir, j->restored->checkpoint, err) : CK_OK;
 }
 
 /* ---- state ---- */
