@@ -92,6 +92,7 @@ static int copy_letters(FILE *letters, FILE *to, bool header) {
         copied++;
     }
     free(line);
+    if (!rc && (fflush(to) != 0 || ferror(to))) rc = cannot("write", "the records");
     if (rc) return rc;
     if (unknown) fprintf(stderr, "clink: %llu records were too long to be kept and are not here\n", unknown);
     fprintf(stderr, "clink: %llu record%s put aside\n", copied, copied == 1 ? "" : "s");
@@ -105,7 +106,7 @@ static int run_to(clink_engine *engine, const char *sql, FILE *to) {
     clink_job *job = NULL;
     clink_status st = clink_execute(engine, sql, &run, &job, &e);
     if (st != CLINK_OK) return report_error(st, &e);
-    st = clink_job_wait(job, -1, &e);
+    st = wait_for_job(job, &e);
     clink_job_free(job);
     rewind(to);
     return st == CLINK_OK ? 0 : report_error(st, &e);
@@ -120,7 +121,7 @@ static int write_letters(replay *r, clink_engine *engine, FILE *to) {
     if (st != CLINK_OK) return report_error(st, &e);
     FILE *rows = tmpfile();
     int rc = rows ? 0 : cannot("make", "a temporary file");
-    if (!rc && asprintf(&sql, "SELECT raw, split FROM %s ORDER BY split, \"offset\"", letters) < 0) rc = 1;
+    if (!rc && asprintf(&sql, "SELECT raw, split FROM \"%s\" ORDER BY split, \"offset\"", letters) < 0) rc = 1;
     if (!rc) rc = run_to(engine, sql, rows);
     if (!rc) rc = copy_letters(rows, to, header);
     if (rows) fclose(rows);

@@ -209,7 +209,8 @@ static ck_status table_turn(clink_job *j, uint32_t i, int64_t wait_us, ck_bytes 
 
 ck_status engine_print_tables(clink_job *j, int64_t *timeout_ms, ck_error *err) {
     ck_proc *proc = &j->engine->proc;
-    int64_t deadline = *timeout_ms < 0 ? INT64_MAX : ck_mono_us(proc) + *timeout_ms * 1000;
+    bool for_ever = *timeout_ms < 0 || *timeout_ms > INT64_MAX / 4000;
+    int64_t deadline = for_ever ? INT64_MAX : ck_mono_us(proc) + *timeout_ms * 1000;
     ck_bytes text;
     ck_bytes_init(&text, ck_proc_mem(proc, CK_MEM_QUEUE), TABLE_TEXT_BYTES_MAX);
     ck_status s = CK_OK;

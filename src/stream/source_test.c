@@ -11,7 +11,7 @@ static void splits_keep_their_order_and_are_copied(void **state) {
     ck_arena arena;
     ck_arena_init(&arena, (ck_mem){&budget, CK_MEM_PLAN}, 1 << 20);
     ck_split_list list = {.arena = &arena};
-    char id[16], spec[16];
+    char id[24], spec[24];
     for (int i = 0; i < 100; i++) {
         snprintf(id, sizeof id, "id%d", i);
         snprintf(spec, sizeof spec, "{\"n\":%d}", i);
