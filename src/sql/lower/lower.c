@@ -149,7 +149,7 @@ static const char *guarantee_of(ck_lower_state *s) {
         if (s->ops[i].why && (!weakest || s->ops[i].guarantee > weakest->guarantee)) weakest = &s->ops[i];
     if (!s->l->options->checkpoints)
         return "none across restarts: without a checkpoint directory a restart begins anew";
-    if (!weakest) return "exactly once: what is printed is not kept";
+    if (!weakest) return "at least once: what is printed cannot be taken back";
     static const char *const words[] = {"exactly once", "at least once", "none"};
     return ck_arena_printf(s->arena, "%s%s%s (%s)", words[weakest->guarantee], *weakest->why ? ": " : "", weakest->why,
                            weakest->label);
