@@ -166,6 +166,7 @@ static void carry_out(ck_job *j, const ck_checkpoints_action *a) {
     case CK_CKPT_DO_COMMIT: disk(j, CK_DISK_COMMIT, a->checkpoint, acks); break;
     case CK_CKPT_DO_MARK_COMMITTED: disk(j, CK_DISK_MARK, a->checkpoint, NULL); break;
     case CK_CKPT_DO_COMMITTED:
+        j->disk_error = CK_ERROR_INIT; /* what failed before is behind us */
         tell_all(j, CK_TELL_COMMITTED, a->checkpoint);
         drop_acks(j, 0, a->checkpoint);
         break;

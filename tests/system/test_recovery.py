@@ -139,3 +139,17 @@ def test_two_runs_of_one_job(source, tmp_path):
     finally:
         first.send_signal(signal.SIGINT)
         assert first.wait(20) == 130
+
+
+def test_committed_output_may_be_moved_away(tmp_path):
+    (tmp_path / "in.ndjson").write_text('{"k":"a","v":1}\n{"k":"b","v":2}\n')
+    script = tmp_path / "job.sql"
+    script.write_text(SCRIPT.format(inp=tmp_path / "in.ndjson", out=tmp_path / "out", copy=tmp_path / "copy"))
+    run_clink("run", script, "--checkpoint-dir", tmp_path / "ck")
+    moved = [p for d in ("out", "copy") for p in (tmp_path / d).iterdir()]
+    assert len(moved) == 2
+    for p in moved:
+        p.unlink()
+    again = run_clink("run", script, "--checkpoint-dir", tmp_path / "ck")
+    assert "has finished before" in again.err
+    assert not list((tmp_path / "copy").iterdir())
