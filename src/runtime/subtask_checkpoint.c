@@ -216,6 +216,14 @@ static ck_status take_snapshot(ck_subtask *s, ck_subtask_record *r) {
     return atomic_load(&s->cfg.proc->faults->crashed) ? CK_CANCELLED : CK_OK;
 }
 
+/* A failed release of an older checkpoint may fail this one from another thread at any time. */
+static bool still_wanted(ck_subtask *s, const ck_subtask_record *r) {
+    pthread_mutex_lock(&s->hold_lock);
+    bool wanted = r->status == CK_OK;
+    pthread_mutex_unlock(&s->hold_lock);
+    return wanted;
+}
+
 /* The sweep is over. What was given up meanwhile is cancelled in the barrier's place. */
 static ck_status finish_barrier(ck_subtask *s) {
     ck_subtask_record *r = s->current;
@@ -228,7 +236,7 @@ static ck_status finish_barrier(ck_subtask *s) {
         CK_TRY(take_snapshot(s, r));
     }
     CK_TRY(ck_chain_forward(s->chain, &ev));
-    if (r->status == CK_OK)
+    if (still_wanted(s, r))
         start_writing(s, r);
     else
         r->complete = true;
