@@ -8,8 +8,6 @@
 #include "os/clock.h"
 #include "os/io.h"
 
-enum { TABLE_TEXT_BYTES_MAX = 256 << 20 };
-
 /* ---- steps ---- */
 
 static int64_t ms_or(int64_t ms, int64_t deflt) { return (ms ? ms : deflt) * 1000; }

@@ -87,7 +87,6 @@ void ck_subtask_free(ck_subtask *s) {
 
 ck_chain *ck_subtask_chain(ck_subtask *s) { return s->chain; }
 ck_task *ck_subtask_task(ck_subtask *s) { return &s->task; }
-uint32_t ck_subtask_number(const ck_subtask *s) { return s->cfg.number; }
 uint32_t ck_subtask_index(const ck_subtask *s) { return s->cfg.index; }
 ck_state_store *ck_subtask_store(ck_subtask *s) { return s->store; }
 ck_gate *ck_subtask_gate(ck_subtask *s) { return s->gate; }

@@ -99,7 +99,6 @@ void ck_subtask_free(ck_subtask *s);
 
 ck_chain *ck_subtask_chain(ck_subtask *s);
 ck_task *ck_subtask_task(ck_subtask *s);
-uint32_t ck_subtask_number(const ck_subtask *s);
 uint32_t ck_subtask_index(const ck_subtask *s);
 /* Before the start. The subtask takes all of them over. */
 void ck_subtask_set_gate(ck_subtask *s, ck_gate *g);

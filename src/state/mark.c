@@ -178,7 +178,6 @@ void ck_state_aborted(ck_state_store *s, uint64_t checkpoint) {
 
 /* ---- reading about a mark ---- */
 
-uint64_t ck_state_mark_checkpoint(const ck_state_mark *m) { return m->checkpoint; }
 uint64_t ck_state_mark_parent(const ck_state_mark *m) { return m->parent; }
 bool ck_state_mark_changed(const ck_state_mark *m) { return m->changed; }
 uint64_t ck_state_mark_rows(const ck_state_mark *m) { return m->rows; }

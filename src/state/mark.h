@@ -25,7 +25,6 @@ uint64_t ck_state_mark_parent(const ck_state_mark *m);
 bool ck_state_mark_changed(const ck_state_mark *m);
 uint64_t ck_state_mark_rows(const ck_state_mark *m);
 uint64_t ck_state_mark_changed_rows(const ck_state_mark *m); /* puts plus erases, at most */
-uint64_t ck_state_mark_checkpoint(const ck_state_mark *m);
 
 /* The slots of the marked store, for the file's metadata. */
 typedef struct ck_marked_slot {
