@@ -64,7 +64,7 @@ static ck_status read_time(ck_session_agg *op, ck_arena *a, const ck_op_spec *sp
 }
 
 static ck_status make_plan(ck_session_agg *op, ck_arena *a, const ck_op_spec *spec, ck_error *err) {
-    static const char *const known[] = {"time", "gap_us", "keys", "aggregates", "lateness_us", NULL};
+    static const char *const known[] = {"time", "gap_us", "keys", "aggregates", "lateness_us", "late", NULL};
     yyjson_val *root;
     uint64_t lateness;
     bool has;
@@ -72,6 +72,7 @@ static ck_status make_plan(ck_session_agg *op, ck_arena *a, const ck_op_spec *sp
     CK_TRY(ck_params_read(a, spec, known, &root, err));
     CK_TRY(read_time(op, a, spec, root, err));
     CK_TRY(ck_params_u64(spec, root, "lateness_us", &lateness, &has, err));
+    CK_TRY(ck_late_read(a, spec, root, &op->late, err));
     ck_order_field *start = CK_ARENA_NEW(a, ck_order_field);
     if (!start) return ck_nomem(err, a->mem, sizeof *start);
     *start = (ck_order_field){.field = {"session_start", op->window.type, false}};

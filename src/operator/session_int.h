@@ -43,6 +43,7 @@ typedef struct ck_session_agg {
     ck_arena arena;
     ck_window window; /* time, millis, type; the gap is its size */
     ck_group_plan plan;
+    ck_late late;
     ck_event_clock clock;
     ck_table *table;
     ck_lanes lanes;
@@ -55,6 +56,8 @@ typedef struct ck_session_agg {
     uint16_t slots[2 * CK_BATCH_ROWS_MAX]; /* open addressing: number of a partition's first row + 1 */
     uint16_t first_of[CK_BATCH_ROWS_MAX];  /* number of the first row of the same partition */
     uint32_t place[CK_BATCH_ROWS_MAX + 1]; /* by first row: where its partition's next row goes */
+    uint16_t late_rows[CK_BATCH_ROWS_MAX]; /* of the batch in hand */
+    uint32_t late_count;
     ck_row *found[CK_BATCH_ROWS_MAX];
     ck_partition partitions[CK_BATCH_ROWS_MAX];
     uint64_t hashes[CK_BATCH_ROWS_MAX];

@@ -67,8 +67,8 @@ static ck_status partitions_of(ck_session_agg *op, const ck_batch *b, bool creat
  * out, so that they leave no trace of their key. */
 static ck_status choose_rows(ck_session_agg *op, const ck_batch *b, uint32_t *count, ck_op_ctx *ctx) {
     const ck_window *w = &op->window;
-    uint32_t bad = 0, late = 0;
-    *count = 0;
+    uint32_t bad = 0;
+    *count = op->late_count = 0;
     CK_TRY(partitions_of(op, b, false, ctx));
     for (uint32_t k = 0; k < b->sel_count; k++) {
         uint32_t row = ck_batch_row(b, k);
@@ -76,13 +76,12 @@ static ck_status choose_rows(ck_session_agg *op, const ck_batch *b, uint32_t *co
         if (!ck_window_row_time(w, b->columns[w->time], row, &us)) {
             bad++;
         } else if (op->partitions[k] == 0 && ck_event_clock_passed(op->clock.watermark, us + w->size_us)) {
-            late++;
+            op->late_rows[op->late_count++] = (uint16_t)row;
         } else {
             op->sel[(*count)++] = (uint16_t)row;
         }
     }
     if (bad) ck_op_count(ctx, "bad_time_rows", bad);
-    if (late) ck_op_count(ctx, "late_rows", late);
     return CK_OK;
 }
 
@@ -171,7 +170,7 @@ static ck_status count_piece(ck_session_agg *op, piece p, const ck_batch *b, int
     ck_row *row;
     CK_TRY(settle(op, &p, &late, ctx));
     if (late) {
-        ck_op_count(ctx, "late_rows", p.n);
+        for (uint32_t i = 0; i < p.n; i++) op->late_rows[op->late_count++] = p.rows[i].row;
         return CK_OK;
     }
     if (ck_session_timers_set(&op->timers, p.partition, p.end) != CK_OK)
@@ -238,7 +237,7 @@ ck_status ck_session_count(ck_session_agg *op, const ck_batch *b, ck_op_ctx *ctx
     uint32_t n;
     if (b->sel_count == 0) return CK_OK;
     CK_TRY(choose_rows(op, b, &n, ctx));
-    if (n == 0) return CK_OK;
+    if (n == 0) return ck_late_drop(&op->late, b, op->late_rows, op->late_count, ctx);
     ck_batch *some = ck_batch_select(b, op->sel, n);
     if (!some) return ck_nomem(ctx->error, ctx->mem, n * sizeof *op->sel);
     ck_status s = partitions_of(op, some, true, ctx);
@@ -249,5 +248,5 @@ ck_status ck_session_count(ck_session_agg *op, const ck_batch *b, ck_op_ctx *ctx
     if (s == CK_OK) group_rows(op, n);
     if (s == CK_OK) s = count_pieces(op, some, n, ctx);
     ck_batch_unref(&some);
-    return s;
+    return s == CK_OK ? ck_late_drop(&op->late, b, op->late_rows, op->late_count, ctx) : s;
 }

@@ -69,7 +69,7 @@ static void plan_slices(ck_window_agg *op) {
 }
 
 static ck_status make_plan(ck_window_agg *op, ck_arena *a, const ck_op_spec *spec, ck_error *err) {
-    static const char *const known[] = {"window", "keys", "aggregates", "lateness_us", NULL};
+    static const char *const known[] = {"window", "keys", "aggregates", "lateness_us", "late", NULL};
     yyjson_val *root;
     uint64_t lateness;
     bool has;
@@ -80,6 +80,7 @@ static ck_status make_plan(ck_window_agg *op, ck_arena *a, const ck_op_spec *spe
     if (lateness > (uint64_t)CK_EVENT_TIME_MAX)
         return ck_fail(err, CK_INVALID, "%s (%s): parameter \"lateness_us\" is too large", spec->type, spec->uid);
     op->lateness_us = (int64_t)lateness;
+    CK_TRY(ck_late_read(a, spec, root, &op->late, err));
     bool attached = op->window.kind == CK_WINDOW_ATTACHED;
     uint32_t n = attached ? 2 : 1, columns[2] = {spec->inputs[0].schema->field_count, op->window.start};
     if (attached) columns[0] = op->window.end;
@@ -203,8 +204,7 @@ static ck_status count_pass(ck_window_agg *op, ck_batch *b, ck_op_ctx *ctx) {
     if (!all) return ck_nomem(ctx->error, ctx->mem, b->row_count * sizeof *ends);
     ck_window_rows_find(op->rows, &op->window, all, op->pass, closed_at(op), ends);
     if (op->pass == 0 && r->bad_count) ck_op_count(ctx, "bad_time_rows", r->bad_count);
-    if (op->pass == 0 && r->late_count) ck_op_count(ctx, "late_rows", r->late_count);
-    ck_status s = CK_OK;
+    ck_status s = op->pass == 0 ? ck_late_drop(&op->late, b, r->late, r->late_count, ctx) : CK_OK;
     for (uint32_t i = 0; s == CK_OK && i < r->run_count; i++) {
         const ck_window_run *run = &r->runs[i];
         ck_batch *some =

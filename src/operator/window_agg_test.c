@@ -70,6 +70,39 @@ static void a_restart_keeps_windows_and_watermark(void **state) {
                    "+a|2020-01-01 00:01:00|2020-01-01 00:02:00|2020-01-01 00:01:59.999|3|9223372036854775806");
 }
 
+static void late_rows_go_where_they_are_wanted(void **state) {
+    harness *h = &((fixture *)*state)->h;
+    harness_input(h, SCHEMA, CK_MODE_RETRACT);
+    h->side = harness_schema(h, "v BIGINT; op VARCHAR; k VARCHAR");
+    harness_start(h, &ck_op_window_agg, TUMBLE "\"keys\":[0],\"late\":[2,null,0]," COUNT_SUM "}", OUTPUT);
+    watermark(h, at("2020-01-01 00:01:00") - 1);
+    HARNESS_ROWS(h, "a|2020-01-01 00:00:59|1", "b|2020-01-01 00:01:00|2", "-a|2020-01-01 00:00:00|3", "a|NULL|4",
+                 "a longer key than fits|2019-01-01 00:00:00|NULL");
+    HARNESS_EXPECT(h, "+!1|+I|a", "+!3|-D|a", "+!NULL|+I|a longer key than fits");
+    assert_int_equal(harness_counter(h, "late_rows"), 3);
+    harness_end(h);
+    HARNESS_EXPECT(h, "+b|2020-01-01 00:01:00|2020-01-01 00:02:00|2020-01-01 00:01:59.999|1|2");
+}
+
+/* A hop takes a row several times; it is late once, when its last window is closed. */
+static void a_row_is_late_once(void **state) {
+    harness *h = &((fixture *)*state)->h;
+    harness_input(h, SCHEMA, CK_MODE_APPEND);
+    h->side = harness_schema(h, "t TIMESTAMP(6)");
+    harness_start(
+        h, &ck_op_window_agg,
+        "{\"window\":{\"kind\":\"hop\",\"time\":1,\"size_us\":60000000,\"slide_us\":20000000,\"offset_us\":0},"
+        "\"keys\":[0],\"late\":[1],\"aggregates\":[{\"fn\":\"count\",\"arg\":2,\"arg_text\":\"v\","
+        "\"distinct\":true}]}",
+        "k VARCHAR; s TIMESTAMP(6); e TIMESTAMP(6); w TIMESTAMP(6); n BIGINT");
+    watermark(h, at("2020-01-01 00:01:20") - 1);
+    HARNESS_ROWS(h, "a|2020-01-01 00:00:19|1", "a|2020-01-01 00:00:39|1", "a|2020-01-01 00:00:40|1");
+    HARNESS_EXPECT(h, "+!2020-01-01 00:00:19", "+!2020-01-01 00:00:39");
+    assert_int_equal(harness_counter(h, "late_rows"), 2);
+    harness_end(h);
+    HARNESS_EXPECT(h, "+a|2020-01-01 00:00:40|2020-01-01 00:01:40|2020-01-01 00:01:39.999|1");
+}
+
 static void allowed_lateness_changes_what_was_said(void **state) {
     harness *h = &((fixture *)*state)->h;
     harness_input(h, SCHEMA, CK_MODE_APPEND);
@@ -129,6 +162,10 @@ static void what_it_is_not_made_for_is_refused(void **state) {
         "," COUNT_SUM "}",
         "{\"window\":{\"kind\":\"week\"},\"keys\":[0]," COUNT_SUM "}",
         "{\"keys\":[0]," COUNT_SUM "}",
+        TUMBLE "\"keys\":[0],\"late\":[3]," COUNT_SUM "}",
+        TUMBLE "\"keys\":[0],\"late\":[]," COUNT_SUM "}",
+        TUMBLE "\"keys\":[0],\"late\":[\"v\"]," COUNT_SUM "}",
+        TUMBLE "\"keys\":[0],\"late\":2," COUNT_SUM "}",
     };
     harness_input(h, SCHEMA, CK_MODE_APPEND);
     for (size_t i = 0; i < CK_ARRAY_COUNT(bad); i++) {
@@ -143,6 +180,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {T(a_window_fires_when_the_watermark_passes_its_end),
                                        T(times_before_1970_and_bad_times),
                                        T(a_restart_keeps_windows_and_watermark),
+                                       T(late_rows_go_where_they_are_wanted),
+                                       T(a_row_is_late_once),
                                        T(allowed_lateness_changes_what_was_said),
                                        T(hops_and_cumulations),
                                        T(what_it_is_not_made_for_is_refused)};

@@ -11,6 +11,7 @@
 
 #include "operator/event_clock_int.h"
 #include "operator/group_int.h"
+#include "operator/late_int.h"
 
 enum { CK_WINDOWS_OF_ROW_MAX = 10000 }; /* size / slide: how often a row may have to be counted */
 enum { CK_WINDOW_COLUMNS = 3 };         /* window_start, window_end, window_time */
@@ -107,6 +108,7 @@ typedef struct ck_window_agg {
     uint32_t ends_column;    /* of a batch that is counted: the window's end */
     ck_key_spec bucket_keys; /* what finds a group in its bucket: keys, and the start of attached ones */
     int64_t lateness_us;
+    ck_late late;
     ck_event_clock clock;
     ck_table *table;
     ck_table **sets; /* of the DISTINCT sets: each a bucket a window */

@@ -94,15 +94,36 @@ static ck_status claims_of_scans(ck_script *s, const ck_plan_node *n, ck_pos at,
     return CK_OK;
 }
 
+/* Tables that take late rows are written too. */
+static ck_status claims_of_late(ck_script *s, const ck_plan_node *n, const ck_output *outputs, uint32_t count,
+                                ck_pos at, bool *seen, claim **claims) {
+    if (seen[n->id]) return CK_OK;
+    seen[n->id] = true;
+    for (uint32_t i = 0; i < n->input_count; i++)
+        CK_TRY(claims_of_late(s, n->inputs[i], outputs, count, at, seen, claims));
+    const ck_catalog_entry *late = n->kind == CK_PLAN_WINDOW_AGG ? n->window.of.late_table : NULL;
+    if (!late) return CK_OK;
+    for (uint32_t i = 0; i < count; i++)
+        if (outputs[i].table == late)
+            return ck_bind_refuse(&s->b, outputs[i].pos,
+                                  "\"%s\" takes late rows in this job, which an INSERT cannot write too; insert into "
+                                  "another table",
+                                  late->name);
+    return claim_for(s, late, true, at, claims);
+}
+
 /* Two sinks over one directory would write each other's files; two sources of standard input would share its rows. */
 static ck_status check_claims(ck_script *s, const ck_output *outputs, uint32_t count) {
     claim *read = NULL, *written = NULL;
     bool *seen = CK_BIND_ARRAY(&s->b, s->b.plan.node_count, bool);
-    if (!seen) return CK_NOMEM;
+    bool *late = CK_BIND_ARRAY(&s->b, s->b.plan.node_count, bool);
+    if (!seen || !late) return CK_NOMEM;
     for (uint32_t i = 0; i < count; i++) {
         CK_TRY(claims_of_scans(s, outputs[i].node, outputs[i].pos, seen, &read));
         if (outputs[i].table) CK_TRY(claim_for(s, outputs[i].table, true, outputs[i].pos, &written));
     }
+    for (uint32_t i = 0; i < count; i++)
+        CK_TRY(claims_of_late(s, outputs[i].node, outputs, count, outputs[i].pos, late, &written));
     return CK_OK;
 }
 
@@ -133,17 +154,37 @@ static bool reads(const ck_plan_node *n, const ck_catalog_entry *table, bool *se
     return false;
 }
 
+static ck_status read_somewhere(ck_script *s, const ck_catalog_entry *written, bool *out) {
+    bool *seen = CK_BIND_ARRAY(&s->b, s->b.plan.node_count, bool);
+    if (!seen) return CK_NOMEM;
+    *out = false;
+    for (uint32_t r = 0; r < s->output_count; r++) *out = reads(s->outputs[r].output.node, written, seen) || *out;
+    return CK_OK;
+}
+
+/* A table that takes late rows and is read. */
+static ck_status find_late_conflict(ck_script *s, const ck_plan_node *n, bool *seen, const ck_catalog_entry **table) {
+    bool read = false;
+    if (seen[n->id] || *table) return CK_OK;
+    seen[n->id] = true;
+    for (uint32_t i = 0; i < n->input_count; i++) CK_TRY(find_late_conflict(s, n->inputs[i], seen, table));
+    const ck_catalog_entry *late = n->kind == CK_PLAN_WINDOW_AGG ? n->window.of.late_table : NULL;
+    if (late) CK_TRY(read_somewhere(s, late, &read));
+    if (read) *table = late;
+    return CK_OK;
+}
+
 /* The first output that reads what the script writes; NULL: none does. */
 static ck_status find_conflict(ck_script *s, const ck_catalog_entry **table) {
+    bool *seen = CK_BIND_ARRAY(&s->b, s->b.plan.node_count, bool);
     *table = NULL;
-    for (uint32_t w = 0; w < s->output_count; w++) {
+    if (!seen) return CK_NOMEM;
+    for (uint32_t w = 0; w < s->output_count && !*table; w++) {
         const ck_catalog_entry *written = s->outputs[w].output.table;
-        if (!written) continue;
-        bool *seen = CK_BIND_ARRAY(&s->b, s->b.plan.node_count, bool);
-        if (!seen) return CK_NOMEM;
-        for (uint32_t r = 0; r < s->output_count; r++)
-            if (reads(s->outputs[r].output.node, written, seen)) *table = written;
-        if (*table) return CK_OK;
+        bool read = false;
+        if (written) CK_TRY(read_somewhere(s, written, &read));
+        if (read) *table = written;
+        if (!read) CK_TRY(find_late_conflict(s, s->outputs[w].output.node, seen, table));
     }
     return CK_OK;
 }

@@ -10,7 +10,6 @@ import subprocess
 import pytest
 from conftest import CLINK, run_clink
 
-HOUR = 3600
 SEED = int(os.environ.get("CLINK_SEED", random.randrange(1 << 30)))
 
 FLIGHTS = """CREATE TABLE flights (origin VARCHAR, distance BIGINT, time_hour TIMESTAMP_LTZ(3),
@@ -150,31 +149,6 @@ def test_sessions(clink, tmp_path, p, batch):
                 f"TABLE(SESSION(TABLE src PARTITION BY k, DESCRIPTOR(t), INTERVAL '{gap}' MILLISECOND)) "
                 "GROUP BY k, window_start, window_end").rows
     assert {(r["k"], r["s"]): (r["e"], r["n"], r["v"], r["hi"]) for r in got} == want and len(got) == len(want)
-
-
-def test_rows_behind_the_largest_time(clink, rows, tmp_path):
-    """Departed flights as they left, by the hour they were planned for: how many are behind by more than so many hours."""
-    def minutes(r):
-        y, m, d, h = int(r["year"]), int(r["month"]), int(r["day"]), int(r["hour"])
-        import datetime
-        return (datetime.datetime(y, m, d, h) - datetime.datetime(1970, 1, 1)).total_seconds() // 60
-    left = [(minutes(r), minutes(r) + int(r["minute"]) + int(r["dep_delay"])) for r in rows if r["dep_delay"] != "NA"]
-    left.sort(key=lambda x: x[1])
-    behind, top = collections.Counter(), None
-    data = []
-    for planned, _ in left:
-        top = planned if top is None else max(top, planned)
-        for hours in (0, 1, 2, 3, 6, 12, 24):
-            behind[hours] += top - planned > 60 * hours
-        data.append((int(planned) * 60000, "x", 1))
-    assert len(left) == 328521
-    assert [behind[h] for h in (0, 1, 2, 3, 6, 12, 24)] == [77556, 16024, 5402, 1961, 117, 28, 0]
-    write(tmp_path / "src.ndjson", data)
-    for hours in (0, 2, 12, 24):
-        got = clink("run", "--set", "batch_rows=1", "-e", table("src.ndjson", hours * HOUR * 1000) +
-                    "SELECT COUNT(*) AS n FROM src GROUP BY TUMBLE(t, INTERVAL '1' HOUR)")
-        assert sum(r["n"] for r in got.rows) == len(left) - behind[hours]
-        assert (f"clink: {behind[hours]} rows came too late" in got.err) == (behind[hours] > 0)
 
 
 def test_times_that_are_none(clink, tmp_path):

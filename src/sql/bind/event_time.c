@@ -8,6 +8,7 @@ static const ck_option_desc options[] = {
     {"watermark_lag_ms", "integer", "0", "how far rows may be out of order, in milliseconds"},
     {"idle_timeout_ms", "integer", "60000", "a split without rows for so long holds time back no more; 0: never"},
     {"allowed_lateness_ms", "integer", "0", "for so long after its end a window still takes rows"},
+    {"late_table", "text", NULL, "the table that takes rows that are too late for their window; else they are dropped"},
 };
 
 const ck_option_desc *ck_bind_time_options(uint32_t *count) {

@@ -382,6 +382,7 @@ ck_status ck_bind_window_agg(ck_binder *b, ck_plan_node *input, ck_columns group
             return ck_bind_refuse(b, at, "%s(DISTINCT ...) in a SESSION is not supported yet", calls[i].fn->name);
     CK_TRY(
         ck_bind_needs(b, w.kind == CK_PLAN_WINDOW_SESSION ? "session_agg" : "window_agg", at, "GROUP BY a window is"));
+    CK_TRY(ck_bind_late_rows(b, w.kind == CK_PLAN_WINDOW_ATTACHED ? w.start : w.time, at, &node, &w));
     CK_TRY(ck_plan_window_agg(&b->plan, node, &w, (ck_columns){k.keys, k.key_count}, calls, call_count, key_text, names,
                               out));
     uint32_t n = group.count + call_count, first_call = k.key_count + CK_WINDOW_FIELDS;

@@ -190,6 +190,7 @@ ck_status ck_lower(const ck_lowering *l, const ck_output *outputs, uint32_t coun
     for (uint32_t i = 0; i < count; i++)
         s.event_time = reckons_with_time(outputs[i].node, l->options->changes, seen) || s.event_time;
     for (uint32_t i = 0; i < count; i++) CK_TRY(ck_lower_output(&s, &outputs[i]));
+    CK_TRY(ck_lower_late_sinks(&s));
     CK_TRY(ck_lower_uids(&s));
     CK_TRY(ck_lower_slots(&s));
     CK_TRY(build_graph(&s, &graph));

@@ -45,6 +45,14 @@ typedef struct ck_lowered {
     ck_columns hash;
 } ck_lowered;
 
+/* An operator that hands late rows on, and to which table. */
+typedef struct ck_late_output {
+    const ck_catalog_entry *table;
+    uint32_t op;
+    const ck_plan_node *node;
+    struct ck_late_output *next;
+} ck_late_output;
+
 typedef struct ck_lower_state {
     const ck_lowering *l;
     ck_arena *arena;
@@ -53,7 +61,13 @@ typedef struct ck_lower_state {
     uint32_t op_count, op_capacity;
     ck_lowered *nodes; /* by plan node id */
     bool event_time;   /* some operator reckons with it: sources say how far it has come */
+    ck_late_output *late;
 } ck_lower_state;
+
+typedef struct ck_lower_params { /* JSON being made; params.c */
+    struct yyjson_mut_doc *doc;
+    struct yyjson_mut_val *root;
+} ck_lower_params;
 
 /* ---- lower.c ---- */
 CK_NODISCARD ck_status ck_lower_add(ck_lower_state *s, const ck_planned_op *op, uint32_t *out);
@@ -87,22 +101,31 @@ CK_NODISCARD ck_status ck_lower_output(ck_lower_state *s, const ck_output *o);
 /* The sink of what a source puts aside, where its table says so; source is its operator. */
 CK_NODISCARD ck_status ck_lower_dead_letters(ck_lower_state *s, const ck_plan_node *scan, const ck_lowered *source);
 
+/* The sink of a table behind this edge, which brings append rows of its schema. */
+CK_NODISCARD ck_status ck_lower_side_sink(ck_lower_state *s, const ck_catalog_entry *table, const ck_plan_node *from,
+                                          const ck_planned_input *in);
+
+/* ---- late.c ---- */
+/* Parameter "late" of an operator that drops rows which come too late, where w names a table for them. */
+CK_NODISCARD ck_status ck_lower_params_late(ck_lower_state *s, ck_lower_params *p, const ck_plan_window *w);
+/* Operator `op` of node n, which has that parameter. */
+CK_NODISCARD ck_status ck_lower_late(ck_lower_state *s, const ck_plan_node *n, const ck_plan_window *w, uint32_t op);
+/* One sink a late table, behind a UNION ALL where several operators fill it: when all are lowered. */
+CK_NODISCARD ck_status ck_lower_late_sinks(ck_lower_state *s);
+
 /* ---- in_order.c ---- */
 /* Whether changes of rows with one key (columns of n's output) come in the order in which they were made. */
 CK_NODISCARD ck_status ck_lower_in_order(ck_lower_state *s, const ck_plan_node *n, ck_columns key, bool *yes);
 
 /* ---- params.c: JSON ---- */
-typedef struct ck_lower_params {
-    struct yyjson_mut_doc *doc;
-    struct yyjson_mut_val *root;
-} ck_lower_params;
 CK_NODISCARD ck_status ck_lower_params_begin(ck_lower_state *s, ck_lower_params *p);
 CK_NODISCARD ck_status ck_lower_params_exprs(ck_lower_state *s, ck_lower_params *p, const char *name,
                                              ck_expr *const *exprs, uint32_t count);
 CK_NODISCARD ck_status ck_lower_params_columns(ck_lower_state *s, ck_lower_params *p, const char *name,
                                                ck_columns columns);
 /* Whether the join's condition bounds how far apart in time partners are; if so, the parameters that say it. */
-CK_NODISCARD ck_status ck_lower_time_bounds(ck_lower_state *s, const ck_plan_node *n, ck_lower_params *p, bool *bounded);
+CK_NODISCARD ck_status ck_lower_time_bounds(ck_lower_state *s, const ck_plan_node *n, ck_lower_params *p,
+                                            bool *bounded);
 CK_NODISCARD ck_status ck_lower_params_calls(ck_lower_state *s, ck_lower_params *p, const ck_plan_aggregate *calls,
                                              uint32_t count); /* "aggregates" */
 CK_NODISCARD ck_status ck_lower_params_end(ck_lower_state *s, ck_lower_params *p, const char **out);

@@ -178,15 +178,23 @@ ck_status ck_lower_dead_letters(ck_lower_state *s, const ck_plan_node *scan, con
     const ck_table_decl *t = &scan->scan.table->table.decl;
     const char *on_error = option_of(t, "on_error"), *name = option_of(t, "dead_letter_table");
     const ck_catalog_entry *e;
-    uint32_t op_number;
     if (!on_error || !name || strcmp(on_error, "dead_letter") != 0) return CK_OK;
     CK_TRY(find_letters(s, t->name, name, &e));
-    ck_planned_input *in = CK_LOWER_ARRAY(s, 1, ck_planned_input);
-    if (!in) return CK_NOMEM;
-    *in = (ck_planned_input){
+    ck_planned_input in = {
         .op = source->op, .port = 1, .kind = CK_EDGE_FORWARD, .mode = CK_MODE_APPEND, .bounded = scan->bounded};
-    ck_output o = {.table = e, .schema = e->table.decl.schema};
-    ck_planned_op op = {.inputs = in, .input_count = 1, .canonical = scan->canonical, .schema = e->table.decl.schema};
-    CK_TRY(table_sink(s, &o, source, in, &op));
+    return ck_lower_side_sink(s, e, scan, &in);
+}
+
+ck_status ck_lower_side_sink(ck_lower_state *s, const ck_catalog_entry *table, const ck_plan_node *from,
+                             const ck_planned_input *in) {
+    const ck_schema *schema = table->table.decl.schema;
+    ck_planned_input *own = CK_LOWER_ARRAY(s, 1, ck_planned_input);
+    ck_lowered producer = {.op = in->op};
+    uint32_t op_number;
+    if (!own) return CK_NOMEM;
+    *own = *in;
+    ck_output o = {.table = table, .schema = schema};
+    ck_planned_op op = {.inputs = own, .input_count = 1, .canonical = from->canonical, .schema = schema};
+    CK_TRY(table_sink(s, &o, &producer, own, &op));
     return ck_lower_add(s, &op, &op_number);
 }

@@ -55,6 +55,8 @@ static void need_for_window(const ck_plan_node *n, const bool *own, bool *below)
     uint32_t first = n->window.keys.count + CK_WINDOW_FIELDS;
     below[w->kind == CK_PLAN_WINDOW_ATTACHED ? w->start : w->time] = true;
     if (w->kind == CK_PLAN_WINDOW_ATTACHED) below[w->end] = true;
+    for (uint32_t i = 0; i < w->late.count; i++)
+        if (w->late.at[i] != CK_NO_COLUMN) below[w->late.at[i]] = true;
     for (uint32_t i = 0; i < n->window.keys.count; i++) below[n->window.keys.at[i]] = true;
     for (uint32_t i = 0; i < n->window.call_count; i++) {
         const ck_plan_aggregate *c = &n->window.calls[i];
@@ -330,19 +332,25 @@ static ck_status prune_set_op(ck_plan *p, const ck_plan_node *n, ck_plan_node *c
     return ck_plan_with_inputs(p, n, arms, out);
 }
 
-static ck_plan_window moved_window(const ck_plan_node *n, const uint32_t *map) {
+static ck_status moved_window(ck_plan *p, const ck_plan_node *n, const uint32_t *map, ck_plan_window *out) {
     ck_plan_window w = n->window.of;
+    uint32_t *late = CK_PLAN_ARRAY(p, w.late.count, uint32_t);
+    if (!late) return CK_NOMEM;
+    for (uint32_t i = 0; i < w.late.count; i++) late[i] = moved_to(map, w.late.at[i]);
+    w.late.at = late;
     if (w.kind == CK_PLAN_WINDOW_ATTACHED) {
         w.start = map[w.start];
         w.end = map[w.end];
     } else {
         w.time = map[w.time];
     }
-    return w;
+    *out = w;
+    return CK_OK;
 }
 
 static ck_status prune_window(ck_plan *p, const ck_plan_node *n, ck_plan_node *input, pruning *s, ck_plan_node **out) {
-    ck_plan_window w = moved_window(n, s->moved[n->inputs[0]->id]);
+    ck_plan_window w;
+    CK_TRY(moved_window(p, n, s->moved[n->inputs[0]->id], &w));
     CK_TRY(input_then_own(p, n, input, s));
     return ck_plan_window_rows(p, input, &w, out);
 }
@@ -352,7 +360,8 @@ static ck_status prune_window_agg(ck_plan *p, const ck_plan_node *n, ck_plan_nod
                                   ck_plan_node **out) {
     uint32_t keys = n->window.keys.count, first = keys + CK_WINDOW_FIELDS, calls = 0, count;
     const uint32_t *map = s->moved[n->inputs[0]->id];
-    ck_plan_window w = moved_window(n, map);
+    ck_plan_window w;
+    CK_TRY(moved_window(p, n, map, &w));
     CK_TRY(compact(p, n, s, &count));
     uint32_t *key = CK_PLAN_ARRAY(p, keys, uint32_t);
     ck_plan_aggregate *kept = CK_PLAN_ARRAY(p, count, ck_plan_aggregate);

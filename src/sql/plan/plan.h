@@ -87,9 +87,11 @@ typedef struct ck_plan_window {
     uint32_t start, end;                  /* input columns, of attached ones */
     int64_t size_us, slide_us, offset_us; /* a session's gap is its size */
     int64_t lateness_us;
-    const ck_type *type;  /* of the window's columns */
-    ck_columns partition; /* of a session in FROM */
-    ck_pos at;            /* where it is written, for messages of later stages */
+    const ck_type *type;                /* of the window's columns */
+    ck_columns partition;               /* of a session in FROM */
+    const ck_catalog_entry *late_table; /* rows that come too late go there; NULL: nowhere */
+    ck_columns late;                    /* input columns, by column of that table; CK_NO_COLUMN: the kind of change */
+    ck_pos at;                          /* where it is written, for messages of later stages */
     const ck_source_text *source;
 } ck_plan_window;
 
@@ -262,6 +264,14 @@ bool ck_plan_time_bounds(const ck_plan_node *join, ck_time_bounds *out);
 CK_NODISCARD ck_status ck_plan_strip_window(ck_plan *p, ck_plan_node *n, const ck_plan_node *window,
                                             ck_plan_node **out);
 const char *ck_plan_window_word(ck_plan_window_kind k);
+
+/* ---- carry.c ---- */
+/* Values of a table's row - expressions over its physical columns - where rows of *n still are rows of the table: *n
+ * becomes a node that has them too, its own columns first and as they were; out[i] is the column of value i. *fine
+ * false: rows of *n are others (groups, joins), and *n stays. */
+CK_NODISCARD ck_status ck_plan_carry(ck_plan *p, ck_plan_node **n, const ck_catalog_entry *table,
+                                     ck_expr *const *values, uint32_t count, uint32_t *out, bool *fine);
+
 /* ---- joins ---- */
 
 typedef enum ck_join_side { CK_SIDE_NONE, CK_SIDE_LEFT, CK_SIDE_RIGHT, CK_SIDE_BOTH } ck_join_side;

@@ -1,0 +1,120 @@
+/* late_table: rows that a window would drop as too late go to another table, with the columns they had when they were
+ * read. */
+#include "sql/bind/create_int.h"
+
+static const char *late_table_of(const ck_catalog_entry *t) {
+    const ck_table_options *o = &t->table.decl.options;
+    for (uint32_t i = 0; i < o->count; i++)
+        if (strcmp(o->names[i], "late_table") == 0) return o->values[i];
+    return NULL;
+}
+
+/* ---- does it fit ---- */
+
+static ck_status find_target(ck_binder *b, const ck_catalog_entry *from, const char *name, ck_pos at,
+                             const ck_catalog_entry **out) {
+    const ck_catalog_entry *e = ck_catalog_find(b->catalog, ck_view_of(name), false);
+    if (!e || e->kind != CK_ENTRY_TABLE)
+        return ck_bind_fail(b, at, "table \"%s\": late_table = '%s' is no table%s", from->name, name,
+                            e ? "" : "; create it first");
+    if (e == from)
+        return ck_bind_refuse(b, at, "table \"%s\": late_table = '%s' is the table itself; late rows go to another one",
+                              from->name, name);
+    if (e->table.decl.primary_key_count)
+        return ck_bind_refuse(b, at,
+                              "table \"%s\": late_table = '%s' has a PRIMARY KEY, and late rows would replace each "
+                              "other; declare it without one",
+                              from->name, name);
+    *out = e;
+    return ck_bind_check_sink(b, &e->table, at);
+}
+
+static const ck_table_column *column_named(const ck_table_def *t, const char *name) {
+    for (uint32_t i = 0; i < t->column_count; i++)
+        if (strcmp(t->columns[i].name, name) == 0) return &t->columns[i];
+    return NULL;
+}
+
+static bool is_kind(const ck_field *f) { return strcmp(f->name, "op") == 0 && f->type->kind == CK_TYPE_VARCHAR; }
+
+/* The value of one column of the late table; NULL: the kind of change. */
+static ck_status value_for(ck_binder *b, const ck_catalog_entry *from, const ck_catalog_entry *late, const ck_field *f,
+                           ck_pos at, ck_expr **out) {
+    const ck_table_column *c = column_named(&from->table, f->name);
+    *out = NULL;
+    if (!c && is_kind(f)) return CK_OK;
+    if (!c)
+        return ck_bind_fail(
+            b, at,
+            "table \"%s\": its late_table \"%s\" has a column \"%s\", which it has not; a late table has "
+            "columns of the table, and may have op VARCHAR, the kind of change",
+            from->name, late->name, f->name);
+    if (!ck_type_eq(c->type, f->type))
+        return ck_bind_fail(b, at, "table \"%s\": \"%s\" is %s, and %s in its late_table \"%s\"", from->name, f->name,
+                            ck_type_name(b->plan.arena, c->type), ck_type_name(b->plan.arena, f->type), late->name);
+    if (c->nullable && !f->nullable)
+        return ck_bind_fail(b, at, "table \"%s\": \"%s\" may be NULL, and is NOT NULL in its late_table \"%s\"",
+                            from->name, f->name, late->name);
+    *out = c->computed ? c->computed : ck_expr_column(b->plan.arena, (uint32_t)c->physical, c->type, c->nullable);
+    return *out ? CK_OK : ck_bind_nomem(b);
+}
+
+/* ---- where the window's rows are from ---- */
+
+/* The table with a late_table among those whose rows n has. */
+static ck_status late_origin(const ck_plan_node *n, uint32_t column, const ck_catalog_entry **out) {
+    ck_time_origin o = ck_plan_time_of(n, column);
+    *out = NULL;
+    if (o.role == CK_TIME_NONE || !o.node) return CK_OK;
+    if (o.node->kind == CK_PLAN_WINDOW) return late_origin(o.node->inputs[0], o.node->window.of.time, out);
+    if (o.node->kind == CK_PLAN_SCAN && late_table_of(o.table)) *out = o.table;
+    if (o.node->kind != CK_PLAN_UNION) return CK_OK;
+    for (uint32_t i = 0; i < o.node->input_count && !*out; i++)
+        for (uint32_t k = 0; k < o.node->schema->field_count && !*out; k++)
+            if (ck_plan_time_of(o.node->inputs[i], k).role == CK_TIME_ROW)
+                CK_TRY(late_origin(o.node->inputs[i], k, out));
+    return CK_OK;
+}
+
+static ck_status values_for(ck_binder *b, const ck_catalog_entry *from, const ck_catalog_entry *late, ck_pos at,
+                            ck_expr **values, uint32_t *place, uint32_t *count) {
+    const ck_schema *s = late->table.decl.schema;
+    *count = 0;
+    for (uint32_t i = 0; i < s->field_count; i++) {
+        CK_TRY(value_for(b, from, late, &s->fields[i], at, &values[*count]));
+        place[i] = values[*count] ? (*count)++ : CK_NO_COLUMN;
+    }
+    return CK_OK;
+}
+
+ck_status ck_bind_late_rows(ck_binder *b, uint32_t time, ck_pos at, ck_plan_node **n, ck_plan_window *w) {
+    const ck_catalog_entry *from, *late = NULL;
+    CK_TRY(late_origin(*n, time, &from));
+    if (!from) return CK_OK;
+    const char *name = late_table_of(from);
+    CK_TRY(find_target(b, from, name, at, &late));
+    uint32_t width = late->table.decl.schema->field_count, count;
+    ck_expr **values = CK_BIND_ARRAY(b, width, ck_expr *);
+    uint32_t *place = CK_BIND_ARRAY(b, width, uint32_t), *columns = CK_BIND_ARRAY(b, width, uint32_t);
+    bool fine, kind = false;
+    if (!values || !place || !columns) return CK_NOMEM;
+    CK_TRY(values_for(b, from, late, at, values, place, &count));
+    CK_TRY(ck_plan_carry(&b->plan, n, from, values, count, columns, &fine));
+    if (!fine)
+        return ck_bind_warn(b,
+                            "late rows of \"%s\" are only counted here, not put into \"%s\": what the window takes are "
+                            "no longer rows of that table alone",
+                            from->name, name);
+    for (uint32_t i = 0; i < width; i++) {
+        kind |= place[i] == CK_NO_COLUMN;
+        place[i] = place[i] == CK_NO_COLUMN ? CK_NO_COLUMN : columns[place[i]];
+    }
+    if ((*n)->mode == CK_MODE_RETRACT && !kind)
+        return ck_bind_refuse(b, at,
+                              "rows of \"%s\" change here, and its late_table \"%s\" cannot tell a row that comes from "
+                              "one that goes; give it a column op VARCHAR",
+                              from->name, name);
+    w->late_table = late;
+    w->late = (ck_columns){place, width};
+    return CK_OK;
+}
