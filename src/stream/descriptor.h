@@ -84,6 +84,9 @@ typedef struct ck_connector_desc {
     /* As a source: why its rows cannot be read again after a restart, in one sentence; NULL (also the function): they
      * can. */
     const char *(*once)(const ck_table_decl *t);
+    /* As a source: whether reading the table twice in one job costs no more than reading it, and is seen by nobody.
+     * NULL = no. */
+    bool (*again)(const ck_table_decl *t);
     /* What only one table of a job may read or write, by a name that tables are compared by: the directory of a sink,
      * standard input. *out is NULL: nothing (also the function). CK_NOMEM. */
     ck_status (*exclusive)(const ck_table_decl *t, bool as_sink, ck_arena *a, const char **out);

@@ -181,6 +181,15 @@ static const char *read_once(const ck_table_decl *t) {
     return is_stdin ? "standard input cannot be read again" : NULL;
 }
 
+/* Unpacking costs more than keeping the rows, and what is said of bad records would be said twice. */
+static bool read_again(const ck_table_decl *t) {
+    ck_file_options o;
+    if (ck_file_options_read(&t->options, &o, NULL) != CK_OK) return false;
+    bool packed = (o.compression && (strcmp(o.compression, "gzip") == 0 || strcmp(o.compression, "zstd") == 0)) ||
+                  ends_with(o.path, ".gz") || ends_with(o.path, ".zst");
+    return !packed && !o.follow && !o.is_stdin && o.on_error == CK_ON_ERROR_FAIL && !(o.rate_limit > 0);
+}
+
 /* A path without what does not change where it leads: "./out//x/" is "out/x". */
 static char *plain_path(ck_arena *a, const char *path) {
     char *out = ck_arena_strdup(a, path), *to = out;
@@ -223,5 +232,6 @@ const ck_connector_desc ck_connector_file = {
     .accepts_upserts = is_upsert,
     .guarantee = file_guarantee,
     .once = read_once,
+    .again = read_again,
     .exclusive = one_table_only,
 };
