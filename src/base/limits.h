@@ -14,7 +14,8 @@ enum {
     CK_KEY_GROUPS_MAX = 1024,
     CK_PARALLELISM_MAX = 1024,
     CK_SQL_BYTES_MAX = 16 << 20,
-    CK_SQL_DEPTH_MAX = 500, /* nesting of expressions and subqueries */
+    CK_PARAMS_BYTES_MAX = 256 << 20, /* what an operator or connector makes of its parameters: expressions, lists */
+    CK_SQL_DEPTH_MAX = 500,          /* nesting of expressions and subqueries */
     CK_SQL_COLUMNS_MAX = 4096,
     CK_FRAME_BYTES_MAX = 64 << 20, /* data frame on the wire */
     CK_SNAPSHOT_BATCH_BYTES = 8 << 20,

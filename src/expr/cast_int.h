@@ -14,11 +14,13 @@ extern const ck_impl ck_cast_text_bool, ck_cast_text_int, ck_cast_text_double, c
     ck_cast_text_date, ck_cast_text_time, ck_cast_text_timestamp, ck_cast_text_ltz, ck_cast_text_months,
     ck_cast_text_interval, ck_cast_text_text, ck_cast_bytes_text, ck_cast_bytes_bytes, ck_cast_int_text,
     ck_cast_any_text, ck_cast_ltz_text;
+extern const ck_impl
+    ck_assign_text; /* to VARCHAR(n), BYTES(n): what is longer is an error, spaces at the end are cut */
 extern const ck_impl ck_cast_date_timestamp, ck_cast_date_ltz, ck_cast_timestamp_date, ck_cast_timestamp_time,
     ck_cast_timestamp_ltz, ck_cast_ltz_date, ck_cast_ltz_time, ck_cast_ltz_timestamp, ck_cast_precision;
 
 /* ARRAY, MAP, ROW: of the same shape, every leaf with a cast. */
-extern const ck_impl ck_cast_nested;
+extern const ck_impl ck_cast_nested, ck_assign_nested;
 bool ck_cast_nested_possible(const ck_type *from, const ck_type *to);
 /* The cast's overload for a pair of types; NULL: there is none. */
 const ck_impl *ck_cast_impl(const ck_type *from, const ck_type *to);

@@ -29,24 +29,26 @@ bool ck_cast_nested_possible(const ck_type *from, const ck_type *to) {
 
 static void free_leaf(void *arg) { ck_eval_free(arg); }
 
-static ck_status make_leaf(ck_eval *ev, plan *p, ck_error *err) {
+enum { CASTS, ASSIGNS };
+
+static ck_status make_leaf(ck_eval *ev, plan *p, uint32_t how, ck_error *err) {
     ck_arena *a = &ev->arena;
     ck_expr *e = ck_expr_column(a, 0, p->from, true);
     ck_program *program;
     if (!e) return ck_nomem(err, a->mem, sizeof *e);
-    CK_TRY(ck_expr_cast(a, e, p->to, false, &e, err));
+    CK_TRY(how == ASSIGNS ? ck_expr_assign(a, e, p->to, "", &e, err) : ck_expr_cast(a, e, p->to, false, &e, err));
     CK_TRY(ck_program_compile(a, &e, 1, &program, err));
     const ck_eval_options o = {.proc = ev->proc, .mem = ev->mem, .error_null = true, .timezone = ev->timezone};
     CK_TRY(ck_eval_new(program, &o, &p->eval, err));
     return ck_arena_on_reset(a, free_leaf, p->eval);
 }
 
-static ck_status make_plan(ck_eval *ev, plan *p, const ck_type *from, const ck_type *to, ck_error *err) {
+static ck_status make_plan(ck_eval *ev, plan *p, const ck_type *from, const ck_type *to, uint32_t how, ck_error *err) {
     *p = (plan){.from = from, .to = to};
     if (ck_type_eq(from, to)) return CK_OK;
     if (!is_nested(from)) {
         p->kind = LEAF;
-        return make_leaf(ev, p, err);
+        return make_leaf(ev, p, how, err);
     }
     /* A MAP is a list of its entries. */
     bool map = from->kind == CK_TYPE_MAP;
@@ -58,10 +60,10 @@ static ck_status make_plan(ck_eval *ev, plan *p, const ck_type *from, const ck_t
         const ck_type *entry = ck_type_row(&ev->arena, from->fields, 2),
                       *wanted = ck_type_row(&ev->arena, to->fields, 2);
         if (!entry || !wanted) return ck_nomem(err, ev->mem, sizeof *entry);
-        return make_plan(ev, &p->children[0], entry, wanted, err);
+        return make_plan(ev, &p->children[0], entry, wanted, how, err);
     }
     for (uint32_t i = 0; i < p->child_count; i++)
-        CK_TRY(make_plan(ev, &p->children[i], from->fields[i].type, to->fields[i].type, err));
+        CK_TRY(make_plan(ev, &p->children[i], from->fields[i].type, to->fields[i].type, how, err));
     return CK_OK;
 }
 
@@ -69,7 +71,7 @@ static ck_status prepare_nested(ck_eval *ev, const ck_expr *call, void **state, 
     plan *p = CK_ARENA_NEW(&ev->arena, plan);
     if (!p) return ck_nomem(err, ev->mem, sizeof *p);
     *state = p;
-    return make_plan(ev, p, call->args[0]->type, call->type, err);
+    return make_plan(ev, p, call->args[0]->type, call->type, call->impl->op, err);
 }
 
 /* ---- columns ---- */
@@ -208,4 +210,8 @@ static ck_status kernel_nested(CK_KERNEL_ARGS) {
 }
 
 const ck_impl ck_cast_nested = {
-    .kernel = kernel_nested, .flags = CK_FN_FALLIBLE | CK_FN_ZONED, .prepare = prepare_nested};
+    .kernel = kernel_nested, .flags = CK_FN_FALLIBLE | CK_FN_ZONED, .op = CASTS, .prepare = prepare_nested};
+const ck_impl ck_assign_nested = {.kernel = kernel_nested,
+                                  .flags = CK_FN_FALLIBLE | CK_FN_ZONED | CK_FN_FIRST,
+                                  .op = ASSIGNS,
+                                  .prepare = prepare_nested};

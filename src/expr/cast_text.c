@@ -146,6 +146,27 @@ static ck_status text_text(CK_KERNEL_ARGS) {
     return ck_strout_finish(&w, CK_OK, out);
 }
 
+/* The same for a value on its way into a column: only spaces may go. */
+static ck_status text_fits(CK_KERNEL_ARGS) {
+    size_t limit = (size_t)call->type->precision;
+    bool bytes = call->type->kind == CK_TYPE_BYTES;
+    ck_strout w;
+    CK_TRY(ck_strout_begin(&w, ev, rows, err));
+    ck_strout_share(&w, args[0].col);
+    ck_status s = CK_OK;
+    for (CK_EACH_ROW(k, i, rows)) {
+        ck_view v = ck_column_str(args[0].col, i);
+        size_t n = v.n <= limit ? v.n : bytes ? limit : ck_utf8_prefix(v, limit), end = v.n;
+        while (!bytes && end > n && v.p[end - 1] == ' ') end--;
+        if (end > n) {
+            if (s == CK_OK) s = ck_strout_mark(&w, i, CK_MARK_TOO_LONG);
+        } else {
+            ck_strout_part(&w, i, args[0].col, 0, i, 0, n);
+        }
+    }
+    return ck_strout_finish(&w, s, out);
+}
+
 static ck_status bytes_text(CK_KERNEL_ARGS) {
     size_t limit = (size_t)call->type->precision;
     ck_strout w;
@@ -242,6 +263,7 @@ const ck_impl ck_cast_text_bool = {.kernel = text_bool, .flags = CK_FN_FALLIBLE}
               ck_cast_text_interval = {.kernel = text_moment, .flags = CK_FN_FALLIBLE, .op = TO_INTERVAL},
               ck_cast_text_text = {.kernel = text_text}, ck_cast_bytes_bytes = {.kernel = text_text},
               ck_cast_text_bytes = {.kernel = text_text},
+              ck_assign_text = {.kernel = text_fits, .flags = CK_FN_FALLIBLE | CK_FN_FIRST},
               ck_cast_bytes_text = {.kernel = bytes_text, .flags = CK_FN_FALLIBLE},
               ck_cast_int_text = {.kernel = int_text}, ck_cast_any_text = {.kernel = any_text},
               ck_cast_ltz_text = {.kernel = ltz_text, .flags = CK_FN_ZONED, .prepare = ck_prepare_zone};

@@ -113,7 +113,14 @@ static ck_status sentence(const explainer *x, const ck_expr *e, ck_mark mark, ck
     const char *type = ck_type_name(&a, e->type);
     bool is_cast = e->kind == CK_EXPR_CALL && e->arg_count == 1 && strcmp(e->fn->name, "cast") == 0;
     ck_status s = CK_OK;
-    if (mark == CK_MARK_DIVISION) {
+    bool assigns = e->kind == CK_EXPR_CALL && strcmp(e->fn->name, "assign") == 0;
+    if (assigns) {
+        s = print_argument(x, e->args[0], b);
+        const ck_view column = e->args[1]->value.str;
+        if (s == CK_OK)
+            s = ck_bytes_printf(b, " is too long for column \"%.*s\", %s %s; CAST(... AS %s) cuts it", (int)column.n,
+                                column.p, ck_article(type), type, type);
+    } else if (mark == CK_MARK_DIVISION) {
         s = ck_bytes_str(b, "division by zero in ");
     } else if (is_cast) {
         s = print_argument(x, e->args[0], b);
@@ -132,7 +139,7 @@ static ck_status sentence(const explainer *x, const ck_expr *e, ck_mark mark, ck
     } else if (mark == CK_MARK_TOO_LONG) {
         s = ck_bytes_str(b, "a text above 64 MiB in ");
     }
-    if (s == CK_OK) s = ck_expr_print(e, x->ev->column_names, b);
+    if (s == CK_OK && !assigns) s = ck_expr_print(e, x->ev->column_names, b);
     if (s == CK_OK && mark == CK_MARK_OVERFLOW && !is_cast) s = ck_bytes_printf(b, " is out of range for %s", type);
     if (s == CK_OK && e->line) s = ck_bytes_printf(b, " (line %u, column %u)", e->line, e->col);
     ck_arena_destroy(&a);

@@ -189,3 +189,32 @@ ck_status ck_expr_cast(ck_arena *a, ck_expr *e, const ck_type *to, bool try_cast
     if (s == CK_OK) *out = folded;
     return s == CK_NOMEM ? ck_nomem(err, a->mem, sizeof **out) : CK_OK;
 }
+
+/* Of no use to people, so not in the table: the binder makes it, and documents of expressions name it. */
+static const ck_function assign_function = {
+    .name = "assign", .flags = CK_FN_INTERNAL, .bind = by_name, .syntax = "assign"};
+
+/* Whether a cast would cut a text that an assignment has to keep. */
+static bool cuts(const ck_type *from, const ck_type *to) {
+    if (to->kind == CK_TYPE_VARCHAR || to->kind == CK_TYPE_BYTES)
+        return to->precision && !(from->kind == to->kind && from->precision && from->precision <= to->precision);
+    for (uint32_t i = 0; from->kind == to->kind && i < to->field_count && i < from->field_count; i++)
+        if (cuts(from->fields[i].type, to->fields[i].type)) return true;
+    return false;
+}
+
+ck_status ck_expr_assign(ck_arena *a, ck_expr *e, const ck_type *to, const char *column, ck_expr **out, ck_error *err) {
+    if (ck_expr_is_null_literal(e) || ck_type_eq(e->type, to) || !cuts(e->type, to))
+        return ck_expr_cast(a, e, to, false, out, err);
+    bool text = to->kind == CK_TYPE_VARCHAR || to->kind == CK_TYPE_BYTES;
+    if (text) CK_TRY(ck_expr_cast(a, e, ck_type_simple(to->kind), false, &e, err));
+    if (!text && !ck_cast_nested_possible(e->type, to)) return ck_expr_cast(a, e, to, false, out, err);
+    ck_expr *name = ck_expr_literal(a, ck_type_simple(CK_TYPE_VARCHAR), (ck_datum){.str = ck_view_of(column)});
+    ck_expr *args[] = {e, name};
+    *out = name ? ck_expr_new_call(a, &assign_function, text ? &ck_assign_text : &ck_assign_nested, args, 2, to,
+                                   e->nullable)
+                : NULL;
+    if (!*out) return ck_nomem(err, a->mem, sizeof **out);
+    (*out)->line = e->line, (*out)->col = e->col;
+    return CK_OK;
+}

@@ -56,6 +56,11 @@ CK_NODISCARD ck_status ck_expr_call(ck_arena *a, const char *name, ck_expr *cons
 /* CAST / TRY_CAST; no node when the type is the same already. */
 CK_NODISCARD ck_status ck_expr_cast(ck_arena *a, ck_expr *e, const ck_type *to, bool try_cast, ck_expr **out,
                                     ck_error *err);
+/* The value on its way into a column: as a cast, but a text that is too long for VARCHAR(n) or BYTES(n), there or
+ * inside an ARRAY, MAP or ROW, fails and names the column, unless only spaces at its end are cut (which CAST never
+ * minds). */
+CK_NODISCARD ck_status ck_expr_assign(ck_arena *a, ck_expr *e, const ck_type *to, const char *column, ck_expr **out,
+                                      ck_error *err);
 /* For on_eval_error = null: what ck_expr_call or ck_expr_cast made of args, where a call that may fail is nullable, and
  * so is what its NULL reaches. The arguments have been through this and stay as they are. */
 void ck_expr_fails_to_null(ck_expr *made, ck_expr *const *args, uint32_t arg_count);

@@ -2,7 +2,8 @@
  *
  *   {"col":3,"type":"BIGINT","null":true}
  *   {"lit":12,"type":"INTEGER"}      numbers to 64 bits as numbers, doubles and DECIMALs as their text, BYTES as hex
- *   {"fn":"+","args":[...],"type":"BIGINT","at":[3,14]}     casts are {"fn":"cast","args":[x],"type":...}
+ *   {"fn":"+","args":[...],"type":"BIGINT","at":[3,14]}     casts are {"fn":"cast","args":[x],"type":...},
+ *                                                           assignments {"fn":"assign","args":[x,column],"type":...}
  *
  * "null" is left out where false, "at" where there is no position. A call is bound again when it is read and must come
  * out with the type that is written. */
@@ -183,6 +184,13 @@ static ck_status read_call(reader *r, yyjson_val *v, const char *name, const ck_
     if (strcmp(name, "cast") == 0 || strcmp(name, "try_cast") == 0) {
         if (count != 1) return bad(r, "a cast of other than one value");
         s = ck_expr_cast(r->arena, args[0], type, name[0] == 't', out, r->err);
+    } else if (strcmp(name, "assign") == 0) {
+        if (count != 2 || args[1]->kind != CK_EXPR_LITERAL || args[1]->type->kind != CK_TYPE_VARCHAR ||
+            args[1]->value.null)
+            return bad(r, "an assignment that is not of one value to a column's name");
+        const char *column = ck_arena_strndup(r->arena, args[1]->value.str.p, args[1]->value.str.n);
+        if (!column) return ck_nomem(r->err, r->arena->mem, args[1]->value.str.n);
+        s = ck_expr_assign(r->arena, args[0], type, column, out, r->err);
     } else {
         s = ck_expr_call(r->arena, name, args, (uint32_t)count, out, r->err);
     }

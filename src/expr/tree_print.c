@@ -227,6 +227,7 @@ static const struct {
     {"case", CASE, NULL},
     {"cast", CAST, NULL},
     {"try_cast", CAST, NULL},
+    {"assign", CAST, NULL},
     {"array", NESTED, NULL},
     {"map", NESTED, NULL},
     {"item", NESTED, NULL},

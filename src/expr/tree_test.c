@@ -240,6 +240,30 @@ static const char *to_text(sample *s, const ck_expr *e) {
     return out.p;
 }
 
+/* A value on its way into a column knows its name, also when the document is read. */
+static void assignments(void **state) {
+    sample *s = *state;
+    columns(s);
+    ck_expr *text = sample_expr(s, "t"), *e, *back, *same;
+    const ck_type *three = sample_type(s, "VARCHAR(3)");
+    assert_int_equal(ck_expr_assign(&s->arena, text, three, "name", &e, &s->err), CK_OK);
+    assert_true(ck_expr_is_fallible(e) && ck_type_eq(e->type, three));
+    assert_int_equal(read_text(s, to_text(s, e), &back), CK_OK);
+    assert_true(ck_expr_equal(e, back) && ck_expr_is_fallible(back));
+    assert_int_equal(ck_expr_assign(&s->arena, e, sample_type(s, "VARCHAR(4)"), "name", &same, &s->err), CK_OK);
+    assert_int_equal(same->arg_count, 1); /* a cast that cannot cut */
+    assert_int_equal(ck_expr_assign(&s->arena, text, ck_type_simple(CK_TYPE_VARCHAR), "name", &same, &s->err), CK_OK);
+    assert_ptr_equal(same, text);
+    static const char *const bad[] = {
+        "{\"fn\":\"assign\",\"args\":[{\"col\":1,\"type\":\"VARCHAR\"}],\"type\":\"VARCHAR(3)\"}",
+        "{\"fn\":\"assign\",\"args\":[{\"col\":1,\"type\":\"VARCHAR\"},{\"lit\":7,\"type\":\"BIGINT\"}],\"type\":"
+        "\"VARCHAR(3)\"}",
+        "{\"fn\":\"assign\",\"args\":[{\"col\":1,\"type\":\"VARCHAR\"},{\"lit\":null,\"type\":\"VARCHAR\"}],\"type\":"
+        "\"VARCHAR(3)\"}",
+    };
+    for (size_t i = 0; i < CK_ARRAY_COUNT(bad); i++) assert_int_equal(read_text(s, bad[i], &back), CK_CORRUPT);
+}
+
 static ck_expr *random_expr(sample *s, int depth, const char *type) {
     static const struct {
         const char *type, *pattern;
@@ -403,6 +427,7 @@ int main(void) {
         SAMPLE_TEST(folding),
         SAMPLE_TEST(json_there_and_back),
         SAMPLE_TEST(what_fails_is_null),
+        SAMPLE_TEST(assignments),
         SAMPLE_TEST(bad_documents),
         SAMPLE_TEST(aggregates),
     };

@@ -42,7 +42,7 @@ static ck_status filter_create(const ck_op_spec *spec, ck_mem mem, void **self, 
     filter_op *f = ck_alloc_zero(mem, sizeof *f);
     if (!f) return ck_nomem(err, mem, sizeof *f);
     f->mem = mem;
-    ck_arena_init(&f->arena, ck_mem_as(mem, CK_MEM_PLAN), CK_SQL_BYTES_MAX);
+    ck_arena_init(&f->arena, ck_mem_as(mem, CK_MEM_PLAN), CK_PARAMS_BYTES_MAX);
     ck_status s = filter_init(f, spec, err);
     if (s == CK_OK)
         *self = f;

@@ -216,7 +216,7 @@ static ck_status interval_create(const ck_op_spec *spec, ck_mem mem, void **self
     if (!op) return ck_nomem(err, mem, sizeof *op);
     yyjson_val *root;
     op->mem = mem;
-    ck_arena_init(&op->arena, ck_mem_as(mem, CK_MEM_PLAN), CK_SQL_BYTES_MAX);
+    ck_arena_init(&op->arena, ck_mem_as(mem, CK_MEM_PLAN), CK_PARAMS_BYTES_MAX);
     for (int s = 0; s < 2; s++) ck_session_timers_init(&op->sides[s].timers, mem);
     ck_status st = make_plan(op, &op->arena, spec, &root, err);
     if (st == CK_OK && !(op->output = ck_schema_copy(&op->arena, spec->schema)))

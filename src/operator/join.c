@@ -24,7 +24,7 @@ static ck_status join_create(const ck_op_spec *spec, ck_mem mem, void **self, ck
     ck_join *j = ck_alloc_zero(mem, sizeof *j);
     if (!j) return ck_nomem(err, mem, sizeof *j);
     j->mem = mem;
-    ck_arena_init(&j->arena, ck_mem_as(mem, CK_MEM_PLAN), CK_SQL_BYTES_MAX);
+    ck_arena_init(&j->arena, ck_mem_as(mem, CK_MEM_PLAN), CK_PARAMS_BYTES_MAX);
     ck_status s = ck_join_plan_make(&j->plan, &j->arena, spec, err);
     if (s == CK_OK) s = make_eval(j, spec, err);
     if (s == CK_OK)

@@ -64,7 +64,7 @@ static ck_status limit_create(const ck_op_spec *spec, ck_mem mem, void **self, c
     limit_op *l = ck_alloc_zero(mem, sizeof *l);
     if (!l) return ck_nomem(err, mem, sizeof *l);
     l->mem = mem;
-    ck_arena_init(&l->arena, ck_mem_as(mem, CK_MEM_PLAN), CK_SQL_BYTES_MAX);
+    ck_arena_init(&l->arena, ck_mem_as(mem, CK_MEM_PLAN), CK_PARAMS_BYTES_MAX);
     ck_status s = limit_init(l, spec, err);
     if (s == CK_OK)
         *self = l;

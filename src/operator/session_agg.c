@@ -89,7 +89,7 @@ static ck_status session_create(const ck_op_spec *spec, ck_mem mem, void **self,
     ck_session_agg *op = ck_alloc_zero(mem, sizeof *op);
     if (!op) return ck_nomem(err, mem, sizeof *op);
     op->mem = mem;
-    ck_arena_init(&op->arena, ck_mem_as(mem, CK_MEM_PLAN), CK_SQL_BYTES_MAX);
+    ck_arena_init(&op->arena, ck_mem_as(mem, CK_MEM_PLAN), CK_PARAMS_BYTES_MAX);
     ck_session_timers_init(&op->timers, mem);
     ck_status s = make_plan(op, &op->arena, spec, err);
     const ck_schema *schema = s == CK_OK ? ck_schema_copy(&op->arena, spec->schema) : NULL;

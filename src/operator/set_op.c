@@ -101,7 +101,7 @@ static ck_status set_op_create(const ck_op_spec *spec, ck_mem mem, void **self, 
     set_op *s = ck_alloc_zero(mem, sizeof *s);
     if (!s) return ck_nomem(err, mem, sizeof *s);
     s->mem = mem;
-    ck_arena_init(&s->arena, ck_mem_as(mem, CK_MEM_PLAN), CK_SQL_BYTES_MAX);
+    ck_arena_init(&s->arena, ck_mem_as(mem, CK_MEM_PLAN), CK_PARAMS_BYTES_MAX);
     ck_status st = set_op_init(s, &s->arena, spec, err);
     if (st == CK_OK)
         *self = s;

@@ -233,7 +233,7 @@ static ck_status sort_create(const ck_op_spec *spec, ck_mem mem, void **self, ck
     sort_op *op = ck_alloc_zero(mem, sizeof *op);
     if (!op) return ck_nomem(err, mem, sizeof *op);
     op->mem = mem;
-    ck_arena_init(&op->arena, ck_mem_as(mem, CK_MEM_PLAN), CK_SQL_BYTES_MAX);
+    ck_arena_init(&op->arena, ck_mem_as(mem, CK_MEM_PLAN), CK_PARAMS_BYTES_MAX);
     ck_top_init(&op->top, mem);
     ck_status s = read_plan(&op->top.plan, &op->arena, spec, err);
     op->ranked = s == CK_OK && op->top.plan.keep <= CK_SORT_RANKED_MAX;

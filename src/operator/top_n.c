@@ -22,7 +22,7 @@ static ck_status top_n_create(const ck_op_spec *spec, ck_mem mem, void **self, c
     top_n *op = ck_alloc_zero(mem, sizeof *op);
     if (!op) return ck_nomem(err, mem, sizeof *op);
     op->mem = mem;
-    ck_arena_init(&op->arena, ck_mem_as(mem, CK_MEM_PLAN), CK_SQL_BYTES_MAX);
+    ck_arena_init(&op->arena, ck_mem_as(mem, CK_MEM_PLAN), CK_PARAMS_BYTES_MAX);
     ck_top_init(&op->top, mem);
     ck_status s = ck_top_plan_make(&op->top.plan, &op->arena, spec, err);
     if (s == CK_OK && op->top.plan.first) s = ck_first_new(&op->top.plan, mem, &op->first, err);

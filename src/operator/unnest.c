@@ -97,7 +97,7 @@ static ck_status unnest_create(const ck_op_spec *spec, ck_mem mem, void **self, 
     unnest_op *u = ck_alloc_zero(mem, sizeof *u);
     if (!u) return ck_nomem(err, mem, sizeof *u);
     u->mem = mem;
-    ck_arena_init(&u->arena, ck_mem_as(mem, CK_MEM_PLAN), CK_SQL_BYTES_MAX);
+    ck_arena_init(&u->arena, ck_mem_as(mem, CK_MEM_PLAN), CK_PARAMS_BYTES_MAX);
     ck_status s = unnest_init(u, spec, err);
     if (s == CK_OK)
         *self = u;

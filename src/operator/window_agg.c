@@ -99,7 +99,7 @@ static ck_status window_create(const ck_op_spec *spec, ck_mem mem, void **self, 
     ck_window_agg *op = ck_alloc_zero(mem, sizeof *op);
     if (!op) return ck_nomem(err, mem, sizeof *op);
     op->mem = mem;
-    ck_arena_init(&op->arena, ck_mem_as(mem, CK_MEM_PLAN), CK_SQL_BYTES_MAX);
+    ck_arena_init(&op->arena, ck_mem_as(mem, CK_MEM_PLAN), CK_PARAMS_BYTES_MAX);
     op->rows = ck_alloc(mem, sizeof *op->rows);
     ck_status s = op->rows ? make_plan(op, &op->arena, spec, err) : ck_nomem(err, mem, sizeof *op->rows);
     const ck_schema *schema = s == CK_OK ? ck_schema_copy(&op->arena, spec->schema) : NULL;

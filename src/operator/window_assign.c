@@ -41,7 +41,7 @@ static ck_status assign_create(const ck_op_spec *spec, ck_mem mem, void **self, 
     window_assign *op = ck_alloc_zero(mem, sizeof *op);
     if (!op) return ck_nomem(err, mem, sizeof *op);
     op->mem = mem;
-    ck_arena_init(&op->arena, ck_mem_as(mem, CK_MEM_PLAN), CK_SQL_BYTES_MAX);
+    ck_arena_init(&op->arena, ck_mem_as(mem, CK_MEM_PLAN), CK_PARAMS_BYTES_MAX);
     ck_status s = read_params(op, spec, err);
     if (s == CK_OK)
         *self = op;

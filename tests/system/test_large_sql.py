@@ -46,8 +46,12 @@ def test_refused_in_one_sentence(clink, tmp_path, name, sql, says):
     ("".join(f"CREATE TABLE t{i} (a INT);\n" for i in range(20000)) + "SELECT COUNT(*) AS n FROM t19999", ['{"n":0}']),
     (";" * MB5 + "SELECT 1 AS a", ['{"a":1}']),
     ("SELECT CHAR_LENGTH('" + "x" * MB5 + "') AS n", ['{"n":5242880}']),
-    ("SELECT i FROM (VALUES (7)) AS t (i) WHERE i IN (1" + "".join(f",{k}" for k in range(30000)) + ")", ['{"i":7}']),
-], ids=["and", "statements", "tables", "semicolons", "text", "list"])
+    ("SELECT i FROM (VALUES (7)) AS t (i) WHERE i IN (1" + "".join(f",{k}" for k in range(100000)) + ")", ['{"i":7}']),
+    ("SELECT s FROM (VALUES ('7'), ('8')) AS t (s) WHERE s NOT IN ('8'" + "".join(f",'a key that is long {k}'" for k in range(50000)) + ")", ['{"s":"7"}']),
+    ("SELECT i FROM (VALUES (7)) AS t (i) WHERE i = 0" + "".join(f" OR i = {k}" for k in range(8000)), ['{"i":7}']),
+    ("SELECT i FROM (VALUES (7)) AS t (i) WHERE i = 0" + "".join(f" OR i * {k} = 35" for k in range(8000)), ['{"i":7}']),
+    ("SELECT i FROM (VALUES (7)) AS t (i) WHERE i <> 0" + "".join(f" AND i <> {k}" for k in range(8, 8000)), ['{"i":7}']),
+], ids=["and", "statements", "tables", "semicolons", "text", "list", "texts", "or", "or of sums", "and of comparisons"])
 def test_large_and_fine(clink, tmp_path, sql, rows):
     (tmp_path / "q.sql").write_text(sql)
     assert clink("run", "q.sql").lines == rows

@@ -10,7 +10,7 @@ typedef struct blackhole {
 static ck_status blackhole_create(const ck_op_spec *spec, ck_mem mem, void **self, ck_error *err) {
     ck_arena a;
     ck_sink_table t;
-    ck_arena_init(&a, ck_mem_as(mem, CK_MEM_PLAN), CK_SQL_BYTES_MAX);
+    ck_arena_init(&a, ck_mem_as(mem, CK_MEM_PLAN), CK_PARAMS_BYTES_MAX);
     ck_status s = ck_sink_table_read(&a, spec, &t, NULL, err);
     ck_arena_destroy(&a);
     if (s != CK_OK) return s;

@@ -204,7 +204,7 @@ static ck_status collect_create(const ck_op_spec *spec, ck_mem mem, void **self,
     collect_op *op = ck_alloc_zero(mem, sizeof *op);
     if (!op) return ck_nomem(err, mem, sizeof *op);
     op->mem = mem;
-    ck_arena_init(&op->arena, ck_mem_as(mem, CK_MEM_PLAN), CK_SQL_BYTES_MAX);
+    ck_arena_init(&op->arena, ck_mem_as(mem, CK_MEM_PLAN), CK_PARAMS_BYTES_MAX);
     ck_status s = ck_sink_table_read(&op->arena, spec, &op->table, NULL, err);
     if (s != CK_OK) {
         ck_arena_destroy(&op->arena);

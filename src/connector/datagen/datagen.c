@@ -187,7 +187,7 @@ static ck_status datagen_create(const ck_op_spec *spec, ck_mem mem, void **self,
     datagen *d = ck_alloc_zero(mem, sizeof *d);
     if (!d) return ck_nomem(err, mem, sizeof *d);
     d->mem = mem;
-    ck_arena_init(&d->arena, ck_mem_as(mem, CK_MEM_PLAN), CK_SQL_BYTES_MAX);
+    ck_arena_init(&d->arena, ck_mem_as(mem, CK_MEM_PLAN), CK_PARAMS_BYTES_MAX);
     ck_status s = datagen_init(d, spec, err);
     if (s == CK_OK)
         *self = d;

@@ -31,7 +31,7 @@ ck_status ck_file_committer_create(const ck_op_spec *spec, ck_mem mem, void **se
     if (!c) return ck_nomem(err, mem, sizeof *c);
     c->proc = spec->proc;
     c->mem = mem;
-    ck_arena_init(&c->arena, ck_mem_as(mem, CK_MEM_PLAN), CK_SQL_BYTES_MAX);
+    ck_arena_init(&c->arena, ck_mem_as(mem, CK_MEM_PLAN), CK_PARAMS_BYTES_MAX);
     ck_status s = ck_sink_table_read(&c->arena, spec, &t, NULL, err);
     if (s == CK_OK) s = ck_file_options_read(&t.options, &o, err);
     if (s == CK_OK) {

@@ -7,7 +7,7 @@ static ck_status read_mode(const ck_op_spec *spec, ck_mem mem, bool *upsert, ck_
     ck_arena a;
     ck_sink_table t;
     ck_file_options o = {0};
-    ck_arena_init(&a, ck_mem_as(mem, CK_MEM_PLAN), CK_SQL_BYTES_MAX);
+    ck_arena_init(&a, ck_mem_as(mem, CK_MEM_PLAN), CK_PARAMS_BYTES_MAX);
     ck_status s = ck_sink_table_read(&a, spec, &t, NULL, err);
     if (s == CK_OK) s = ck_file_options_read(&t.options, &o, err);
     ck_arena_destroy(&a);

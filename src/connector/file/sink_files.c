@@ -69,7 +69,7 @@ ck_status ck_sink_payload_parse(ck_arena *a, const char *text, ck_sink_payload *
 
 ck_status ck_file_sink_init(ck_file_sink *s, const ck_op_spec *spec, ck_mem mem, ck_error *err) {
     s->mem = mem;
-    ck_arena_init(&s->arena, ck_mem_as(mem, CK_MEM_PLAN), CK_SQL_BYTES_MAX);
+    ck_arena_init(&s->arena, ck_mem_as(mem, CK_MEM_PLAN), CK_PARAMS_BYTES_MAX);
     ck_bytes_init(&s->text, mem, SIZE_MAX);
     CK_TRY(ck_sink_table_read(&s->arena, spec, &s->table, NULL, err));
     CK_TRY(ck_file_options_read(&s->table.options, &s->options, err));

@@ -110,7 +110,7 @@ static ck_status source_create(const ck_op_spec *spec, ck_mem mem, void **self, 
     file_source *s = ck_alloc_zero(mem, sizeof *s);
     if (!s) return ck_nomem(err, mem, sizeof *s);
     s->mem = mem;
-    ck_arena_init(&s->arena, ck_mem_as(mem, CK_MEM_PLAN), CK_SQL_BYTES_MAX);
+    ck_arena_init(&s->arena, ck_mem_as(mem, CK_MEM_PLAN), CK_PARAMS_BYTES_MAX);
     ck_status status = source_init(s, spec, err);
     if (status == CK_OK)
         *self = s;

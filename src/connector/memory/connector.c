@@ -41,7 +41,7 @@ static ck_status memory_source_create(const ck_op_spec *spec, ck_mem mem, void *
     memory_source *m = ck_alloc_zero(mem, sizeof *m);
     if (!m) return ck_nomem(err, mem, sizeof *m);
     m->mem = mem;
-    ck_arena_init(&m->arena, ck_mem_as(mem, CK_MEM_PLAN), CK_SQL_BYTES_MAX);
+    ck_arena_init(&m->arena, ck_mem_as(mem, CK_MEM_PLAN), CK_PARAMS_BYTES_MAX);
     ck_status s = ck_source_table_read(&m->arena, spec, &m->table, err);
     if (s == CK_OK) s = stage_of(spec, &m->table.options, &m->stage, &m->instance, err);
     if (s != CK_OK) {
@@ -194,7 +194,7 @@ static ck_status memory_sink_create(const ck_op_spec *spec, ck_mem mem, void **s
     memory_sink *m = ck_alloc_zero(mem, sizeof *m);
     if (!m) return ck_nomem(err, mem, sizeof *m);
     m->mem = mem;
-    ck_arena_init(&m->arena, ck_mem_as(mem, CK_MEM_PLAN), CK_SQL_BYTES_MAX);
+    ck_arena_init(&m->arena, ck_mem_as(mem, CK_MEM_PLAN), CK_PARAMS_BYTES_MAX);
     ck_status s = ck_sink_table_read(&m->arena, spec, &m->table, NULL, err);
     if (s == CK_OK) s = stage_of(spec, &m->table.options, &m->stage, &m->instance, err);
     if (s != CK_OK) {

@@ -323,7 +323,7 @@ static ck_status nexmark_create(const ck_op_spec *spec, ck_mem mem, void **self,
     nexmark *n = ck_alloc_zero(mem, sizeof *n);
     if (!n) return ck_nomem(err, mem, sizeof *n);
     n->mem = mem;
-    ck_arena_init(&n->arena, ck_mem_as(mem, CK_MEM_PLAN), CK_SQL_BYTES_MAX);
+    ck_arena_init(&n->arena, ck_mem_as(mem, CK_MEM_PLAN), CK_PARAMS_BYTES_MAX);
     ck_status s = nexmark_init(n, spec, err);
     if (s == CK_OK)
         *self = n;

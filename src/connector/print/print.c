@@ -71,7 +71,7 @@ static ck_status print_create(const ck_op_spec *spec, ck_mem mem, void **self, c
     print_op *p = ck_alloc_zero(mem, sizeof *p);
     if (!p) return ck_nomem(err, mem, sizeof *p);
     p->mem = mem;
-    ck_arena_init(&p->arena, ck_mem_as(mem, CK_MEM_PLAN), CK_SQL_BYTES_MAX);
+    ck_arena_init(&p->arena, ck_mem_as(mem, CK_MEM_PLAN), CK_PARAMS_BYTES_MAX);
     ck_bytes_init(&p->text, mem, SIZE_MAX);
     ck_status s = print_init(p, spec, err);
     if (s == CK_OK)

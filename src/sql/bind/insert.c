@@ -88,7 +88,13 @@ static ck_status convert(ck_binder *b, const ck_ast_insert *i, const ck_table_de
                             "converts it",
                             source + 1, to->name, t->decl.name, ck_type_name(b->plan.arena, to->type),
                             ck_type_name(b->plan.arena, e->type), ck_type_name(b->plan.arena, to->type));
-    return ck_bind_cast(b, e, to->type, false, item_pos(i->query, source), out);
+    ck_pos at = item_pos(i->query, source);
+    ck_expr *made;
+    CK_TRY(ck_bind_at(b, at, ck_expr_assign(b->plan.arena, e, to->type, to->name, &made, b->err)));
+    if (b->catalog->settings.eval_error_null) ck_expr_fails_to_null(made, &e, 1);
+    if (made != e) made->line = at.line, made->col = at.column;
+    *out = made;
+    return CK_OK;
 }
 
 static ck_status fit(ck_binder *b, const ck_ast_insert *i, const ck_table_def *t, ck_plan_node **n) {

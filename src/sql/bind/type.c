@@ -46,13 +46,18 @@ static const type_word words[] = {
 };
 
 static ck_status unknown_type(ck_binder *b, const ck_ast_type *t) {
-    static const char *const others[] = {"json", "uuid", "multiset", "raw", "symbol"};
+    static const char *const others[] = {"json", "uuid", "raw", "symbol"};
     ck_suggest near;
     ck_suggest_init(&near, t->name);
     for (size_t i = 0; i < CK_ARRAY_COUNT(others); i++)
         if (ck_view_eq_nocase(t->name, ck_view_of(others[i])))
             return ck_bind_refuse(b, t->pos, "there is no type %.*s here; VARCHAR holds such values as text",
                                   ck_cut(t->name), t->name.p);
+    if (ck_view_eq_nocase(t->name, CK_VIEW("multiset")))
+        return ck_bind_refuse(
+            b, t->pos,
+            "there is no type MULTISET here; MAP<t, BIGINT> holds elements with how often each occurs, "
+            "ARRAY<t> all of them");
     for (size_t i = 0; i < CK_ARRAY_COUNT(words); i++) ck_suggest_offer(&near, ck_view_of(words[i].word));
     if (near.best.n)
         return ck_bind_fail(b, t->pos, "unknown type \"%.*s\"; did you mean \"%.*s\"?", ck_cut(t->name), t->name.p,
@@ -72,7 +77,7 @@ static ck_status decimal(ck_binder *b, const ck_ast_type *t, ck_arena *arena, co
 }
 
 static ck_status datetime(ck_binder *b, const ck_ast_type *t, ck_kind kind, ck_arena *arena, const ck_type **out) {
-    int64_t precision = t->param_count ? t->params[0] : kind == CK_TYPE_TIME ? 0 : 6;
+    int64_t precision = t->param_count ? t->params[0] : 6;
     if (precision > 6)
         return ck_bind_refuse(b, t->pos, "%lld fractional digits are too many: times have microseconds; write %.*s(6)",
                               (long long)precision, ck_cut(t->name), t->name.p);

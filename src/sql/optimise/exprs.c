@@ -46,6 +46,41 @@ static bool is_literal_bool(const ck_expr *e, bool value) {
     return e->kind == CK_EXPR_LITERAL && e->type->kind == CK_TYPE_BOOLEAN && !e->value.null && e->value.b == value;
 }
 
+/* x = literal; NULL: the expression is something else. */
+static const ck_expr *compared(const ck_expr *e) {
+    if (e->kind != CK_EXPR_CALL || strcmp(e->fn->name, "=") != 0) return NULL;
+    bool good = e->args[0]->kind != CK_EXPR_LITERAL && e->args[1]->kind == CK_EXPR_LITERAL && !e->args[1]->value.null;
+    return good && !ck_expr_is_volatile(e->args[0]) ? e->args[0] : NULL;
+}
+
+enum { LIST_LEAST = 4 };
+
+/* x = 1 OR x = 2 OR ...: x IN (1, 2, ...), which is looked up in a set. Only neighbours meet in a list: the order of
+ * what may fail stays. */
+static ck_status gather_lists(ck_plan *p, ck_expr **terms, uint32_t *count) {
+    ck_expr **list = CK_PLAN_ARRAY(p, *count + 1, ck_expr *), *in;
+    uint32_t kept = 0, end;
+    if (!list) return CK_NOMEM;
+    for (uint32_t i = 0; i < *count; i = end) {
+        const ck_expr *x = compared(terms[i]);
+        for (end = i + 1; x && end < *count; end++) {
+            const ck_expr *other = compared(terms[end]);
+            if (!other || !ck_expr_equal(x, other)) break;
+        }
+        for (uint32_t k = i; end - i >= LIST_LEAST && k < end; k++) list[k - i + 1] = terms[k]->args[1];
+        if (end - i >= LIST_LEAST) {
+            list[0] = terms[i]->args[0];
+            CK_TRY(ck_expr_call(p->arena, "in", list, end - i + 1, &in, p->err));
+            in->line = terms[i]->line, in->col = terms[i]->col;
+            terms[kept++] = in;
+        } else {
+            for (uint32_t k = i; k < end; k++) terms[kept++] = terms[k];
+        }
+    }
+    *count = kept;
+    return CK_OK;
+}
+
 /* a AND TRUE, a OR FALSE: without it. a AND FALSE is FALSE only where nothing before it can fail. */
 static ck_status simplify_logic(ck_plan *p, ck_expr *e, bool is_and, ck_expr **out) {
     ck_expr **kept = CK_PLAN_ARRAY(p, e->arg_count, ck_expr *);
@@ -56,6 +91,7 @@ static ck_status simplify_logic(ck_plan *p, ck_expr *e, bool is_and, ck_expr **o
         kept[n++] = e->args[i];
         if (is_literal_bool(e->args[i], !is_and)) break; /* nothing behind it is evaluated */
     }
+    if (!is_and) CK_TRY(gather_lists(p, kept, &n));
     *out = e;
     if (n == e->arg_count) return CK_OK;
     if (n == 1) {

@@ -179,11 +179,27 @@ static bool say_slip(note *m, const ck_parser *ps, const char *const *expected, 
     return false;
 }
 
+/* MULTISET<t> or t MULTISET. */
+static bool is_multiset(const ck_parser *ps, ck_pos *at) {
+    const ck_token *t = &ps->current, *before = &ps->before;
+    bool first = t->code == '<' && is_word(before) && ck_view_eq_nocase(before->text, CK_VIEW("multiset"));
+    *at = first ? before->pos : t->pos;
+    return first || (is_word(t) && ck_view_eq_nocase(t->text, CK_VIEW("multiset")));
+}
+
 void ck_parser_syntax_error(ck_parser *ps, const char *const *expected, int expected_count) {
     const ck_token *t = &ps->current;
     const char *foreign = at_statement_start(ps) && is_word(t) ? foreign_statement(t->text) : NULL;
     if (foreign) {
         ck_parser_fail(ps, t->pos, CK_REFUSED, "%s", foreign);
+        return;
+    }
+    ck_pos multiset;
+    if (is_multiset(ps, &multiset)) {
+        ck_parser_fail(
+            ps, multiset, CK_REFUSED,
+            "there is no type MULTISET here; MAP<t, BIGINT> holds elements with how often each occurs, ARRAY<t> "
+            "all of them");
         return;
     }
     note m = {.n = 0};

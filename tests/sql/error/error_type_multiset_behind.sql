@@ -1,0 +1,3 @@
+CREATE TABLE t (a INT MULTISET, b INT) WITH (connector='file', path='x');
+-- way out:
+CREATE TABLE t (a ARRAY<INT>, b INT) WITH (connector='file', path='x');
