@@ -100,6 +100,7 @@ typedef struct clink_run {
     /* Runs only what reads this table, and reads it from the file replay_path, which holds records as the table's own
      * files do; one that does not fit fails the job. NULL = everything as written. */
     const char *replay_table, *replay_path;
+    const char *savepoint_dir; /* where savepoints are kept too, complete by themselves; NULL: in checkpoint_dir only */
 } clink_run;
 
 /* An argument that must be there and is NULL is CLINK_INVALID; calls on no job (*job is NULL) do nothing or say so. */
@@ -140,9 +141,28 @@ CLINK_API int32_t clink_job_has_result(const clink_job *job); /* a bare SELECT *
 struct ArrowArrayStream;
 CLINK_API clink_status clink_job_stream(clink_job *job, struct ArrowArrayStream *out, clink_error *error);
 
-/* Takes a savepoint and waits for it (a checkpoint directory is required). */
+/* Takes a savepoint and waits for it (a checkpoint directory is required): CLINK_OK means this very one is complete,
+ * and stands in savepoint_dir too when there is one. It stays until it is disposed of. timeout_ms -1: for ever;
+ * CLINK_TIMEOUT: not in time, and what had not begun never will. checkpoint may be NULL. */
 CLINK_API clink_status clink_job_savepoint(clink_job *job, int64_t timeout_ms, uint64_t *checkpoint,
                                            clink_error *error);
+/* The same, and the job ends with it: clink_job_wait then says CLINK_OK. Starting it again goes on from there. */
+CLINK_API clink_status clink_job_stop(clink_job *job, int64_t timeout_ms, uint64_t *checkpoint, clink_error *error);
+/* Removes savepoint `checkpoint` of a directory; refused for what is none and for what a job would continue from. */
+CLINK_API clink_status clink_savepoint_dispose(clink_engine *engine, const char *dir, uint64_t checkpoint,
+                                               clink_error *error);
+
+/* One manifest or one file of a checkpoint; struct_bytes is the library's. damage NULL: it is whole. */
+typedef struct clink_verified {
+    size_t struct_bytes;
+    uint64_t checkpoint, bytes;
+    const char *path, *damage; /* borrowed during the call */
+} clink_verified;
+/* Every file of every checkpoint in dir (checkpoint 0), or of one, against size and checksum. CLINK_OK: *damaged says
+ * how many are not whole. A directory with nothing to verify is an error. */
+CLINK_API clink_status clink_checkpoint_verify(clink_engine *engine, const char *dir, uint64_t checkpoint,
+                                               void (*seen)(void *arg, const clink_verified *file), void *arg,
+                                               uint64_t *damaged, clink_error *error);
 
 /* struct_bytes = sizeof(clink_progress). */
 typedef struct clink_progress {

@@ -129,6 +129,16 @@ static void ask(ck_checkpoints *c, uint64_t number, bool stop) {
     c->requests[c->request_count++] = (request){.number = number, .stop = stop};
 }
 
+static void withdraw(ck_checkpoints *c, uint64_t number) {
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < c->request_count; i++)
+        if (c->requests[i].number != number) c->requests[kept++] = c->requests[i];
+    c->request_count = kept;
+    bool stop = false;
+    for (uint32_t i = 0; i < kept; i++) stop |= c->requests[i].checkpoint && c->requests[i].stop;
+    c->pending_stop &= stop;
+}
+
 /* ---- the end ---- */
 
 static void fail_job(ck_checkpoints *c, ck_status status, const char *reason) {
@@ -170,7 +180,8 @@ static void trigger(ck_checkpoints *c, ck_barrier_kind kind, int64_t now_us) {
         c->requests[i].checkpoint = c->pending;
         c->pending_stop |= c->requests[i].stop;
     }
-    act(c, CK_CKPT_DO_TRIGGER, c->pending)->barrier = kind;
+    ck_checkpoints_action *a = act(c, CK_CKPT_DO_TRIGGER, c->pending);
+    a->barrier = kind, a->stop = c->pending_stop;
 }
 
 static void fail_pending(ck_checkpoints *c, int64_t now_us, ck_status status, const char *reason) {
@@ -207,7 +218,7 @@ static void manifest_done(ck_checkpoints *c) {
     CK_ASSERT(c->uncommitted_count < UNCOMMITTED_MAX);
     c->uncommitted[c->uncommitted_count++] = (completed){.id = id};
     if (last) c->job = JOB_LAST_COMPLETED;
-    act(c, CK_CKPT_DO_COMPLETED, id);
+    act(c, CK_CKPT_DO_COMPLETED, id)->stop = c->pending_stop;
     answer(c, id, CK_OK, "");
 }
 
@@ -321,6 +332,7 @@ static void take(ck_checkpoints *c, int64_t now_us, const ck_checkpoints_event *
         break;
     case CK_CKPT_SAVEPOINT: ask(c, ev->request, false); break;
     case CK_CKPT_STOP: ask(c, ev->request, true); break;
+    case CK_CKPT_WITHDRAW: withdraw(c, ev->request); break;
     }
 }
 

@@ -41,6 +41,8 @@ typedef enum ck_checkpoints_event_kind {
     CK_CKPT_MARK_FAILED,      /* checkpoint, status */
     CK_CKPT_SAVEPOINT,        /* request: a savepoint as soon as none is pending */
     CK_CKPT_STOP,             /* request: a savepoint, and when it is committed FINISHED */
+    CK_CKPT_WITHDRAW,         /* request: nobody waits any more; what has not been triggered is not, and a savepoint
+                                 under way does not end the job for it */
 } ck_checkpoints_event_kind;
 
 typedef struct ck_checkpoints_event {
@@ -72,6 +74,7 @@ typedef struct ck_checkpoints_action {
     ck_checkpoints_action_kind kind;
     uint64_t checkpoint;
     ck_barrier_kind barrier;
+    bool stop; /* TRIGGER, COMPLETED: this savepoint ends the job; sources wait behind its barrier */
     uint64_t request;
     ck_status status;
     const char *reason; /* a literal for people */

@@ -274,6 +274,31 @@ static void stop_with_savepoint(void **state) {
     stop(&w);
 }
 
+static void withdrawn_requests(void **state) {
+    (void)state;
+    world w = start(plain);
+    request(&w, CK_CKPT_STOP, 1);
+    DOES(w, 0, CK_CKPT_DO_TRIGGER, 7);
+    assert_true(w.a[0].stop);
+    request(&w, CK_CKPT_STOP, 2);
+    request(&w, CK_CKPT_WITHDRAW, 2); /* has not begun, and never does */
+    request(&w, CK_CKPT_WITHDRAW, 1); /* under way: becomes a savepoint like others */
+    NOTHING(w);
+    ack_all(&w, 7);
+    of(&w, CK_CKPT_MANIFEST_DONE, 7);
+    DOES(w, 0, CK_CKPT_DO_COMPLETED, 7);
+    assert_false(w.a[0].stop);
+    for (uint32_t i = 0; i < w.n; i++) assert_int_not_equal(w.a[i].kind, CK_CKPT_DO_SAVEPOINT_DONE);
+    of(&w, CK_CKPT_COMMIT_DONE, 7);
+    of(&w, CK_CKPT_MARK_DONE, 7);
+    for (uint32_t i = 0; i < w.n; i++) assert_int_not_equal(w.a[i].kind, CK_CKPT_DO_FINISHED);
+    tick(&w, 50000);
+    DOES(w, 0, CK_CKPT_DO_TRIGGER, 8);
+    assert_int_equal(w.a[0].barrier, CK_BARRIER_PERIODIC);
+    assert_false(w.a[0].stop);
+    stop(&w);
+}
+
 static void final_checkpoint(void **state) {
     (void)state;
     world w = start(plain);
@@ -483,6 +508,7 @@ int main(void) {
         cmocka_unit_test(unlimited_failures),
         cmocka_unit_test(savepoints),
         cmocka_unit_test(stop_with_savepoint),
+        cmocka_unit_test(withdrawn_requests),
         cmocka_unit_test(final_checkpoint),
         cmocka_unit_test(final_timeout),
         cmocka_unit_test(without_a_directory),

@@ -11,7 +11,8 @@
 #include "cli/verbs.h"
 
 const verb *const *verbs_all(size_t *count) {
-    static const verb *const all[] = {&verb_run, &verb_sql, &verb_explain, &verb_dead_letter_replay};
+    static const verb *const all[] = {
+        &verb_run, &verb_sql, &verb_explain, &verb_dead_letter_replay, &verb_savepoint, &verb_checkpoint_verify};
     *count = sizeof all / sizeof all[0];
     return all;
 }

@@ -139,6 +139,8 @@ size_t run_flags_table(run_flags *f, flag *out) {
          "memory, or file:DIR for snapshots under DIR"},
         {"checkpoint-dir", 0, FLAG_TEXT, &f->checkpoint_dir, "DIR", "no checkpoints",
          "where checkpoints go; a job found there continues"},
+        {"savepoint-dir", 0, FLAG_TEXT, &f->savepoint_dir, "DIR", "the checkpoint directory",
+         "where savepoints (SIGUSR1; SIGUSR2 stops with one) are kept too"},
         {"checkpoint-interval-ms", 0, FLAG_COUNT, &f->checkpoint_interval_ms, "N", "10000",
          "time between checkpoints; 0: only at the end"},
         {"checkpoint-timeout-ms", 0, FLAG_COUNT, &f->checkpoint_timeout_ms, "N", "600000",
@@ -149,6 +151,9 @@ size_t run_flags_table(run_flags *f, flag *out) {
          "failures in a row before the job fails; 0: any number"},
         {"checkpoint-retained", 0, FLAG_COUNT, &f->retained, "N", "3", "complete checkpoints kept"},
         {"restore", 0, FLAG_TEXT, &f->restore, "WHAT", "latest", "latest, a checkpoint id, or DIR[:ID]"},
+        {"restore-from-dir", 0, FLAG_TEXT, &f->restore_dir, "DIR", "none", "as --restore DIR"},
+        {"restore-from-checkpoint-id", 0, FLAG_COUNT, &f->restore_id, "N", "0",
+         "the checkpoint there, as --restore DIR:N"},
         {"fresh", 0, FLAG_SWITCH, &f->fresh, NULL, NULL, "start anew in a used directory"},
         {"allow-duplicates", 0, FLAG_SWITCH, &f->allow_duplicates, NULL, NULL, "go back behind committed output"},
         {"log-level", 0, FLAG_TEXT, &f->log_level, "L", "warn", "debug, info, warn, error or off"},
@@ -236,7 +241,23 @@ clink_status run_flags_open(const verb *v, const run_flags *f, clink_engine **en
     return s;
 }
 
-int run_flags_apply(const verb *v, const run_flags *f, const script *s, clink_run *run) {
+/* --restore-from-dir and --restore-from-checkpoint-id say what --restore says. */
+static int join_restore_pair(const verb *v, run_flags *f) {
+    if (!f->restore_dir && !f->restore_id) return 0;
+    if (f->restore) return usage_error(v, "--restore and --restore-from-... say the same thing: give one");
+    if (f->restore_dir && !*f->restore_dir) return usage_error(v, "--restore-from-dir needs a directory");
+    long long id = f->restore_id;
+    int n = !f->restore_dir ? snprintf(f->restore_pair, sizeof f->restore_pair, "%lld", id)
+            : id            ? snprintf(f->restore_pair, sizeof f->restore_pair, "%s:%lld", f->restore_dir, id)
+                            : snprintf(f->restore_pair, sizeof f->restore_pair, "%s", f->restore_dir);
+    if (n < 0 || (size_t)n >= sizeof f->restore_pair) return usage_error(v, "--restore-from-dir is too long");
+    f->restore = f->restore_pair;
+    return 0;
+}
+
+int run_flags_apply(const verb *v, run_flags *f, const script *s, clink_run *run) {
+    int rc = join_restore_pair(v, f);
+    if (rc) return rc;
     if (f->parallelism < 1 || f->parallelism > 1024) return usage_error(v, "--parallelism is 1 to 1024");
     if (f->key_groups < 16 || f->key_groups > 1024) return usage_error(v, "--key-groups is 16 to 1024");
     if (f->parallelism > f->key_groups)
@@ -251,6 +272,7 @@ int run_flags_apply(const verb *v, const run_flags *f, const script *s, clink_ru
         return usage_error(v, "--state-backend is memory or file:DIR, not '%s'", f->state_backend);
     }
     if (dir && !*dir) return usage_error(v, "--checkpoint-dir needs a directory");
+    if (f->savepoint_dir && !*f->savepoint_dir) return usage_error(v, "--savepoint-dir needs a directory");
     if (f->changes && *f->changes && strcmp(f->changes, "json") != 0)
         return usage_error(v, "--changes stands alone or is --changes=json");
     const int64_t times[] = {f->checkpoint_interval_ms, f->checkpoint_timeout_ms, f->final_checkpoint_timeout_ms};
@@ -261,6 +283,7 @@ int run_flags_apply(const verb *v, const run_flags *f, const script *s, clink_ru
     const char *needs_dir = f->fresh              ? "--fresh"
                             : f->allow_duplicates ? "--allow-duplicates"
                             : f->restore          ? "--restore"
+                            : f->savepoint_dir    ? "--savepoint-dir"
                                                   : NULL;
     if (needs_dir && !dir) return usage_error(v, "%s needs --checkpoint-dir", needs_dir);
     if (f->name && !*f->name) return usage_error(v, "--name is empty");
@@ -275,6 +298,7 @@ int run_flags_apply(const verb *v, const run_flags *f, const script *s, clink_ru
     run->key_groups = (uint32_t)f->key_groups;
     run->changes = !f->changes ? CLINK_CHANGES_FINAL : *f->changes ? CLINK_CHANGES_FIELD : CLINK_CHANGES_PREFIX;
     run->checkpoint_dir = dir;
+    run->savepoint_dir = f->savepoint_dir;
     run->checkpoint_interval_ms = f->checkpoint_interval_ms ? f->checkpoint_interval_ms : -1;
     run->checkpoint_timeout_ms = f->checkpoint_timeout_ms;
     run->final_checkpoint_timeout_ms = f->final_checkpoint_timeout_ms;

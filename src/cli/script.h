@@ -17,17 +17,21 @@ void script_free(script *s);
 
 /* The flags of `run` that also shape a plan. */
 typedef struct run_flags {
-    const char *execute, *name, *changes, *format, *checkpoint_dir, *restore, *state_backend, *log_level, *catalog;
+    const char *execute, *name, *changes, *format, *checkpoint_dir, *savepoint_dir, *restore, *state_backend,
+        *log_level, *catalog;
     int64_t parallelism, key_groups, threads;
     int64_t checkpoint_interval_ms, checkpoint_timeout_ms, final_checkpoint_timeout_ms, tolerable_failed, retained;
     bool fresh, allow_duplicates, explain;
     uint64_t memory_bytes;
     flag_list set;
+    const char *restore_dir; /* the specified pair, for --restore DIR:ID */
+    int64_t restore_id;
+    char restore_pair[4352];
 } run_flags;
 
 void run_flags_init(run_flags *f);
 /* Rows for flags_parse over *f; fills out (room for RUN_FLAG_COUNT). */
-enum { RUN_FLAG_COUNT = 23 };
+enum { RUN_FLAG_COUNT = 26 };
 size_t run_flags_table(run_flags *f, flag *out);
 /* Those of them that the shell takes. */
 size_t run_flags_shell(run_flags *f, flag *out);
@@ -36,8 +40,8 @@ int run_flags_output(const verb *v, const run_flags *f, clink_run *run);
 /* Opens the engine with the flags that are its own and applies --set. CLINK_OK or the code, with a message on stderr.
  */
 clink_status run_flags_open(const verb *v, const run_flags *f, clink_engine **engine);
-/* Into a clink_run (output and fd are left to the caller). 0 or 2. */
-int run_flags_apply(const verb *v, const run_flags *f, const script *s, clink_run *run);
+/* Into a clink_run, which borrows from *f and *s (output and fd are left to the caller). 0 or 2. */
+int run_flags_apply(const verb *v, run_flags *f, const script *s, clink_run *run);
 
 /* "clink: <message>" on stderr; the process's exit status for it: 2 usage is never an engine's, 130 when cancelled,
  * else 1. */

@@ -4,7 +4,7 @@
 
 #include "cli/flags.h"
 
-extern const verb verb_run, verb_sql, verb_explain, verb_dead_letter_replay;
+extern const verb verb_run, verb_sql, verb_explain, verb_dead_letter_replay, verb_savepoint, verb_checkpoint_verify;
 
 /* All verbs, for dispatch and `clink help`. */
 const verb *const *verbs_all(size_t *count);

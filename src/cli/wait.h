@@ -1,5 +1,5 @@
-/* Waiting for a job while Ctrl-C and SIGTERM, which are blocked in the whole process, are looked for between waits: no
- * handler, no flag. */
+/* Waiting for a job while Ctrl-C, SIGTERM, SIGUSR1 (a savepoint) and SIGUSR2 (stop with a savepoint), which are blocked
+ * in the whole process, are looked for between waits: no handler, no flag. */
 #ifndef CK_CLI_WAIT_H
 #define CK_CLI_WAIT_H
 

@@ -61,6 +61,7 @@ struct clink_job {
     engine_advance *advance;
     uint32_t savepoints; /* calls inside running */
     bool step_ended, cancelled, ended, was_finished;
+    bool stopped; /* by a savepoint: no further step */
     ck_status status;
     ck_error error;
     ck_job_progress last_progress; /* of the last step that ended */

@@ -31,9 +31,15 @@ static ck_status check_checkpoints(const clink_run *r, ck_error *err) {
         if (numbers[i].value < numbers[i].least || numbers[i].value > numbers[i].most)
             return ck_fail(err, CK_INVALID, "clink_run.%s %lld is not %lld to %lld", numbers[i].name,
                            (long long)numbers[i].value, (long long)numbers[i].least, (long long)numbers[i].most);
+    if (r->savepoint_dir && !*r->savepoint_dir)
+        return ck_fail(err, CK_INVALID, "clink_run.savepoint_dir is empty; NULL is for none");
     if (r->checkpoint_dir && !*r->checkpoint_dir)
         return ck_fail(err, CK_INVALID, "clink_run.checkpoint_dir is empty; NULL is for none");
-    const char *needs = r->fresh ? "fresh" : r->allow_duplicates ? "allow_duplicates" : r->restore ? "restore" : NULL;
+    const char *needs = r->fresh              ? "fresh"
+                        : r->allow_duplicates ? "allow_duplicates"
+                        : r->restore          ? "restore"
+                        : r->savepoint_dir    ? "savepoint_dir"
+                                              : NULL;
     if (needs && !r->checkpoint_dir)
         return ck_fail(err, CK_INVALID, "clink_run.%s needs clink_run.checkpoint_dir", needs);
     return CK_OK;
@@ -64,8 +70,8 @@ static ck_status copy_run(ck_arena *a, const clink_run *from, clink_run *to, ck_
                        to->key_groups);
     CK_TRY(check_checkpoints(to, err));
     if (!ck_utf8_valid(ck_view_of(to->name))) return ck_fail(err, CK_INVALID, "the job's name is not UTF-8");
-    const char **texts[] = {&to->name,    &to->source_name,  &to->checkpoint_dir,
-                            &to->restore, &to->replay_table, &to->replay_path};
+    const char **texts[] = {&to->name,         &to->source_name, &to->checkpoint_dir, &to->restore,
+                            &to->replay_table, &to->replay_path, &to->savepoint_dir};
     if (!to->replay_table != !to->replay_path)
         return ck_fail(err, CK_INVALID, "clink_run.replay_table and replay_path go together");
     for (size_t i = 0; i < CK_ARRAY_COUNT(texts); i++)

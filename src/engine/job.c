@@ -118,10 +118,18 @@ static ck_status finish_step(clink_job *j, ck_error *err) {
     return s;
 }
 
+static bool was_stopped(clink_job *j) {
+    pthread_mutex_lock(&j->lock);
+    bool stopped = j->stopped;
+    pthread_mutex_unlock(&j->lock);
+    return stopped;
+}
+
 void engine_job_advance(clink_job *j) {
     ck_error err = CK_ERROR_INIT;
     ck_status s = CK_OK;
     for (bool ended = true; s == CK_OK; s = finish_step(j, &err)) {
+        if (was_stopped(j)) break;
         while (j->step < j->plan->step_count && j->plan->steps[j->step].kind != CK_SQL_JOB) j->step++;
         if (j->step == j->plan->step_count) break;
         s = begin_step(j, &ended, &err);
@@ -257,24 +265,6 @@ static const ck_sql_step *result_step(const clink_job *j) {
 }
 
 int32_t clink_job_has_result(const clink_job *j) { return j && result_step(j) != NULL; }
-
-clink_status clink_job_savepoint(clink_job *j, int64_t timeout_ms, uint64_t *checkpoint, clink_error *error) {
-    ck_error err = CK_ERROR_INIT;
-    uint64_t unasked;
-    if (!j) return engine_refuse_null(NO_JOB, error);
-    if (!checkpoint) checkpoint = &unasked;
-    if (timeout_ms > INT64_MAX / 1000) timeout_ms = INT64_MAX / 1000;
-    pthread_mutex_lock(&j->lock);
-    ck_job *running = j->running;
-    j->savepoints += running != NULL; /* keeps the step's job from being taken down */
-    pthread_mutex_unlock(&j->lock);
-    ck_status s = running ? ck_job_savepoint(running, timeout_ms < 0 ? -1 : timeout_ms * 1000, checkpoint, &err)
-                          : ck_fail(&err, CK_INVALID, "no savepoint: the job is not running");
-    pthread_mutex_lock(&j->lock);
-    if (running && --j->savepoints == 0) pthread_cond_broadcast(&j->changed);
-    pthread_mutex_unlock(&j->lock);
-    return engine_error(s, &err, error);
-}
 
 void clink_job_progress(clink_job *j, clink_progress *out) {
     ck_job_progress p;

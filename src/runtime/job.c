@@ -202,7 +202,7 @@ static ck_status savepoint_result(ck_job *j, ck_job_savepoint_wait *w, uint64_t 
     return ck_fail(err, w->status, "the savepoint of job %s failed: %s", j->cfg.name, w->reason ? w->reason : "");
 }
 
-ck_status ck_job_savepoint(ck_job *j, int64_t timeout_us, uint64_t *checkpoint, ck_error *err) {
+static ck_status ask_savepoint(ck_job *j, bool stop, int64_t timeout_us, uint64_t *checkpoint, ck_error *err) {
     if (ck_job_follows(j))
         return ck_fail(err, CK_REFUSED, "savepoints of job %s are asked of its process 0", j->cfg.name);
     ck_job_savepoint_wait *w = ck_alloc_zero(j->mem, sizeof *w);
@@ -210,6 +210,7 @@ ck_status ck_job_savepoint(ck_job *j, int64_t timeout_us, uint64_t *checkpoint, 
     pthread_mutex_lock(&j->lock);
     bool refused = j->no_savepoints;
     w->request = ++j->next_request;
+    w->stop = stop;
     w->next = j->savepoints;
     if (!refused) j->savepoints = w;
     pthread_mutex_unlock(&j->lock);
@@ -222,7 +223,7 @@ ck_status ck_job_savepoint(ck_job *j, int64_t timeout_us, uint64_t *checkpoint, 
     (void)wait_for(j, &w->done, timeout_us);
     ck_status s = CK_AGAIN;
     pthread_mutex_lock(&j->lock);
-    w->abandoned = !w->done; /* whoever finishes it frees it */
+    w->abandoned = !w->done; /* the actor withdraws and frees it */
     if (w->done) {
         s = savepoint_result(j, w, checkpoint, err);
         ck_job_savepoint_wait **at = &j->savepoints;
@@ -231,7 +232,18 @@ ck_status ck_job_savepoint(ck_job *j, int64_t timeout_us, uint64_t *checkpoint, 
         ck_free(j->mem, w, sizeof *w);
     }
     pthread_mutex_unlock(&j->lock);
-    return s != CK_AGAIN ? s : ck_fail(err, CK_AGAIN, "the savepoint of job %s is not complete yet", j->cfg.name);
+    if (s != CK_AGAIN) return s;
+    atomic_store(&j->savepoint_asked, true);
+    ck_task_notify(&j->actor);
+    return ck_fail(err, CK_AGAIN, "the savepoint of job %s was not complete in time", j->cfg.name);
+}
+
+ck_status ck_job_savepoint(ck_job *j, int64_t timeout_us, uint64_t *checkpoint, ck_error *err) {
+    return ask_savepoint(j, false, timeout_us, checkpoint, err);
+}
+
+ck_status ck_job_stop(ck_job *j, int64_t timeout_us, uint64_t *checkpoint, ck_error *err) {
+    return ask_savepoint(j, true, timeout_us, checkpoint, err);
 }
 
 void ck_job_free(ck_job *j) {

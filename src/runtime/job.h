@@ -76,8 +76,11 @@ void ck_job_cancel(ck_job *j); /* asks; output of complete checkpoints stays; th
 ck_job_state ck_job_state_of(const ck_job *j);
 bool ck_job_was_finished(const ck_job *j);                      /* its directory held it finished: nothing was done */
 CK_NODISCARD ck_status ck_job_result(ck_job *j, ck_error *err); /* of an ended job, as ck_job_wait */
-/* A savepoint now; waits until this very one is complete. */
+/* A savepoint now; waits until this very one is complete. After timeout_us (-1: never) CK_AGAIN; what has not begun by
+ * then never does. */
 CK_NODISCARD ck_status ck_job_savepoint(ck_job *j, int64_t timeout_us, uint64_t *checkpoint, ck_error *err);
+/* The same, and the job ends FINISHED when it is committed: nothing is read behind it. A start from it goes on. */
+CK_NODISCARD ck_status ck_job_stop(ck_job *j, int64_t timeout_us, uint64_t *checkpoint, ck_error *err);
 void ck_job_free(ck_job *j); /* cancels, waits, frees */
 
 /* A look at a running job; all numbers are since this start. */

@@ -31,10 +31,9 @@ void ck_job_out_of_memory(ck_job *j) {
 
 /* ---- telling subtasks ---- */
 
-void ck_job_tell(ck_job *j, uint32_t subtask, ck_tell_kind kind, uint64_t checkpoint, ck_barrier_kind barrier) {
-    ck_tell what = {.kind = kind, .checkpoint = checkpoint, .barrier = barrier};
+void ck_job_tell(ck_job *j, uint32_t subtask, const ck_tell *what) {
     if (!j->subtasks[subtask]) {
-        ck_job_tell_peer(j, subtask, &what);
+        ck_job_tell_peer(j, subtask, what);
         return;
     }
     ck_tell *t = ck_alloc(j->mem, sizeof *t);
@@ -42,12 +41,12 @@ void ck_job_tell(ck_job *j, uint32_t subtask, ck_tell_kind kind, uint64_t checkp
         ck_job_out_of_memory(j);
         return;
     }
-    *t = what;
+    *t = *what;
     ck_subtask_tell(j->subtasks[subtask], t);
 }
 
-static void tell_all(ck_job *j, ck_tell_kind kind, uint64_t checkpoint) {
-    for (uint32_t i = 0; i < j->subtask_count; i++) ck_job_tell(j, i, kind, checkpoint, CK_BARRIER_PERIODIC);
+static void tell_all(ck_job *j, ck_tell what) {
+    for (uint32_t i = 0; i < j->subtask_count; i++) ck_job_tell(j, i, &what);
 }
 
 /* ---- acknowledgements ---- */
@@ -89,18 +88,20 @@ static bool is_source(const ck_job *j, uint32_t subtask) {
     return j->plan.vertices[ck_job_vertex_of(j, subtask)].ops[0]->input_count == 0;
 }
 
-static void trigger(ck_job *j, uint64_t checkpoint, ck_barrier_kind kind) {
+static void trigger(ck_job *j, const ck_checkpoints_action *a) {
+    uint64_t checkpoint = a->checkpoint;
     if (ck_fault_hit(j->proc->faults, CK_FAULT_CHECKPOINT_BEFORE_TRIGGER) != CK_OK) {
         ck_fail(&j->disk_error, CK_IO, "the trigger of checkpoint %llu failed", (unsigned long long)checkpoint);
         j->failed_trigger = checkpoint;
         return;
     }
-    if (!new_acks(j, checkpoint, kind)) {
+    if (!new_acks(j, checkpoint, a->barrier)) {
         ck_job_out_of_memory(j);
         return;
     }
+    ck_tell what = {.kind = CK_TELL_TRIGGER, .checkpoint = checkpoint, .barrier = a->barrier, .stop = a->stop};
     for (uint32_t i = 0; i < j->subtask_count; i++)
-        if (is_source(j, i) || j->detached[i]) ck_job_tell(j, i, CK_TELL_TRIGGER, checkpoint, kind);
+        if (is_source(j, i) || j->detached[i]) ck_job_tell(j, i, &what);
 }
 
 /* request 0: all of them, and those to come. */
@@ -157,22 +158,24 @@ static void log_abort(ck_job *j, const ck_checkpoints_action *a, const ck_job_ac
 static void carry_out(ck_job *j, const ck_checkpoints_action *a) {
     ck_job_acks *acks = find_acks(j, a->checkpoint);
     switch (a->kind) {
-    case CK_CKPT_DO_TRIGGER: trigger(j, a->checkpoint, a->barrier); break;
+    case CK_CKPT_DO_TRIGGER: trigger(j, a); break;
     case CK_CKPT_DO_WRITE_MANIFEST:
         acks->acked_us = ck_mono_us(j->proc);
         disk(j, CK_DISK_MANIFEST, a->checkpoint, acks);
         break;
-    case CK_CKPT_DO_COMPLETED: tell_all(j, CK_TELL_COMPLETED, a->checkpoint); break;
+    case CK_CKPT_DO_COMPLETED:
+        tell_all(j, (ck_tell){.kind = CK_TELL_COMPLETED, .checkpoint = a->checkpoint, .stop = a->stop});
+        break;
     case CK_CKPT_DO_COMMIT: disk(j, CK_DISK_COMMIT, a->checkpoint, acks); break;
     case CK_CKPT_DO_MARK_COMMITTED: disk(j, CK_DISK_MARK, a->checkpoint, NULL); break;
     case CK_CKPT_DO_COMMITTED:
         j->disk_error = CK_ERROR_INIT; /* what failed before is behind us */
-        tell_all(j, CK_TELL_COMMITTED, a->checkpoint);
+        tell_all(j, (ck_tell){.kind = CK_TELL_COMMITTED, .checkpoint = a->checkpoint});
         drop_acks(j, 0, a->checkpoint);
         break;
     case CK_CKPT_DO_ABORT:
         log_abort(j, a, acks);
-        tell_all(j, CK_TELL_ABORT, a->checkpoint);
+        tell_all(j, (ck_tell){.kind = CK_TELL_ABORT, .checkpoint = a->checkpoint});
         drop_acks(j, a->checkpoint, a->checkpoint);
         break;
     case CK_CKPT_DO_RETAIN: disk(j, CK_DISK_RETAIN, 0, NULL); break;
@@ -224,8 +227,9 @@ static void on_detached(ck_job *j, uint32_t subtask) {
     if (j->ending) return;
     j->detached[subtask] = true;
     ck_checkpoints_look(j->checkpoints, &v);
-    if (v.pending && ck_checkpoints_waits_for(j->checkpoints, subtask))
-        ck_job_tell(j, subtask, CK_TELL_TRIGGER, v.pending, v.pending_kind);
+    if (!v.pending || !ck_checkpoints_waits_for(j->checkpoints, subtask)) return;
+    ck_tell what = {.kind = CK_TELL_TRIGGER, .checkpoint = v.pending, .barrier = v.pending_kind};
+    ck_job_tell(j, subtask, &what);
 }
 
 /* Takes r. */
@@ -305,16 +309,32 @@ void ck_job_disk_finished(ck_job *j, ck_job_disk *d) {
 
 /* ---- the step ---- */
 
-static void ask_for_savepoints(ck_job *j) {
-    for (;;) {
-        uint64_t request = 0;
-        pthread_mutex_lock(&j->lock);
-        for (ck_job_savepoint_wait *w = j->savepoints; w && !request; w = w->next)
-            if (!w->asked) w->asked = true, request = w->request;
-        pthread_mutex_unlock(&j->lock);
-        if (!request) return;
-        feed(j, (ck_checkpoints_event){.kind = CK_CKPT_SAVEPOINT, .request = request});
+/* One request that is new, or that nobody waits for any more. */
+static bool next_request(ck_job *j, ck_checkpoints_event *ev) {
+    bool found = false;
+    pthread_mutex_lock(&j->lock);
+    for (ck_job_savepoint_wait **at = &j->savepoints; *at && !found;) {
+        ck_job_savepoint_wait *w = *at;
+        if (w->abandoned) {
+            *ev = (ck_checkpoints_event){.kind = CK_CKPT_WITHDRAW, .request = w->request};
+            found = w->asked;
+            *at = w->next;
+            ck_free(j->mem, w, sizeof *w);
+            continue;
+        }
+        if (!w->asked) {
+            *ev = (ck_checkpoints_event){.kind = w->stop ? CK_CKPT_STOP : CK_CKPT_SAVEPOINT, .request = w->request};
+            w->asked = found = true;
+        }
+        at = &w->next;
     }
+    pthread_mutex_unlock(&j->lock);
+    return found;
+}
+
+static void ask_for_savepoints(ck_job *j) {
+    ck_checkpoints_event ev;
+    while (next_request(j, &ev)) feed(j, ev);
 }
 
 static void note_progress(ck_job *j) {

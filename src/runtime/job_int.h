@@ -74,6 +74,7 @@ typedef struct ck_disk_lane {
 typedef struct ck_job_savepoint_wait {
     struct ck_job_savepoint_wait *next;
     uint64_t request;
+    bool stop;  /* and the job ends with it */
     bool asked; /* the machine knows */
     bool done, abandoned;
     ck_status status;
@@ -189,7 +190,7 @@ CK_NODISCARD ck_status ck_job_make_actor(ck_job *j, ck_error *err);
 void ck_job_report(void *job, ck_report *r);
 /* Actor. */
 void ck_job_take_report(ck_job *j, ck_report *r);
-void ck_job_tell(ck_job *j, uint32_t subtask, ck_tell_kind kind, uint64_t checkpoint, ck_barrier_kind barrier);
+void ck_job_tell(ck_job *j, uint32_t subtask, const ck_tell *what); /* copied */
 void ck_job_begin_end(ck_job *j, ck_job_state outcome);
 void ck_job_fail(ck_job *j, const ck_error *e);
 void ck_job_out_of_memory(ck_job *j);

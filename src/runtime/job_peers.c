@@ -159,7 +159,7 @@ static ck_status on_tell(ck_job *j, const ck_frame *f, ck_error *err) {
     CK_TRY(ck_wire_read_tell(f, j->subtask_count, &subtask, &t, err));
     if (!ck_job_follows(j) || !j->subtasks[subtask])
         return ck_fail(err, CK_CORRUPT, "a word for subtask %u, which is not here", subtask);
-    ck_job_tell(j, subtask, t.kind, t.checkpoint, t.barrier);
+    ck_job_tell(j, subtask, &t);
     return CK_OK;
 }
 

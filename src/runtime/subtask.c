@@ -204,7 +204,7 @@ typedef enum input_result { INPUT_TAKEN, INPUT_NONE, INPUT_FAILED } input_result
 static input_result take_from_source(ck_subtask *s) {
     ck_chain *c = s->chain;
     ck_op_runtime *head = ck_chain_op(c, 0);
-    if (head->ended || head->dead) {
+    if (head->ended || head->dead || (s->held && s->last_barrier >= s->held)) {
         s->source_idle = s->unflushed = false;
         return INPUT_NONE;
     }

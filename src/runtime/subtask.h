@@ -32,6 +32,7 @@ typedef struct ck_tell {
     ck_msg msg;
     ck_tell_kind kind;
     ck_barrier_kind barrier;
+    bool stop; /* TRIGGER, COMPLETED: of the savepoint the job ends with; sources wait behind its barrier */
     uint64_t checkpoint;
 } ck_tell;
 

@@ -285,12 +285,14 @@ static void trigger(ck_subtask *s, const ck_tell *t) {
     }
     s->barrier = ck_event_barrier(t->checkpoint, t->barrier); /* a newer one replaces one that has not begun */
     s->has_barrier = true;
+    if (t->stop) s->held = t->checkpoint;
 }
 
 /* Sources cancel in band, those too that never sent the barrier: only so does the cancel reach a subtask that waits for
  * this very channel. A barrier whose sweep runs is cancelled when that is over, in its place. */
 static void abort_checkpoint(ck_subtask *s, uint64_t checkpoint) {
     if (checkpoint > s->aborted) s->aborted = checkpoint;
+    if (s->held <= checkpoint) s->held = 0;
     if (s->snapshots) ck_subtask_snapshots_aborted(s->snapshots, checkpoint);
     bool by_trigger = !s->gate || ck_gate_is_detached(s->gate);
     if (by_trigger && s->has_barrier && s->barrier.barrier.checkpoint <= checkpoint) s->has_barrier = false;
@@ -305,6 +307,7 @@ void ck_subtask_on_tell(ck_subtask *s, const ck_tell *t) {
     case CK_TELL_TRIGGER: trigger(s, t); break;
     case CK_TELL_ABORT: abort_checkpoint(s, t->checkpoint); break;
     case CK_TELL_COMPLETED:
+        if (!t->stop && s->held <= t->checkpoint) s->held = 0; /* whoever wanted to stop has given up */
         if (s->snapshots) ck_subtask_snapshots_completed(s->snapshots, t->checkpoint);
         break;
     case CK_TELL_COMMITTED:

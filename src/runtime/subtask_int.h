@@ -47,6 +47,7 @@ struct ck_subtask {
     uint64_t flush_seq;
 
     /* checkpoints */
+    uint64_t held;    /* the savepoint the job is to end with: nothing is read behind its barrier; 0 = none */
     ck_event barrier; /* complete or triggered, waits for its turn; kind BARRIER or none */
     bool has_barrier;
     uint64_t last_barrier;      /* begun, or given up before */

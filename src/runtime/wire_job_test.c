@@ -34,7 +34,11 @@ static int teardown(void **state) {
 static void tells_go_over(void **state) {
     fixture *f = *state;
     for (int kind = CK_TELL_TRIGGER; kind <= CK_TELL_COMMITTED; kind++) {
-        ck_tell t = {.kind = (ck_tell_kind)kind, .barrier = CK_BARRIER_FINAL, .checkpoint = 1ULL << 40}, got;
+        ck_tell t = {.kind = (ck_tell_kind)kind,
+                     .barrier = CK_BARRIER_FINAL,
+                     .stop = kind & 1,
+                     .checkpoint = 1ULL << 40},
+                got;
         uint32_t subtask;
         ck_frame *frame = ck_wire_tell_frame(f->mem, 8, &t);
         assert_int_equal(ck_wire_read_tell(frame, SUBTASKS, &subtask, &got, NULL), CK_OK);

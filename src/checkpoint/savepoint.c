@@ -1,0 +1,259 @@
+/* See savepoint.h. */
+#include "checkpoint/savepoint.h"
+
+#include <inttypes.h>
+
+#include "base/map.h"
+#include "checkpoint/directory_int.h"
+#include "checkpoint/snapshot.h"
+#include "os/durable.h"
+
+enum { COPY_BYTES = 1 << 20, JOB_FILE_BYTES_MAX = 64 * 1024 };
+
+static ck_status open_read_only(ck_proc *proc, ck_mem mem, const char *path, ck_checkpoint_dir **out, ck_error *err) {
+    ck_checkpoint_dir_config cfg = {.proc = proc, .mem = mem, .path = path, .read_only = true};
+    return ck_checkpoint_dir_open(&cfg, out, err);
+}
+
+static const char *parent_of(ck_arena *a, const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? ck_arena_strndup(a, path, (size_t)(slash - path)) : ck_arena_strdup(a, ".");
+}
+
+/* ---- export ---- */
+
+typedef struct export {
+    ck_proc *proc;
+    ck_mem mem;
+    ck_arena a;
+    const char *from, *to;
+}
+export;
+
+static ck_status copy_bytes(export *x, ck_file *in, ck_tmpfile *out, const char *path, ck_error *err) {
+    uint8_t *buffer = ck_alloc(x->mem, COPY_BYTES);
+    if (!buffer) return ck_nomem(err, x->mem, COPY_BYTES);
+    ck_status s = CK_OK;
+    size_t got = COPY_BYTES;
+    for (uint64_t at = 0; s == CK_OK && got == COPY_BYTES; at += got) {
+        s = x->proc->fs->pread(in, buffer, COPY_BYTES, at, &got, err);
+        if (s == CK_OK && got) s = ck_tmpfile_write(out, buffer, got, err);
+    }
+    ck_free(x->mem, buffer, COPY_BYTES);
+    return s == CK_OK ? s : (ck_error_prefix(err, "copying %s: ", path), s);
+}
+
+static ck_status copy_file(export *x, const char *from, const char *to, ck_error *err) {
+    ck_file *in;
+    ck_tmpfile out = {0};
+    CK_TRY(x->proc->fs->open(x->proc->fs, from, CK_OPEN_READ, &in, err));
+    ck_status s = ck_tmpfile_init(&out, x->proc, x->mem, to, err);
+    if (s == CK_OK) s = copy_bytes(x, in, &out, from, err);
+    if (s == CK_OK) s = ck_durable_publish(&out, err);
+    ck_tmpfile_destroy(&out);
+    x->proc->fs->close(in);
+    return s;
+}
+
+/* A name that is taken already may be ours, from a try before: the checksum decides. */
+static ck_status export_file(export *x, const ck_manifest_file *f, ck_error *err) {
+    const char *from = ck_dir_join(&x->a, x->from, f->path), *to = ck_dir_join(&x->a, x->to, f->path);
+    const char *folder = to ? parent_of(&x->a, to) : NULL;
+    if (!from || !folder) return ck_nomem(err, x->mem, 0);
+    CK_TRY(ck_snapshot_verify(x->proc, x->mem, x->from, f, err));
+    CK_TRY(ck_fs_mkdirs(x->proc, folder, err));
+    ck_status s = x->proc->fs->link(x->proc->fs, from, to, NULL);
+    if (s != CK_OK && s != CK_EXISTS) s = copy_file(x, from, to, err);
+    if (s == CK_EXISTS) s = ck_snapshot_verify(x->proc, x->mem, x->to, f, err);
+    return s == CK_OK ? x->proc->fs->fsync_dir(x->proc->fs, folder, err) : s;
+}
+
+/* Text that must stand there, and may already. */
+static ck_status publish_same(export *x, const char *name, ck_view text, ck_error *err) {
+    const char *path = ck_dir_join(&x->a, x->to, name);
+    ck_view there;
+    if (!path) return ck_nomem(err, x->mem, 0);
+    ck_status s = ck_durable_publish_bytes(x->proc, path, text, err);
+    if (s != CK_EXISTS) return s;
+    CK_TRY(ck_fs_read_all(x->proc, path, CK_MANIFEST_BYTES_MAX, &x->a, &there, err));
+    if (ck_view_eq(there, text)) return ck_durable_confirm(x->proc, path, err);
+    return ck_fail(err, CK_REFUSED, "%s stands there already and is of another job or run", path);
+}
+
+static ck_status export_all(export *x, uint64_t id, ck_error *err) {
+    ck_checkpoint_dir *d;
+    ck_manifest *m = NULL;
+    ck_view text, job;
+    CK_TRY(open_read_only(x->proc, x->mem, x->from, &d, err));
+    ck_status s = ck_checkpoint_dir_read(d, id, &x->a, &m, err);
+    ck_checkpoint_dir_close(d);
+    CK_TRY(s);
+    const char *name = ck_checkpoint_path_manifest(&x->a, id), *path = name ? ck_dir_join(&x->a, x->from, name) : NULL;
+    const char *job_path = ck_dir_join(&x->a, x->from, "job.json");
+    if (!path || !job_path) return ck_nomem(err, x->mem, 0);
+    CK_TRY(ck_fs_read_all(x->proc, path, CK_MANIFEST_BYTES_MAX, &x->a, &text, err));
+    CK_TRY(ck_fs_read_all(x->proc, job_path, JOB_FILE_BYTES_MAX, &x->a, &job, err));
+    CK_TRY(ck_fs_mkdirs(x->proc, x->to, err));
+    CK_TRY(publish_same(x, "job.json", job, err)); /* first: it says whose the directory is */
+    for (uint32_t i = 0; i < m->file_count; i++) CK_TRY(export_file(x, &m->files[i], err));
+    return publish_same(x, name, text, err);
+}
+
+ck_status ck_savepoint_export(ck_proc *proc, ck_mem mem, const char *from, uint64_t id, const char *to, ck_error *err) {
+    export x = {.proc = proc, .mem = mem, .from = from, .to = to};
+    ck_arena_init(&x.a, mem, SIZE_MAX);
+    ck_status s = export_all(&x, id, err);
+    ck_arena_destroy(&x.a);
+    if (s != CK_OK) ck_error_prefix(err, "savepoint %" PRIu64 " could not be kept in %s: ", id, to);
+    return s;
+}
+
+/* ---- dispose ---- */
+
+typedef struct disposal {
+    ck_checkpoint_dir *d;
+    ck_arena a;
+    ck_file *lock; /* NULL: no job has ever run here */
+    bool running;
+} disposal;
+
+/* Nobody may start meanwhile. */
+static ck_status look_for_owner(disposal *x, ck_error *err) {
+    ck_fs *fs = x->d->proc->fs;
+    const char *path = ck_dir_join(&x->a, x->d->path, "job.lock");
+    ck_stat st;
+    if (!path) return ck_nomem(err, x->d->mem, 0);
+    ck_status s = fs->stat(fs, path, &st, err);
+    if (s == CK_NOTFOUND) return CK_OK;
+    CK_TRY(s);
+    CK_TRY(fs->open(fs, path, CK_OPEN_READWRITE, &x->lock, err));
+    s = fs->lock(x->lock, err);
+    x->running = s == CK_EXISTS;
+    return x->running ? CK_OK : s;
+}
+
+static ck_status check_victim(const disposal *x, uint64_t id, ck_error *err) {
+    ck_checkpoint_entry newest;
+    const ck_dir_entry *e = x->d->entries;
+    while (e && e->e.checkpoint != id) e = e->next;
+    if (e && e->e.damage) return CK_OK;
+    if (!e) return ck_fail(err, CK_NOTFOUND, "%s has no savepoint %" PRIu64, x->d->path, id);
+    if (e->e.kind != CK_BARRIER_SAVEPOINT)
+        return ck_fail(err, CK_REFUSED, "checkpoint %" PRIu64 " in %s is no savepoint; retention removes it by itself",
+                       id, x->d->path);
+    if (x->lock && ck_checkpoint_dir_newest(x->d, &newest) == CK_OK && newest.checkpoint == id)
+        return ck_fail(err, CK_REFUSED, "savepoint %" PRIu64 " is what job '%s' would continue from in %s", id,
+                       x->d->job_name, x->d->path);
+    return CK_OK;
+}
+
+static ck_status remove_one(disposal *x, const char *relative, ck_error *err) {
+    const char *path = ck_dir_join(&x->a, x->d->path, relative);
+    if (!path) return ck_nomem(err, x->d->mem, 0);
+    ck_status s = x->d->proc->fs->unlink(x->d->proc->fs, path, err);
+    return s == CK_NOTFOUND ? CK_OK : s;
+}
+
+static ck_status remove_files(disposal *x, const ck_dir_entry *victim, ck_error *err) {
+    ck_map needed;
+    ck_map_init(&needed, &x->a, false);
+    for (const ck_dir_entry *e = x->d->entries; e; e = e->next) {
+        if (e == victim) continue;
+        if (e->e.damage) return CK_OK; /* it may name any of them */
+        for (uint32_t i = 1; i < e->path_count; i++)
+            if (ck_map_put(&needed, ck_view_of(e->paths[i]), x, NULL) != CK_OK) return ck_nomem(err, x->d->mem, 0);
+    }
+    for (uint32_t i = 1; i < victim->path_count; i++) {
+        if (ck_map_get(&needed, ck_view_of(victim->paths[i]))) continue;
+        ck_status s = ck_fault_hit(x->d->proc->faults, CK_FAULT_RETENTION_BEFORE_DELETE);
+        if (s != CK_OK) return ck_fail(err, s, "stopped by the fault point retention.before_delete");
+        CK_TRY(remove_one(x, victim->paths[i], err));
+    }
+    return CK_OK;
+}
+
+static ck_status dispose(disposal *x, uint64_t id, ck_error *err) {
+    CK_TRY(look_for_owner(x, err));
+    CK_TRY(check_victim(x, id, err));
+    const ck_dir_entry *victim = x->d->entries;
+    while (victim->e.checkpoint != id) victim = victim->next;
+    const char *manifest = ck_checkpoint_path_manifest(&x->a, id), *mark = ck_checkpoint_path_committed(&x->a, id);
+    if (!manifest || !mark) return ck_nomem(err, x->d->mem, 0);
+    CK_TRY(remove_one(x, manifest, err));
+    CK_TRY(remove_one(x, mark, err));
+    CK_TRY(x->d->proc->fs->fsync_dir(x->d->proc->fs, x->d->path, err));
+    return x->running ? CK_OK : remove_files(x, victim, err);
+}
+
+ck_status ck_savepoint_dispose(ck_proc *proc, ck_mem mem, const char *dir, uint64_t id, ck_error *err) {
+    disposal x = {0};
+    CK_TRY(open_read_only(proc, mem, dir, &x.d, err));
+    ck_arena_init(&x.a, mem, SIZE_MAX);
+    ck_status s = dispose(&x, id, err);
+    if (x.lock) proc->fs->close(x.lock);
+    ck_arena_destroy(&x.a);
+    ck_checkpoint_dir_close(x.d);
+    return s;
+}
+
+/* ---- verify ---- */
+
+typedef struct verification {
+    ck_checkpoint_dir *d;
+    ck_verify_fn fn;
+    void *arg;
+    uint64_t damaged;
+} verification;
+
+static void say(verification *v, uint64_t id, const char *path, uint64_t bytes, const char *damage) {
+    v->damaged += damage != NULL;
+    v->fn(v->arg, &(ck_verified){id, bytes, path, damage});
+}
+
+/* Whose deltas stand on what, and what every file holds, is the manifest's word; here it is the bytes. */
+static ck_status verify_one(verification *v, uint64_t id, ck_arena *a, ck_error *err) {
+    ck_manifest *m;
+    ck_error why = CK_ERROR_INIT;
+    const char *name = ck_checkpoint_path_manifest(a, id);
+    if (!name) return ck_nomem(err, v->d->mem, 0);
+    ck_status s = ck_checkpoint_dir_read(v->d, id, a, &m, &why);
+    if (s == CK_NOMEM || s == CK_NOTFOUND) return *err = why, s;
+    if (s != CK_OK) return say(v, id, name, 0, why.msg), CK_OK;
+    say(v, id, name, 0, NULL);
+    for (uint32_t i = 0; i < m->file_count; i++) {
+        why = CK_ERROR_INIT;
+        s = ck_snapshot_verify(v->d->proc, v->d->mem, v->d->path, &m->files[i], &why);
+        if (s == CK_NOMEM) return *err = why, s;
+        say(v, id, m->files[i].path, m->files[i].bytes, s == CK_OK ? NULL : why.msg);
+    }
+    return CK_OK;
+}
+
+static ck_status verify_all(verification *v, uint64_t id, ck_arena *a, ck_error *err) {
+    ck_checkpoint_entry *entries;
+    uint32_t count;
+    if (id) return verify_one(v, id, a, err);
+    if (ck_checkpoint_dir_list(v->d, a, &entries, &count) != CK_OK) return ck_nomem(err, v->d->mem, 0);
+    if (count == 0) return ck_fail(err, CK_NOTFOUND, "%s has no complete checkpoint to verify", v->d->path);
+    for (uint32_t i = 0; i < count; i++) {
+        ck_arena_mark mark = ck_arena_mark_now(a);
+        CK_TRY(verify_one(v, entries[i].checkpoint, a, err));
+        ck_arena_reset_to(a, mark);
+    }
+    return CK_OK;
+}
+
+ck_status ck_checkpoint_verify(ck_proc *proc, ck_mem mem, const char *dir, uint64_t id, ck_verify_fn fn, void *arg,
+                               uint64_t *damaged, ck_error *err) {
+    verification v = {.fn = fn, .arg = arg};
+    ck_error unwanted = CK_ERROR_INIT;
+    if (!err) err = &unwanted;
+    CK_TRY(open_read_only(proc, mem, dir, &v.d, err));
+    ck_arena a;
+    ck_arena_init(&a, mem, SIZE_MAX);
+    ck_status s = verify_all(&v, id, &a, err);
+    ck_arena_destroy(&a);
+    ck_checkpoint_dir_close(v.d);
+    *damaged = v.damaged;
+    return s;
+}

@@ -1,0 +1,147 @@
+/* clink savepoint --dispose DIR:N and clink checkpoint-verify DIR: what is done with checkpoints that stand, without a
+ * running job. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/script.h"
+#include "cli/verbs.h"
+
+static clink_status open_tool(clink_engine **engine, clink_error *e) {
+    const clink_options o = {.struct_bytes = sizeof o, .threads = 1};
+    return clink_open(&o, engine, e);
+}
+
+/* ---- savepoint ---- */
+
+/* DIR:N in place: the colon becomes the end of DIR. */
+static bool split_place(char *place, uint64_t *id) {
+    char *colon = strrchr(place, ':'), *end;
+    if (!colon || colon == place || strspn(colon + 1, "0123456789") != strlen(colon + 1) || !colon[1]) return false;
+    *id = strtoull(colon + 1, &end, 10);
+    *colon = 0;
+    return *id > 0 && *id <= INT64_MAX;
+}
+
+static int dispose(const verb *v, const char *text) {
+    clink_engine *engine = NULL;
+    clink_error e = {0};
+    uint64_t id;
+    char *place = strdup(text);
+    if (!place) return 1;
+    if (!split_place(place, &id)) {
+        free(place);
+        return usage_error(v, "--dispose takes DIR:N, not '%s'", text);
+    }
+    clink_status s = open_tool(&engine, &e);
+    if (s == CLINK_OK) s = clink_savepoint_dispose(engine, place, id, &e);
+    if (s == CLINK_OK)
+        fprintf(stderr, "clink: savepoint %" PRIu64 " in %s is gone\n", id, place);
+    else
+        report_error(s, &e);
+    clink_close(engine);
+    free(place);
+    return s == CLINK_OK ? 0 : 1;
+}
+
+static int savepoint_main(const verb *v, int argc, char **argv) {
+    const char *place = NULL;
+    flag table[] = {{"dispose", 0, FLAG_TEXT, &place, "DIR:N", NULL, "remove savepoint N of a checkpoint directory"}};
+    bool help;
+    int rc = flags_parse(v, table, sizeof table / sizeof *table, &argc, argv, &help);
+    if (rc) return rc;
+    if (help) {
+        flags_print_help(v, table, sizeof table / sizeof *table);
+        return 0;
+    }
+    if (argc) return usage_error(v, "'%s' is one argument too many; a run takes a savepoint at kill -USR1", argv[0]);
+    if (!place) return usage_error(v, "--dispose DIR:N is missing; a run takes a savepoint at kill -USR1");
+    return dispose(v, place);
+}
+
+const verb verb_savepoint = {
+    "savepoint",
+    "remove a savepoint that is no longer wanted",
+    "clink savepoint --dispose DIR:N",
+    "  clink savepoint --dispose ck:12",
+    savepoint_main,
+};
+
+/* ---- checkpoint-verify ---- */
+
+typedef struct listing {
+    bool json;
+    uint64_t files, bytes;
+} listing;
+
+static void print_json_text(const char *z) {
+    putchar('"');
+    for (; *z; z++) {
+        unsigned char c = (unsigned char)*z;
+        if (c == '"' || c == '\\')
+            printf("\\%c", c);
+        else if (c < 0x20)
+            printf("\\u%04x", c);
+        else
+            putchar(c);
+    }
+    putchar('"');
+}
+
+static void seen(void *arg, const clink_verified *f) {
+    listing *l = arg;
+    l->files++;
+    l->bytes += f->bytes;
+    if (!l->json) {
+        printf("checkpoint %" PRIu64 "  %s  %s%s\n", f->checkpoint, f->path, f->damage ? "DAMAGED: " : "whole",
+               f->damage ? f->damage : "");
+        return;
+    }
+    printf("{\"checkpoint\":%" PRIu64 ",\"path\":", f->checkpoint);
+    print_json_text(f->path);
+    printf(",\"bytes\":%" PRIu64 ",\"whole\":%s", f->bytes, f->damage ? "false,\"damage\":" : "true");
+    if (f->damage) print_json_text(f->damage);
+    printf("}\n");
+}
+
+static int verify(const char *dir, uint64_t id, bool json) {
+    clink_engine *engine = NULL;
+    clink_error e = {0};
+    listing l = {.json = json};
+    uint64_t damaged = 0;
+    clink_status s = open_tool(&engine, &e);
+    if (s == CLINK_OK) s = clink_checkpoint_verify(engine, dir, id, seen, &l, &damaged, &e);
+    clink_close(engine);
+    if (s != CLINK_OK) {
+        report_error(s, &e);
+        return 2;
+    }
+    if (!json)
+        printf("%" PRIu64 " file%s, %" PRIu64 " bytes: %" PRIu64 " damaged\n", l.files, l.files == 1 ? "" : "s",
+               l.bytes, damaged);
+    return damaged ? 1 : 0;
+}
+
+static int verify_main(const verb *v, int argc, char **argv) {
+    int64_t id = 0;
+    bool json = false, help;
+    flag table[] = {{"id", 0, FLAG_COUNT, &id, "N", "all", "one checkpoint"},
+                    {"json", 0, FLAG_SWITCH, &json, NULL, NULL, "one object a file"}};
+    int rc = flags_parse(v, table, sizeof table / sizeof *table, &argc, argv, &help);
+    if (rc) return rc;
+    if (help) {
+        flags_print_help(v, table, sizeof table / sizeof *table);
+        return 0;
+    }
+    if (argc != 1) return usage_error(v, argc ? "one directory at a time" : "a checkpoint directory is missing");
+    return verify(argv[0], (uint64_t)id, json);
+}
+
+const verb verb_checkpoint_verify = {
+    "checkpoint-verify",
+    "check every file of every checkpoint against size and checksum",
+    "clink checkpoint-verify DIR [--id N] [--json]",
+    "  clink checkpoint-verify ck",
+    verify_main,
+};
