@@ -130,6 +130,8 @@ ck_status ck_source_table_read(ck_arena *a, const ck_op_spec *spec, ck_source_ta
     return check_output(spec, out, err);
 }
 
+static const uint32_t no_column;
+
 ck_status ck_sink_table_read(ck_arena *a, const ck_op_spec *spec, ck_sink_table *out, struct yyjson_val **root,
                              ck_error *err) {
     yyjson_val *r;
@@ -144,6 +146,7 @@ ck_status ck_sink_table_read(ck_arena *a, const ck_op_spec *spec, ck_sink_table 
     CK_TRY(read_table_name(spec, r, &out->table, err));
     const char *key = yyjson_obj_get(r, "key") ? "key" : "primary_key";
     CK_TRY(read_columns(a, spec, r, key, out->schema->field_count, &out->key, &out->key_count, err));
+    if (out->key_count == 0) out->key = yyjson_get_bool(yyjson_obj_get(r, "one_row")) ? &no_column : NULL;
     CK_TRY(read_options(a, spec, r, &out->options, err));
     if (root) *root = r;
     return CK_OK;

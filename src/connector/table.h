@@ -21,7 +21,7 @@ typedef struct ck_source_table {
 typedef struct ck_sink_table {
     const char *table; /* NULL: a result, not a table */
     const ck_schema *schema;
-    const uint32_t *key; /* primary key, columns of the input */
+    const uint32_t *key; /* primary key, columns of the input; NULL: none; of a result that is one row, of no columns */
     uint32_t key_count;
     ck_table_options options;
 } ck_sink_table;

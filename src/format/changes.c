@@ -25,7 +25,7 @@ ck_status ck_change_kinds(const ck_batch *b, const uint32_t *key, uint32_t key_c
             continue;
         }
         kinds[k] = CK_CHANGE_DELETE;
-        if (key_count == 0 || k + 1 == b->sel_count) continue;
+        if (!key || k + 1 == b->sel_count) continue;
         uint32_t next = ck_batch_row(b, k + 1);
         if (ck_batch_weight(b, next) < 0 || !same_key(b, key, key_count, row, next)) continue;
         kinds[k] = CK_CHANGE_UPDATE_BEFORE;

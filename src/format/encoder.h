@@ -37,7 +37,8 @@ CK_NODISCARD ck_status ck_encoder_rows(ck_encoder *e, const ck_batch *b, const u
                                        size_t *ends);
 
 /* From weights to kinds at the end of a plan: a -1 directly followed by a +1 of equal key columns becomes -U, +U; other
- * -1 are -D, other +1 inserts. key_count 0: no pairing. kinds has room for sel_count. */
+ * -1 are -D, other +1 inserts. key NULL: no pairing; key_count 0: the rows are versions of one. kinds has room for
+ * sel_count. */
 CK_NODISCARD ck_status ck_change_kinds(const ck_batch *b, const uint32_t *key, uint32_t key_count, uint8_t *kinds);
 
 #endif

@@ -218,6 +218,11 @@ static void test_changes(void **state) {
         "{\"op\":\"+U\",\"k\":null,\"n\":6}\n");
     ck_encoder_spec csv = {.format = "csv", .schema = &schema, .changes = CK_CHANGES_FIELD, .header = true};
     expect_text(&h, &csv, b, kinds, "op,k,n\n+I,a,1\n-U,a,1\n+U,a,2\n-D,b,3\n+I,c,4\n-U,,5\n+U,,6\n");
+    /* of a result of one row every version is an update of the last */
+    assert_int_equal(ck_change_kinds(b, &key, 0, kinds), CK_OK);
+    for (uint32_t k = 0; k + 1 < b->sel_count; k++)
+        if (ck_batch_weight(b, ck_batch_row(b, k)) < 0 && ck_batch_weight(b, ck_batch_row(b, k + 1)) > 0)
+            assert_int_equal(kinds[k], CK_CHANGE_UPDATE_BEFORE);
     assert_int_equal(ck_change_kinds(b, NULL, 0, kinds), CK_OK);
     const uint8_t single[] = {CK_CHANGE_INSERT, CK_CHANGE_DELETE, CK_CHANGE_INSERT, CK_CHANGE_DELETE,
                               CK_CHANGE_INSERT, CK_CHANGE_DELETE, CK_CHANGE_INSERT};

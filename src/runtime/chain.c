@@ -140,6 +140,22 @@ static bool all_outputs_closed(const ck_op_runtime *op) {
     return true;
 }
 
+/* Of what it says only the side outputs (dead letters, late rows) are still read. */
+static bool only_sides_open(const ck_op_runtime *op) {
+    bool main = false, side = false;
+    for (uint32_t i = 0; i < op->output_count; i++) {
+        const ck_output *out = &op->outputs[i];
+        if (out->port == 0 && !out->closed) return false;
+        main |= out->port == 0;
+        side |= !out->closed;
+    }
+    return main && side;
+}
+
+static void stop_source(ck_op_runtime *op) {
+    if (op->desc->source && CK_HAS(op->desc->source, stop)) op->desc->source->stop(op->self, &op->ctx);
+}
+
 static void die(ck_op_runtime *op) {
     op->dead = true;
     op->waiting = false;
@@ -147,7 +163,18 @@ static void die(ck_op_runtime *op) {
     op->chain->live--;
     ck_inbox_clear(op);
     for (uint32_t i = 0; i < op->ctx.input_count; i++) op->inputs[i] |= CK_INPUT_CLOSE_ASKED;
-    if (op->desc->source && CK_HAS(op->desc->source, stop)) op->desc->source->stop(op->self, &op->ctx);
+    stop_source(op);
+}
+
+/* Side outputs alone keep nothing going: an operator takes the end of its inputs, a source ends, and what reads the
+ * sides is told. */
+static void end_for_its_sides(ck_op_runtime *op) {
+    for (uint32_t i = 0; i < op->ctx.input_count; i++) op->inputs[i] |= CK_INPUT_CLOSE_ASKED;
+    if (!op->desc->source) return;
+    stop_source(op);
+    ck_chain_mark_ended(op);
+    const ck_event end = ck_event_end();
+    if (ck_op_send_control(op, &end) != CK_OK) op->chain->broken = true;
 }
 
 /* Deepest first: what an operator closes, the ones before it see in the same pass. */
@@ -156,6 +183,7 @@ static void settle_closings(ck_chain *c) {
     for (uint32_t i = c->op_count; i-- > 0;) {
         ck_op_runtime *op = &c->ops[i];
         if (!op->dead && !op->ended && all_outputs_closed(op)) die(op);
+        if (!op->dead && !op->ended && only_sides_open(op)) end_for_its_sides(op);
         close_asked_inputs(op);
     }
 }

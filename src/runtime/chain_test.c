@@ -254,6 +254,45 @@ static void ports_are_apart(void **state) {
     assert_string_equal(f->probes[2].log, "b2 e0 ");
 }
 
+/* LIMIT over a source with dead letters: these alone do not keep it going. */
+static void side_outputs_keep_nothing_going(void **state) {
+    fixture *f = *state;
+    make_chain(f, 4, 0); /* source -> probe -> limit; source -> letters */
+    assert_int_equal(ck_chain_connect(f->chain, 0, 0, 1), CK_OK);
+    assert_int_equal(ck_chain_connect(f->chain, 1, 0, 2), CK_OK);
+    assert_int_equal(ck_chain_connect(f->chain, 0, 1, 3), CK_OK);
+    f->probes[0].poll_batches = 1000;
+    f->probes[2].close_after = 2;
+    open_all(f);
+    ck_poll_result r;
+    int64_t until_us;
+    for (int polls = 0; polls < 2; polls++) {
+        assert_int_equal(ck_chain_poll(f->chain, &r, &until_us), CK_OK);
+        assert_int_equal(run(f), CK_CHAIN_IDLE);
+    }
+    assert_int_equal(f->probes[0].stopped, 1);
+    assert_string_equal(f->probes[2].log, "b3 b3 e0 ");
+    assert_string_equal(f->probes[3].log, "e0 ");
+    assert_true(ck_chain_is_finished(f->chain));
+}
+
+/* The same of an operator with late rows: it is told that its input has ended, and so is what reads them. */
+static void an_operator_ends_for_its_sides(void **state) {
+    fixture *f = *state;
+    make_chain(f, 3, 1);
+    assert_int_equal(ck_chain_connect(f->chain, 0, 0, 1), CK_OK);
+    assert_int_equal(ck_chain_connect(f->chain, 0, 1, 2), CK_OK);
+    f->probes[1].close_after = 1;
+    open_all(f);
+    offer(f, 0, batch(f, 2));
+    offer(f, 0, batch(f, 3));
+    assert_int_equal(run(f), CK_CHAIN_IDLE);
+    assert_string_equal(f->probes[0].log, "b2 e0 ");
+    assert_string_equal(f->probes[2].log, "e0 ");
+    assert_int_equal(f->closed_inputs, 1);
+    assert_true(ck_chain_is_finished(f->chain));
+}
+
 static void sweeps_go_in_their_order(void **state) {
     fixture *f = *state;
     make_chain(f, 3, 1);
@@ -419,6 +458,8 @@ int main(void) {
         T(the_head_closes_its_gate),
         T(one_of_two_inputs_may_close),
         T(ports_are_apart),
+        T(side_outputs_keep_nothing_going),
+        T(an_operator_ends_for_its_sides),
         T(sweeps_go_in_their_order),
         T(failures_name_operator_and_subtask),
         T(a_silent_failure_is_given_words),

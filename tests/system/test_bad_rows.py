@@ -143,6 +143,18 @@ def test_what_cannot_take_letters_is_refused(clink, tmp_path, options, says):
     assert r.code == 1 and says in r.err
 
 
+@pytest.mark.parametrize("p", [1, 3])
+def test_limit_stops_a_source_with_letters(clink, tmp_path, p):
+    """Dead letters alone keep nothing going: LIMIT over a followed file ends."""
+    with open(tmp_path / "t.ndjson", "w") as f:
+        f.writelines('{"x":"no"}\n' if i == 10 else '{"x":%d}\n' % i for i in range(50000))
+    r = clink("run", "-p", p, "-e", "CREATE TABLE dead (raw BYTES, split VARCHAR, \"offset\" BIGINT, reason VARCHAR) WITH (connector='file', format='json', path='dead');"
+              "CREATE TABLE t (x BIGINT) WITH (connector='file', path='t.ndjson', follow='true', on_error='dead_letter', dead_letter_table='dead');"
+              "SELECT x FROM t WHERE x > 20 LIMIT 3")
+    assert len(r.rows) == 3
+    assert [raw for _, raw in letters(tmp_path)[0]] == [b'{"x":"no"}']
+
+
 def test_json_letters(clink, tmp_path):
     lines = [b'{"x":1}', b'{"x":"no"}', b"not json at all", b'{"x":2}', b'{"x":3', b'{"x":"\xff"}']
     (tmp_path / "t.ndjson").write_bytes(b"\n".join(lines) + b"\n")

@@ -214,3 +214,13 @@ def test_null_into_a_column_that_is_not_null(clink, tmp_path, out):
     assert r.code == 1 and 'column "a" of "o" is NOT NULL' in r.err and r.out == ""
     assert not [n for n in os.listdir(tmp_path / "out") if not n.startswith(".")] if (tmp_path / "out").exists() else True
     clink("run", "-e", sql.format(" WHERE a IS NOT NULL"))
+
+
+def test_one_row_is_updated(clink, tmp_path):
+    """Versions of a global aggregate are updates, as those of a group are."""
+    (tmp_path / "t.ndjson").write_text('{"a":1}\n{"a":2}\n{"a":2}\n')
+    ddl = "CREATE TABLE t (a BIGINT) WITH (connector='file', path='t.ndjson'); "
+    run = lambda sql: clink("run", "--changes", "--set", "batch_rows=1", "-e", ddl + sql).lines
+    assert run("SELECT COUNT(*) AS n FROM t") == ['{"n":1}', '-U {"n":1}', '+U {"n":2}', '-U {"n":2}', '+U {"n":3}']
+    assert run("SELECT a, COUNT(*) AS n FROM t GROUP BY a")[-2:] == ['-U {"a":2,"n":1}', '+U {"a":2,"n":2}']
+    assert run("SELECT * FROM (SELECT COUNT(*) AS n FROM t) AS x WHERE n < 3")[-1] == '-D {"n":2}'

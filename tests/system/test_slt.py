@@ -96,3 +96,26 @@ NONSENSE
     for why in ("1: wrong result", '2: unknown column "..."', "1: an error was expected and none came", "1: record loop is not known", "a.slt:45: got [['1']], not ['2']"):
         assert why in out, out
     assert run_slt(tmp_path)[0] == 0 and run_slt(tmp_path / "nothing")[0] != 0
+
+
+def test_keys_of_other_peoples_files(tmp_path):
+    """A key is declared, not checked: the reader adds the words."""
+    (tmp_path / "k.slt").write_text("""statement ok
+CREATE TABLE t (a INT PRIMARY KEY, b INT)
+
+statement ok
+create table u (a INT, b INT, primary key (a, b))
+
+statement ok
+CREATE TABLE v (a INT, PRIMARY KEY (a) NOT ENFORCED)
+
+statement ok
+INSERT INTO u VALUES (1, 2)
+
+query II
+SELECT u.a, u.b FROM u LEFT JOIN t ON t.a = u.a
+----
+1 2
+""")
+    code, out = run_slt("--strict", tmp_path)
+    assert code == 0 and "5 passed" in out, out

@@ -32,6 +32,9 @@ static ck_status result_params(ck_lower_state *s, const ck_output *o, const char
     yyjson_mut_doc_set_root(p.doc, p.root);
     yyjson_mut_obj_remove_key(p.root, "key");
     CK_TRY(ck_lower_params_columns(s, &p, "key", (ck_columns){o->key, o->key_count}));
+    const ck_plan_node *n = o->node;
+    bool one_row = n->key_count && n->keys[0].count == 0;
+    if (one_row && !yyjson_mut_obj_add_bool(p.doc, p.root, "one_row", true)) return ck_lower_nomem(s);
     return ck_lower_params_end(s, &p, out);
 }
 

@@ -42,6 +42,7 @@ typedef struct ck_parser {
     /* token filter */
     ck_token queue[LOOKAHEAD_MAX];
     int queued;
+    bool in_table;    /* CREATE TABLE has been read, and no ; since */
     int previous[2];  /* codes of the last two tokens handed out, newest first */
     ck_token current; /* last one handed out, for messages */
     ck_token before;  /* the one before it */

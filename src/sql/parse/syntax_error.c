@@ -179,6 +179,26 @@ static bool say_slip(note *m, const ck_parser *ps, const char *const *expected, 
     return false;
 }
 
+/* What other systems check or fill in for a column. */
+static const char *foreign_constraint(const ck_parser *ps) {
+    static const struct {
+        const char *word, *why;
+    } constraints[] = {
+        {"unique", "UNIQUE is not checked here; PRIMARY KEY (...) NOT ENFORCED declares a key"},
+        {"default",
+         "columns have no DEFAULT here; what INSERT leaves out is NULL, COALESCE in a view gives another value"},
+        {"check", "CHECK is not known here; WHERE in the INSERT or in a view keeps rows out"},
+        {"references", "foreign keys are not checked here; leave REFERENCES out"},
+        {"collate", "texts are compared by their bytes here; leave COLLATE out"},
+        {"auto_increment", "nothing counts rows here; UUID() in the query makes a key"},
+    };
+    const ck_token *t = ps->current.code == '(' ? &ps->before : &ps->current;
+    ck_view word = t->code == IDENT && t->quoted ? CK_VIEW("") : ck_source_slice(ps->source, t->pos);
+    for (size_t i = 0; i < CK_ARRAY_COUNT(constraints); i++)
+        if (ck_view_eq_nocase(word, ck_view_of(constraints[i].word))) return constraints[i].why;
+    return NULL;
+}
+
 /* MULTISET<t> or t MULTISET. */
 static bool is_multiset(const ck_parser *ps, ck_pos *at) {
     const ck_token *t = &ps->current, *before = &ps->before;
@@ -200,6 +220,11 @@ void ck_parser_syntax_error(ck_parser *ps, const char *const *expected, int expe
             ps, multiset, CK_REFUSED,
             "there is no type MULTISET here; MAP<t, BIGINT> holds elements with how often each occurs, ARRAY<t> "
             "all of them");
+        return;
+    }
+    const char *constraint = ps->in_table ? foreign_constraint(ps) : NULL;
+    if (constraint) {
+        ck_parser_fail(ps, t->pos, CK_REFUSED, "%s", constraint);
         return;
     }
     note m = {.n = 0};

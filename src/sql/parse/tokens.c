@@ -92,6 +92,8 @@ int ck_grammar_lex(CK_GRAMMAR_STYPE *value, ck_pos *pos, ck_parser *ps) {
         ck_parser_fail(ps, ps->current.pos, CK_REFUSED, "MATCH_RECOGNIZE is not supported yet");
         return CK_GRAMMAR_error;
     }
+    if (code == ';') ps->in_table = false;
+    if (code == K_TABLE && (ps->previous[0] == K_CREATE || ps->previous[0] == K_TEMPORARY)) ps->in_table = true;
     ps->previous[1] = ps->previous[0];
     ps->previous[0] = code;
     *pos = ps->current.pos;
