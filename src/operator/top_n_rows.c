@@ -67,18 +67,18 @@ static bool is_full(const ck_top *op, ck_partition p) {
     return op->plan.rank != CK_TOP_DENSE_RANK && ck_partition_rows(op->table, p) >= op->plan.keep;
 }
 
-/* Whether the first order column alone says that a row comes too late in a full partition: most rows do, and need no
- * key. */
-static bool is_plainly_behind(ck_top *op, const ck_batch *b, uint32_t row, ck_partition p) {
+/* What the first order column alone says of a row against the last one of a full partition: > 0 it comes too late, as
+ * most rows do, < 0 it comes before, 0 it does not tell. */
+static int against_last(ck_top *op, const ck_batch *b, uint32_t row, ck_partition p) {
     const ck_order_spec *o = &op->plan.order[0];
     const ck_column *c = b->columns[o->column];
     const ck_row_field *f = &ck_table_layout(op->table)->fields[op->plan.partition.count];
     ck_row *last;
-    if (op->plan.rank == CK_TOP_RANK && op->plan.peer_count == 0) return false; /* all share the first rank */
-    if (c->phys != CK_PHYS_I64 || f->phys != CK_PHYS_I64 || ck_column_is_null(c, row)) return false;
-    if (!ck_partition_last(op->table, p, &last) || ck_row_null(last, f->null_bit)) return false;
+    if (op->plan.rank == CK_TOP_RANK && op->plan.peer_count == 0) return 0; /* all share the first rank */
+    if (c->phys != CK_PHYS_I64 || f->phys != CK_PHYS_I64 || ck_column_is_null(c, row)) return 0;
+    if (!ck_partition_last(op->table, p, &last) || ck_row_null(last, f->null_bit)) return 0;
     int64_t x = c->i64[row], y = ck_row_i64(last, f->offset);
-    return o->descending ? x < y : x > y;
+    return o->descending ? (x < y) - (x > y) : (x > y) - (x < y);
 }
 
 /* Whether a row with this key comes too late in a full partition. One that shares the last rank does not: encoded
@@ -100,13 +100,7 @@ static ck_status is_behind(ck_top *op, ck_partition p, const encoded *e, bool *o
 /* Pushes rows out of a partition that are behind the first `keep` rows, ranks or groups. Rows are counted once each,
  * however often they are there: that keeps a little more than is needed, and never less. */
 static ck_status trim_rows(ck_top *op, ck_partition p, ck_op_ctx *ctx) {
-    while (ck_partition_rows(op->table, p) > op->plan.keep) {
-        ck_row *last;
-        ck_view key;
-        ck_partition_last(op->table, p, &last);
-        CK_TRY(key_of_row(op, last, &key, ctx));
-        CK_TRY(ck_partition_erase(op->table, p, key, ctx->error));
-    }
+    while (ck_partition_rows(op->table, p) > op->plan.keep) CK_TRY(ck_partition_erase_last(op->table, p, ctx->error));
     return CK_OK;
 }
 
@@ -137,19 +131,94 @@ static ck_status touch(ck_top *op, const ck_batch *b, uint32_t k, uint32_t row, 
     return s == CK_OK ? CK_OK : key_failed(op, s, ctx);
 }
 
-static ck_status append_row(ck_top *op, const ck_batch *b, uint32_t k, ck_op_ctx *ctx) {
+/* ---- rows whose order key is made only if it is needed ---- */
+
+/* Whether the first order column decides most comparisons, and what is set from the columns is what the key would give
+ * back: it holds 0 for -0 and one NaN, and NULL only where it may be. */
+static bool key_may_wait(const ck_top_plan *p, const ck_batch *b) {
+    if (p->order_count == 0 || b->columns[p->order[0].column]->phys != CK_PHYS_I64) return false;
+    for (uint32_t i = 0; i < p->order_count; i++) {
+        const ck_column *c = b->columns[p->order[i].column];
+        bool plain = c->phys == CK_PHYS_I64 || c->phys == CK_PHYS_BOOL || c->phys == CK_PHYS_I128 ||
+                     c->phys == CK_PHYS_VIEW || (c->phys == CK_PHYS_NULL && p->order[i].nullable);
+        if (!plain || (c->validity && !p->order[i].nullable)) return false;
+    }
+    return true;
+}
+
+/* Whether the row's key cannot be longer than keys may be: a byte takes two at most, a column 18 beside its text. */
+static bool key_surely_fits(const ck_top_plan *p, const ck_batch *b, uint32_t row) {
+    size_t n = 0;
+    for (uint32_t i = 0; i < p->order_count; i++) {
+        const ck_column *c = b->columns[p->order[i].column];
+        n += 18;
+        if (c->phys == CK_PHYS_VIEW && !ck_column_is_null(c, row)) n += 2 * (size_t)c->views[row].length;
+    }
+    return n <= CK_KEY_BYTES_MAX;
+}
+
+typedef struct waiting {
+    ck_top *op;
+    const ck_batch *batch;
+    uint32_t row;
+} waiting;
+
+static ck_status whole_key(void *arg, ck_view *key) {
+    const waiting *w = arg;
+    const ck_top_plan *p = &w->op->plan;
+    ck_bytes_clear(&w->op->key);
+    CK_TRY(ck_order_encode(p->order, p->order_count, w->batch, w->row, &w->op->key));
+    *key = ck_bytes_as_view(&w->op->key);
+    return CK_OK;
+}
+
+static ck_status fill_row(void *arg, ck_row *row) {
+    const waiting *w = arg;
+    const ck_top_plan *p = &w->op->plan;
+    for (uint32_t i = 0; i < p->order_count; i++)
+        CK_TRY(ck_table_set_field(w->op->table, row, p->partition.count + i, w->batch->columns[p->order[i].column],
+                                  w->row));
+    return CK_OK;
+}
+
+static ck_status insert_waiting(ck_top *op, const ck_batch *b, uint32_t k, ck_row **stored, ck_op_ctx *ctx) {
+    uint32_t row = ck_batch_row(b, k);
+    waiting w = {op, b, row};
+    CK_TRY(touch(op, b, k, row, ctx));
+    ck_bytes_clear(&op->other);
+    ck_status s = ck_order_encode(op->plan.order, 1, b, row, &op->other);
+    if (s != CK_OK) return key_failed(op, s, ctx);
+    ck_order_source from = {ck_bytes_as_view(&op->other), whole_key, fill_row, &w};
+    return ck_partition_upsert_from(op->table, op->partitions[k], &from, stored, NULL, ctx->error);
+}
+
+static ck_status insert_encoded(ck_top *op, const ck_batch *b, uint32_t k, bool full, ck_row **stored, ck_op_ctx *ctx) {
     uint32_t row = ck_batch_row(b, k);
     ck_partition p = op->partitions[k];
-    ck_row *stored;
     encoded e;
-    bool full = is_full(op, p), behind = full && is_plainly_behind(op, b, row, p);
-    if (behind) return CK_OK;
+    bool behind = false;
+    *stored = NULL;
     ck_bytes_clear(&op->key);
     CK_TRY(encode(op, b, row, &e, ctx));
     if (full) CK_TRY(is_behind(op, p, &e, &behind, ctx));
     if (behind) return CK_OK;
     CK_TRY(touch(op, b, k, row, ctx));
-    CK_TRY(ck_partition_upsert(op->table, p, key_of(op, &e), &stored, NULL, ctx->error));
+    return ck_partition_upsert(op->table, p, key_of(op, &e), stored, NULL, ctx->error);
+}
+
+static ck_status append_row(ck_top *op, const ck_batch *b, uint32_t k, bool may_wait, ck_op_ctx *ctx) {
+    uint32_t row = ck_batch_row(b, k);
+    ck_partition p = op->partitions[k];
+    ck_row *stored;
+    bool full = is_full(op, p);
+    int c = full ? against_last(op, b, row, p) : -1;
+    if (c > 0) return CK_OK;
+    if (c < 0 && may_wait && !ck_column_is_null(b->columns[op->plan.order[0].column], row) &&
+        key_surely_fits(&op->plan, b, row))
+        CK_TRY(insert_waiting(op, b, k, &stored, ctx));
+    else
+        CK_TRY(insert_encoded(op, b, k, c == 0, &stored, ctx));
+    if (!stored) return CK_OK; /* too late */
     ck_row_set_i64(stored, op->count_at, ck_row_i64(stored, op->count_at) + 1);
     return op->plan.rank == CK_TOP_ROW_NUMBER ? trim_rows(op, p, ctx) : trim_ranks(op, p, ctx);
 }
@@ -215,6 +284,7 @@ ck_status ck_top_batch(ck_top *op, const ck_batch *b, ck_op_ctx *ctx) {
     ck_keys keys = {&op->plan.partition, b, op->hashes, b->sel_count};
     CK_TRY(ck_table_partitions(op->table, &keys, true, op->partitions, ctx->error));
     if (op->plan.retract) return change_rows(op, b, ctx);
-    for (uint32_t k = 0; k < b->sel_count; k++) CK_TRY(append_row(op, b, k, ctx));
+    bool may_wait = key_may_wait(&op->plan, b);
+    for (uint32_t k = 0; k < b->sel_count; k++) CK_TRY(append_row(op, b, k, may_wait, ctx));
     return CK_OK;
 }

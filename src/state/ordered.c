@@ -62,8 +62,8 @@ static ck_status failed(ck_table *t, ck_status s, ck_error *err) {
     return ck_nomem(err, t->mem, t->shape->forms[CK_SMALL_PAGES].bytes);
 }
 
-/* Partition fields from the hidden row, order fields from the key. */
-static ck_status set_key_fields(ck_table *t, ck_partition p, ck_view order_key, ck_row *row) {
+/* Partition fields, from the hidden row. */
+static ck_status set_partition_fields(ck_table *t, ck_partition p, ck_row *row) {
     const ck_table *hidden = t->partitions;
     const ck_row *from = hidden_row(t, p);
     for (uint32_t i = 0; i < t->shape->partition_count; i++) {
@@ -75,6 +75,12 @@ static ck_status set_key_fields(ck_table *t, ck_partition p, ck_view order_key, 
         else
             memcpy(row + f->offset, from + hf->offset, f->width);
     }
+    return CK_OK;
+}
+
+/* Partition fields, and order fields from the key. */
+static ck_status set_key_fields(ck_table *t, ck_partition p, ck_view order_key, ck_row *row) {
+    CK_TRY(set_partition_fields(t, p, row));
     ck_loose_row l;
     CK_TRY(ck_loose_of(t, &l));
     CK_TRY(ck_order_key_decode(t->shape, order_key, &l));
@@ -100,32 +106,50 @@ static ck_status set_key_fast(ck_table *t, ck_partition p, ck_view order_key, ck
     return CK_OK;
 }
 
-static ck_status insert_row(ck_table *t, ck_partition p, ck_partition_head *h, ck_view order_key, uint32_t *ref) {
+/* from: sets the order fields; NULL: they come from the key, which is whole. */
+static ck_status insert_row(ck_table *t, ck_partition p, ck_partition_head *h, ck_tree_key *key,
+                            const ck_order_source *from, uint32_t *ref) {
     ck_row *row;
     CK_TRY(ck_row_add(t, ref, &row));
-    ck_status s = set_key_fast(t, p, order_key, row);
+    ck_status s = from ? set_partition_fields(t, p, row) : set_key_fast(t, p, key->bytes, row);
+    if (s == CK_OK && from) s = from->fill(from->arg, row);
     if (s == CK_OK) {
-        s = ck_tree_insert(t, h, order_key, *ref);
+        s = ck_tree_insert(t, h, key, *ref);
         head_store(t, p, h); /* also when it failed: blocks may have been split on the way */
     }
     if (s != CK_OK) ck_row_drop(t, *ref);
     return s;
 }
 
-ck_status ck_partition_upsert(ck_table *t, ck_partition p, ck_view order_key, ck_row **row, bool *fresh,
-                              ck_error *err) {
+static ck_status upsert(ck_table *t, ck_partition p, ck_tree_key *key, const ck_order_source *from, ck_row **row,
+                        bool *fresh) {
     ck_table_tidy(t);
     ck_partition_head h = head_load(t, p);
     ck_tree_at at;
     bool equal = false;
     uint32_t ref = 0;
-    ck_status s = order_key.n ? ck_tree_lower(t, &h, order_key, &at, &equal) : CK_CORRUPT;
+    ck_status s = ck_tree_lower(t, &h, key, &at, &equal);
     if (s == CK_OK && equal)
         ck_tree_ref(&h, at, &ref);
     else if (s == CK_OK)
-        s = insert_row(t, p, &h, order_key, &ref);
+        s = insert_row(t, p, &h, key, from, &ref);
     if (s == CK_OK) s = ck_row_writable(t, ref, row);
     if (fresh) *fresh = s == CK_OK && !equal;
+    return s;
+}
+
+ck_status ck_partition_upsert(ck_table *t, ck_partition p, ck_view order_key, ck_row **row, bool *fresh,
+                              ck_error *err) {
+    ck_tree_key key = ck_tree_key_of(order_key);
+    ck_status s = order_key.n ? upsert(t, p, &key, NULL, row, fresh) : CK_CORRUPT;
+    return s == CK_OK ? CK_OK : failed(t, s, err);
+}
+
+ck_status ck_partition_upsert_from(ck_table *t, ck_partition p, const ck_order_source *from, ck_row **row, bool *fresh,
+                                   ck_error *err) {
+    CK_DASSERT(from->first.n >= 8);
+    ck_tree_key key = {ck_order_prefix(from->first), {0}, from};
+    ck_status s = upsert(t, p, &key, from, row, fresh);
     return s == CK_OK ? CK_OK : failed(t, s, err);
 }
 
@@ -134,7 +158,8 @@ ck_status ck_partition_find(ck_table *t, ck_partition p, ck_view order_key, ck_r
     ck_tree_at at;
     bool equal;
     uint32_t ref;
-    CK_TRY(ck_tree_lower(t, &h, order_key, &at, &equal));
+    ck_tree_key key = ck_tree_key_of(order_key);
+    CK_TRY(ck_tree_lower(t, &h, &key, &at, &equal));
     if (!equal) return CK_NOTFOUND;
     ck_tree_ref(&h, at, &ref);
     *row = ck_row_of(t, ref);
@@ -150,10 +175,13 @@ static void end_partition(ck_table *t, ck_partition p) {
     ck_row_drop(hidden, ref); /* not marked: its pages are always private */
 }
 
-/* The row at `at`, whose key is `key`. */
-static ck_status erase_at(ck_table *t, ck_partition p, ck_partition_head *h, uint32_t ref, ck_view key) {
+/* The row at `at`, whose key is `key`; NULL: the last. */
+static ck_status erase_at(ck_table *t, ck_partition p, ck_partition_head *h, uint32_t ref, ck_tree_key *key) {
     CK_TRY(ck_row_drop_prepare(t, ref));
-    CK_TRY(ck_tree_erase(t, h, key));
+    if (key)
+        CK_TRY(ck_tree_erase(t, h, key));
+    else
+        ck_tree_erase_last(t, h);
     ck_log_erase(t, ck_row_of(t, ref));
     ck_row_drop(t, ref);
     head_store(t, p, h);
@@ -166,12 +194,21 @@ ck_status ck_partition_erase(ck_table *t, ck_partition p, ck_view order_key, ck_
     ck_tree_at at;
     bool equal;
     uint32_t ref = 0;
-    ck_status s = ck_tree_lower(t, &h, order_key, &at, &equal);
+    ck_tree_key key = ck_tree_key_of(order_key);
+    ck_status s = ck_tree_lower(t, &h, &key, &at, &equal);
     if (s == CK_OK && !equal) return CK_OK;
     if (s == CK_OK) {
         ck_tree_ref(&h, at, &ref);
-        s = erase_at(t, p, &h, ref, order_key);
+        s = erase_at(t, p, &h, ref, &key);
     }
+    return s == CK_OK ? CK_OK : failed(t, s, err);
+}
+
+ck_status ck_partition_erase_last(ck_table *t, ck_partition p, ck_error *err) {
+    ck_partition_head h = head_load(t, p);
+    uint32_t ref = 0;
+    ck_tree_ref(&h, ck_tree_last(&h), &ref);
+    ck_status s = erase_at(t, p, &h, ref, NULL);
     return s == CK_OK ? CK_OK : failed(t, s, err);
 }
 
@@ -181,17 +218,19 @@ ck_status ck_partition_erase_range(ck_table *t, ck_partition p, ck_view lo, ck_v
     ck_bytes_init(&key, t->mem, (size_t)CK_KEY_BYTES_MAX * 2 + 64);
     ck_status s = CK_OK;
     uint64_t n = 0;
+    ck_tree_key from = ck_tree_key_of(lo);
     for (;;) {
         ck_partition_head h = head_load(t, p);
         ck_tree_at at;
         uint32_t ref;
-        s = ck_tree_lower(t, &h, lo, &at, NULL);
+        s = ck_tree_lower(t, &h, &from, &at, NULL);
         if (s != CK_OK || !ck_tree_ref(&h, at, &ref)) break;
         ck_bytes_clear(&key);
         s = ck_row_order_key(t, ck_row_of(t, ref), &key);
         if (s != CK_OK || (hi.n && ck_view_cmp(ck_bytes_as_view(&key), hi) >= 0)) break;
         bool last = h.count == 1;
-        s = erase_at(t, p, &h, ref, ck_bytes_as_view(&key));
+        ck_tree_key whole = ck_tree_key_of(ck_bytes_as_view(&key));
+        s = erase_at(t, p, &h, ref, &whole);
         if (s != CK_OK) break;
         n++;
         if (last) break; /* the partition has ended */
@@ -208,9 +247,10 @@ void ck_range_open(ck_range *r, ck_table *t, ck_partition p, ck_view lo, ck_view
     *r = (ck_range){.table = t, .partition = p, .hi = hi};
     ck_partition_head h = p ? head_load(t, p) : (ck_partition_head){0};
     ck_tree_at from = {NULL, 1}, to = {NULL, 1};
-    bool ok = h.count > 0 && ck_tree_lower(t, &h, lo, &from, NULL) == CK_OK;
+    ck_tree_key low = ck_tree_key_of(lo), high = ck_tree_key_of(hi);
+    bool ok = h.count > 0 && ck_tree_lower(t, &h, &low, &from, NULL) == CK_OK;
     if (ok && hi.n)
-        ok = ck_tree_lower(t, &h, hi, &to, NULL) == CK_OK;
+        ok = ck_tree_lower(t, &h, &high, &to, NULL) == CK_OK;
     else if (ok && h.count > 1)
         to = ck_tree_next(&h, ck_tree_last(&h));
     if (!ok || (hi.n && ck_view_cmp(lo, hi) >= 0)) from = to = (ck_tree_at){NULL, 1};

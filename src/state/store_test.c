@@ -269,6 +269,58 @@ static void erase_range(world *w, ck_table *t, uint32_t slot, ck_partition p, co
     ck_bytes_destroy(&order);
 }
 
+/* Erases the last row of the partition of b's row r, and the same from the model. */
+static void erase_last(world *w, ck_table *t, uint32_t slot, ck_partition p, const ck_batch *b, uint32_t r) {
+    ck_error err = CK_ERROR_INIT;
+    ck_row *row;
+    ck_bytes key, order;
+    ck_bytes_init(&key, w->own, SIZE_MAX);
+    ck_bytes_init(&order, w->own, SIZE_MAX);
+    prefixed(w, slot, b, r, &key);
+    model_order_key(&w->slots[slot], b, r, &order);
+    key.n -= order.n;
+    assert_true(ck_partition_last(t, p, &row));
+    assert_int_equal(ck_row_order_key(t, row, &key), CK_OK);
+    assert_true(model_has(&w->now, ck_bytes_as_view(&key)));
+    model_erase(&w->now, ck_bytes_as_view(&key));
+    assert_int_equal(ck_partition_erase_last(t, p, &err), CK_OK);
+    ck_bytes_destroy(&key);
+    ck_bytes_destroy(&order);
+}
+
+typedef struct waiting_key { /* of a row whose order key is asked for only when it is needed */
+    ck_table *table;
+    const ck_slot_schema *schema;
+    const ck_batch *batch;
+    uint32_t row;
+    ck_bytes *order;
+    int asked;
+} waiting_key;
+
+static ck_status whole_key(void *arg, ck_view *key) {
+    waiting_key *k = arg;
+    assert_int_equal(k->asked++, 0);
+    *key = ck_bytes_as_view(k->order);
+    return CK_OK;
+}
+
+static ck_status fill_row(void *arg, ck_row *row) {
+    const waiting_key *k = arg;
+    uint32_t first = k->schema->partition_count;
+    for (uint32_t i = first; i < first + k->schema->order_count; i++)
+        assert_int_equal(ck_table_set_field(k->table, row, i, k->batch->columns[i], k->row), CK_OK);
+    return CK_OK;
+}
+
+static ck_status upsert_ordered(ck_table *t, ck_partition p, const ck_slot_schema *s, const ck_batch *b, uint32_t r,
+                                ck_bytes *order, ck_row **row, bool *fresh) {
+    ck_error err = CK_ERROR_INIT;
+    waiting_key k = {t, s, b, r, order, 0};
+    ck_order_source from = {{order->p, 8}, whole_key, fill_row, &k};
+    if (order->n >= 8 && r % 2) return ck_partition_upsert_from(t, p, &from, row, fresh, &err);
+    return ck_partition_upsert(t, p, ck_bytes_as_view(order), row, fresh, &err);
+}
+
 static void on_ordered(world *w, ck_table *t, uint32_t slot, const ck_batch *b) {
     ck_error err = CK_ERROR_INIT;
     key_set k;
@@ -285,7 +337,7 @@ static void on_ordered(world *w, ck_table *t, uint32_t slot, const ck_batch *b) 
         ck_row *row;
         bool fresh, had;
         if (insert) {
-            assert_int_equal(ck_partition_upsert(t, p[i], ck_bytes_as_view(&order), &row, &fresh, &err), CK_OK);
+            assert_int_equal(upsert_ordered(t, p[i], &w->slots[slot], b, r, &order, &row, &fresh), CK_OK);
             remember(w, slot, b, r, &had);
             assert_int_equal(fresh, !had);
             set_values(w, t, slot, row, b, r);
@@ -302,6 +354,8 @@ static void on_ordered(world *w, ck_table *t, uint32_t slot, const ck_batch *b) 
             assert_false(forget(w, slot, b, r));
         } else if (i % 8 == 7) {
             erase_range(w, t, slot, p[0], b, r);
+        } else if (i % 8 == 3) {
+            erase_last(w, t, slot, p[0], b, r);
         } else {
             ck_status s = ck_partition_find(t, p[0], ck_bytes_as_view(&order), &row);
             assert_int_equal(s, forget(w, slot, b, r) ? CK_OK : CK_NOTFOUND);

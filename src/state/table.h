@@ -135,10 +135,21 @@ uint32_t ck_table_partition_scan(ck_table *t, ck_table_scan *s, ck_partition *ou
 /* Order keys are bytes from ck_order_encode over the order fields. Inserted rows get partition and order fields set. */
 CK_NODISCARD ck_status ck_partition_upsert(ck_table *t, ck_partition p, ck_view order_key, ck_row **row, bool *fresh,
                                            ck_error *err);
+/* A row to be inserted whose order key costs more than looking at its first bytes. */
+typedef struct ck_order_source {
+    ck_view first;                               /* of the order key: at least eight bytes */
+    ck_status (*whole)(void *arg, ck_view *key); /* all of it, valid until the call ends; asked for at most once */
+    ck_status (*fill)(void *arg, ck_row *row);   /* sets the order fields of the new row */
+    void *arg;
+} ck_order_source;
+/* As ck_partition_upsert. What whole and fill answer other than CK_OK is passed on. */
+CK_NODISCARD ck_status ck_partition_upsert_from(ck_table *t, ck_partition p, const ck_order_source *from, ck_row **row,
+                                                bool *fresh, ck_error *err);
 CK_NODISCARD ck_status ck_partition_find(ck_table *t, ck_partition p, ck_view order_key,
                                          ck_row **row); /* CK_NOTFOUND */
 /* Erasing the last row of a partition ends the partition. */
 CK_NODISCARD ck_status ck_partition_erase(ck_table *t, ck_partition p, ck_view order_key, ck_error *err);
+CK_NODISCARD ck_status ck_partition_erase_last(ck_table *t, ck_partition p, ck_error *err); /* of at least one row */
 CK_NODISCARD ck_status ck_partition_erase_range(ck_table *t, ck_partition p, ck_view lo, ck_view hi, uint64_t *erased,
                                                 ck_error *err);
 

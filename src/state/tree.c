@@ -44,21 +44,26 @@ static ck_status row_key(ck_table *t, uint32_t ref, ck_view *out) {
     return CK_OK;
 }
 
-/* key against an entry: <0, 0, >0 in *c. */
-static ck_status compare(ck_table *t, ck_view key, uint64_t prefix, uint64_t entry_prefix, uint32_t ref, int *c) {
-    if (prefix != entry_prefix || ck_order_is_prefix(t->shape)) {
-        *c = (prefix > entry_prefix) - (prefix < entry_prefix);
-        return CK_OK;
-    }
+ck_tree_key ck_tree_key_of(ck_view whole) { return (ck_tree_key){ck_order_prefix(whole), whole, NULL}; }
+static bool is_beginning(const ck_tree_key *key) { return !key->source && key->bytes.n == 0; }
+
+static __attribute__((noinline)) ck_status compare_whole(ck_table *t, ck_tree_key *key, uint32_t ref, int *c) {
     ck_view other;
+    if (key->source) CK_TRY(key->source->whole(key->source->arg, &key->bytes));
+    key->source = NULL;
     CK_TRY(row_key(t, ref, &other));
-    *c = ck_view_cmp(key, other);
+    *c = ck_view_cmp(key->bytes, other);
     return CK_OK;
 }
 
+/* key against an entry: <0, 0, >0 in *c. */
+static inline ck_status compare(ck_table *t, ck_tree_key *key, uint64_t entry_prefix, uint32_t ref, int *c) {
+    *c = (key->prefix > entry_prefix) - (key->prefix < entry_prefix);
+    return *c || ck_order_is_prefix(t->shape) ? CK_OK : compare_whole(t, key, ref, c);
+}
+
 /* First entry of the node that is >= key; *equal: it is. */
-static ck_status lower_in(ck_table *t, const ck_tree_node *n, ck_view key, uint64_t prefix, uint32_t *index,
-                          bool *equal) {
+static ck_status lower_in(ck_table *t, const ck_tree_node *n, ck_tree_key *key, uint32_t *index, bool *equal) {
     const uint64_t *p = prefixes(n);
     const uint32_t *r = refs(n);
     uint32_t lo = 0, hi = n->count;
@@ -66,7 +71,7 @@ static ck_status lower_in(ck_table *t, const ck_tree_node *n, ck_view key, uint6
     while (lo < hi) {
         uint32_t mid = (lo + hi) / 2;
         int c;
-        CK_TRY(compare(t, key, prefix, p[mid], r[mid], &c));
+        CK_TRY(compare(t, key, p[mid], r[mid], &c));
         if (c == 0) {
             *index = mid, *equal = true;
             return CK_OK;
@@ -81,24 +86,23 @@ static ck_status lower_in(ck_table *t, const ck_tree_node *n, ck_view key, uint6
 }
 
 /* The child a key belongs to: the last whose least entry is <= key, else the first. */
-static ck_status child_for(ck_table *t, const ck_tree_node *n, ck_view key, uint64_t prefix, uint32_t *index) {
+static ck_status child_for(ck_table *t, const ck_tree_node *n, ck_tree_key *key, uint32_t *index) {
     bool equal;
-    CK_TRY(lower_in(t, n, key, prefix, index, &equal));
+    CK_TRY(lower_in(t, n, key, index, &equal));
     if (!equal && *index > 0) --*index;
     return CK_OK;
 }
 
 /* ---- reading ---- */
 
-ck_status ck_tree_lower(ck_table *t, const ck_partition_head *p, ck_view key, ck_tree_at *at, bool *equal) {
-    uint64_t prefix = ck_order_prefix(key);
-    bool same = false;
+ck_status ck_tree_lower(ck_table *t, const ck_partition_head *p, ck_tree_key *key, ck_tree_at *at, bool *equal) {
+    bool same = false, begin = is_beginning(key);
     if (p->count <= 1) {
         int c = 1;
-        if (p->count == 1 && key.n == 0)
+        if (p->count == 1 && begin)
             c = -1;
         else if (p->count == 1)
-            CK_TRY(compare(t, key, prefix, p->prefix, p->ref, &c));
+            CK_TRY(compare(t, key, p->prefix, p->ref, &c));
         *at = (ck_tree_at){NULL, c > 0};
         if (equal) *equal = c == 0;
         return CK_OK;
@@ -106,11 +110,11 @@ ck_status ck_tree_lower(ck_table *t, const ck_partition_head *p, ck_view key, ck
     ck_tree_node *n = p->root;
     while (!n->leaf) {
         uint32_t i = 0;
-        if (key.n) CK_TRY(child_for(t, n, key, prefix, &i));
+        if (!begin) CK_TRY(child_for(t, n, key, &i));
         n = children(n)[i];
     }
     uint32_t i = 0;
-    if (key.n) CK_TRY(lower_in(t, n, key, prefix, &i, &same));
+    if (!begin) CK_TRY(lower_in(t, n, key, &i, &same));
     *at = (ck_tree_at){n, i};
     if (i == n->count && n->next) *at = (ck_tree_at){n->next, 0};
     if (equal) *equal = same;
@@ -239,17 +243,17 @@ static void back_in_place(ck_table *t, ck_partition_head *p) {
 /* ---- inserting ---- */
 
 /* Down to the leaf of key, splitting full nodes on the way, so that every parent has room for a split below. */
-static ck_status descend_for_insert(ck_table *t, ck_partition_head *p, ck_view key, uint64_t prefix, tree_path *path) {
+static ck_status descend_for_insert(ck_table *t, ck_partition_head *p, ck_tree_key *key, tree_path *path) {
     if (p->root->count == CK_TREE_NODE_MAX) CK_TRY(raise_root(t, p));
     ck_tree_node **link = &p->root;
     path->depth = 0;
     while (!(*link)->leaf) {
         uint32_t i;
-        CK_TRY(child_for(t, *link, key, prefix, &i));
+        CK_TRY(child_for(t, *link, key, &i));
         if (children(*link)[i]->count == CK_TREE_NODE_MAX) {
             CK_TRY(make_room(t, link));
             CK_TRY(split_child(t, *link, i, i + 1 == (*link)->count && !children(*link)[i]->next));
-            CK_TRY(child_for(t, *link, key, prefix, &i));
+            CK_TRY(child_for(t, *link, key, &i));
         }
         path->node[path->depth] = *link;
         path->index[path->depth++] = i;
@@ -268,10 +272,9 @@ static void fix_least(const tree_path *path) {
     }
 }
 
-ck_status ck_tree_insert(ck_table *t, ck_partition_head *p, ck_view key, uint32_t ref) {
-    uint64_t prefix = ck_order_prefix(key);
+ck_status ck_tree_insert(ck_table *t, ck_partition_head *p, ck_tree_key *key, uint32_t ref) {
     if (p->count == 0) {
-        p->count = 1, p->ref = ref, p->prefix = prefix;
+        p->count = 1, p->ref = ref, p->prefix = key->prefix;
         return CK_OK;
     }
     ck_partition_head was = *p;
@@ -279,8 +282,8 @@ ck_status ck_tree_insert(ck_table *t, ck_partition_head *p, ck_view key, uint32_
     tree_path path;
     uint32_t i;
     bool equal;
-    ck_status s = descend_for_insert(t, p, key, prefix, &path);
-    if (s == CK_OK) s = lower_in(t, path.node[path.depth - 1], key, prefix, &i, &equal);
+    ck_status s = descend_for_insert(t, p, key, &path);
+    if (s == CK_OK) s = lower_in(t, path.node[path.depth - 1], key, &i, &equal);
     if (s != CK_OK) {
         if (was.count == 1) {
             node_free(t, p->root);
@@ -290,7 +293,7 @@ ck_status ck_tree_insert(ck_table *t, ck_partition_head *p, ck_view key, uint32_
     }
     ck_tree_node *leaf = path.node[path.depth - 1];
     open_gap(leaf, i);
-    prefixes(leaf)[i] = prefix;
+    prefixes(leaf)[i] = key->prefix;
     refs(leaf)[i] = ref;
     if (i == 0) fix_least(&path);
     p->count++;
@@ -340,39 +343,60 @@ static void lower_root(ck_table *t, ck_partition_head *p) {
     }
 }
 
-ck_status ck_tree_erase(ck_table *t, ck_partition_head *p, ck_view key) {
-    if (p->count == 1) {
-        *p = (ck_partition_head){0};
-        return CK_OK;
-    }
-    uint64_t prefix = ck_order_prefix(key);
-    tree_path path = {.depth = 0};
-    ck_tree_node *n = p->root;
-    while (!n->leaf) {
-        uint32_t c;
-        CK_TRY(child_for(t, n, key, prefix, &c));
-        path.node[path.depth] = n;
-        path.index[path.depth++] = c;
-        n = children(n)[c];
-    }
-    path.node[path.depth++] = n;
-    uint32_t i;
-    bool equal;
-    CK_TRY(lower_in(t, n, key, prefix, &i, &equal));
-    CK_ASSERT(equal);
+/* Entry i of the leaf the path leads to; the partition has several. */
+static void erase_entry(ck_table *t, ck_partition_head *p, tree_path *path, uint32_t i) {
+    ck_tree_node *n = path->node[path->depth - 1];
     close_gap(n, i);
     p->count--;
-    if (path.depth > 1) {
+    if (path->depth > 1) {
         if (n->count == 0)
-            remove_node(t, &path, path.depth - 1);
+            remove_node(t, path, path->depth - 1);
         else {
-            if (i == 0) fix_least(&path);
-            if (n->count <= CK_TREE_NODE_MAX / 8) merge_right(t, &path);
+            if (i == 0) fix_least(path);
+            if (n->count <= CK_TREE_NODE_MAX / 8) merge_right(t, path);
         }
         lower_root(t, p);
     }
     if (p->count == 1) back_in_place(t, p);
+}
+
+static ck_tree_node *step_down(tree_path *path, ck_tree_node *n, uint32_t child) {
+    path->node[path->depth] = n;
+    path->index[path->depth++] = child;
+    return children(n)[child];
+}
+
+ck_status ck_tree_erase(ck_table *t, ck_partition_head *p, ck_tree_key *key) {
+    if (p->count == 1) {
+        *p = (ck_partition_head){0};
+        return CK_OK;
+    }
+    tree_path path = {.depth = 0};
+    ck_tree_node *n = p->root;
+    while (!n->leaf) {
+        uint32_t c;
+        CK_TRY(child_for(t, n, key, &c));
+        n = step_down(&path, n, c);
+    }
+    path.node[path.depth++] = n;
+    uint32_t i;
+    bool equal;
+    CK_TRY(lower_in(t, n, key, &i, &equal));
+    CK_ASSERT(equal);
+    erase_entry(t, p, &path, i);
     return CK_OK;
+}
+
+void ck_tree_erase_last(ck_table *t, ck_partition_head *p) {
+    if (p->count == 1) {
+        *p = (ck_partition_head){0};
+        return;
+    }
+    tree_path path = {.depth = 0};
+    ck_tree_node *n = p->root;
+    while (!n->leaf) n = step_down(&path, n, n->count - 1u);
+    path.node[path.depth++] = n;
+    erase_entry(t, p, &path, n->count - 1u);
 }
 
 static void free_below(ck_table *t, ck_tree_node *n) {

@@ -33,15 +33,26 @@ typedef struct ck_tree_at { /* a place; node NULL: the only row (index 0) or the
     uint32_t index;
 } ck_tree_at;
 
+/* An order key. Most comparisons need no more than its prefix, so that the whole of it can wait until one does: `make`
+ * says it then. An empty key is the beginning. */
+typedef struct ck_tree_key {
+    uint64_t prefix;
+    ck_view bytes;                 /* once it is whole */
+    const ck_order_source *source; /* NULL: it is whole */
+} ck_tree_key;
+ck_tree_key ck_tree_key_of(ck_view whole);
+
 /* First row whose key is >= key; *equal (optional): it is this key. An empty key is the beginning. */
-CK_NODISCARD ck_status ck_tree_lower(ck_table *t, const ck_partition_head *p, ck_view key, ck_tree_at *at, bool *equal);
+CK_NODISCARD ck_status ck_tree_lower(ck_table *t, const ck_partition_head *p, ck_tree_key *key, ck_tree_at *at,
+                                     bool *equal);
 bool ck_tree_ref(const ck_partition_head *p, ck_tree_at at, uint32_t *ref); /* false at the end */
 ck_tree_at ck_tree_next(const ck_partition_head *p, ck_tree_at at);
 ck_tree_at ck_tree_last(const ck_partition_head *p); /* of at least one row */
 /* key is not there. CK_NOMEM changes nothing that can be seen. */
-CK_NODISCARD ck_status ck_tree_insert(ck_table *t, ck_partition_head *p, ck_view key, uint32_t ref);
+CK_NODISCARD ck_status ck_tree_insert(ck_table *t, ck_partition_head *p, ck_tree_key *key, uint32_t ref);
 /* key is there. */
-CK_NODISCARD ck_status ck_tree_erase(ck_table *t, ck_partition_head *p, ck_view key);
-void ck_tree_free(ck_table *t, ck_partition_head *p); /* the blocks, not the rows */
+CK_NODISCARD ck_status ck_tree_erase(ck_table *t, ck_partition_head *p, ck_tree_key *key);
+void ck_tree_erase_last(ck_table *t, ck_partition_head *p); /* of at least one row */
+void ck_tree_free(ck_table *t, ck_partition_head *p);       /* the blocks, not the rows */
 
 #endif
