@@ -101,6 +101,9 @@ typedef struct clink_run {
      * files do; one that does not fit fails the job. NULL = everything as written. */
     const char *replay_table, *replay_path;
     const char *savepoint_dir; /* where savepoints are kept too, complete by themselves; NULL: in checkpoint_dir only */
+    /* Return as soon as the script has compiled: what is found (restoring, looking for files) and what fails before
+     * the first row is clink_job_wait's to say, and the job can be cancelled meanwhile. */
+    int32_t background;
 } clink_run;
 
 /* An argument that must be there and is NULL is CLINK_INVALID; calls on no job (*job is NULL) do nothing or say so. */
@@ -127,12 +130,23 @@ CLINK_API void clink_job_cancel(clink_job *job);
 CLINK_API void clink_job_free(clink_job *job); /* cancels if it still runs */
 CLINK_API const char *clink_job_name(const clink_job *job);
 CLINK_API const char *clink_job_text(const clink_job *job);      /* EXPLAIN, SHOW ...; "" when none */
-CLINK_API const char *clink_job_guarantee(const clink_job *job); /* one sentence */
+CLINK_API const char *clink_job_guarantee(const clink_job *job); /* one sentence, of the weakest table */
+/* One sentence for each table that is written and each printed result, in front of which stands its name: what is
+ * promised across restarts, and what limits it. NULL when there is none at i. */
+CLINK_API const char *clink_job_guarantee_at(const clink_job *job, size_t i);
 /* NULL when there is none at i. */
 CLINK_API const char *clink_job_warning(const clink_job *job, size_t i);
+/* Whether its first step is under way (or has ended): nothing of it has failed before the first row. */
+CLINK_API int32_t clink_job_started(clink_job *job);
+/* After clink_job_wait: one sentence for each kind of rows that were left out or put aside, by table. NULL when there
+ * is none at i. */
+CLINK_API const char *clink_job_note(const clink_job *job, size_t i);
 /* After clink_job_wait: its directory held this job, finished; nothing was done. */
 CLINK_API int32_t clink_job_was_finished(clink_job *job);
 CLINK_API int32_t clink_job_has_result(const clink_job *job); /* a bare SELECT */
+/* Rows of it go to a descriptor: those of a bare SELECT that are not read as a stream, or a table of connector 'print'.
+ */
+CLINK_API int32_t clink_job_prints(const clink_job *job);
 
 /* Rows of a bare SELECT as an Arrow C stream (struct ArrowArrayStream, declared by Arrow's abi.h; utf8 strings).
  * Changing results have a first column "op": "+I", "-U", "+U", "-D". One stream a job; it may outlive the job handle;
@@ -170,6 +184,7 @@ typedef struct clink_progress {
     uint64_t rows_in, rows_out, bytes_in, bytes_total, bad_rows;
     uint64_t checkpoints, last_checkpoint, memory_bytes;
     uint64_t late_rows, bad_time_rows; /* dropped by windows: behind their end; without a time */
+    uint64_t dead_letters;             /* of bad_rows: put into a table */
 } clink_progress;
 CLINK_API void clink_job_progress(clink_job *job, clink_progress *out);
 

@@ -5,7 +5,8 @@
 #include "base/view.h"
 
 /* Feed candidates one by one; best stays empty unless one is near enough (a third of the length, at least 1 edit; a
- * prefix of three letters or more also counts). ASCII case ignored. Names over 64 bytes are never near. */
+ * prefix of three letters or more also counts, and one of five or more with an edit in it). ASCII case ignored. Names
+ * over 64 bytes are never near. */
 typedef struct ck_suggest {
     ck_view wanted;
     ck_view best; /* borrowed from the candidates */

@@ -17,14 +17,15 @@ static void test_the_nearest_is_found(void **state) {
     static const struct {
         const char *wanted, *best;
     } cases[] = {
-        {"conector", "connector"}, /* missing */
-        {"formatt", "format"},     /* doubled */
-        {"fromat", "format"},      /* swapped */
-        {"PATH", "path"},          /* case */
-        {"pth", "path"},           /* short: one edit */
-        {"rate", "rate_limit"},    /* a prefix of three letters or more */
-        {"ra", NULL},              /* too short for one */
-        {"headrs", "header"},      /* two edits of six */
+        {"conector", "connector"},  /* missing */
+        {"formatt", "format"},      /* doubled */
+        {"fromat", "format"},       /* swapped */
+        {"PATH", "path"},           /* case */
+        {"pth", "path"},            /* short: one edit */
+        {"rate", "rate_limit"},     /* a prefix of three letters or more */
+        {"nul_str", "null_string"}, /* such a prefix, misspelt */
+        {"ra", NULL},               /* too short for one */
+        {"headrs", "header"},       /* two edits of six */
         {"xyz", NULL},
         {"completely_different", NULL},
         {"", NULL},

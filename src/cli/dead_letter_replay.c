@@ -104,9 +104,7 @@ static int run_to(clink_engine *engine, const char *sql, FILE *to) {
     clink_run run = {
         .struct_bytes = sizeof run, .output = CLINK_OUTPUT_CSV, .fd = fileno(to), .source_name = "dead letters"};
     clink_job *job = NULL;
-    clink_status st = clink_execute(engine, sql, &run, &job, &e);
-    if (st != CLINK_OK) return report_error(st, &e);
-    st = wait_for_job(job, &e);
+    clink_status st = wait_execute(engine, sql, &run, WAIT_QUIET, &job, &e);
     clink_job_free(job);
     rewind(to);
     return st == CLINK_OK ? 0 : report_error(st, &e);
@@ -157,10 +155,7 @@ static int feed(replay *r, clink_engine *engine) {
     r->run.replay_path = r->from;
     r->run.output = CLINK_OUTPUT_NDJSON;
     r->run.fd = STDOUT_FILENO;
-    clink_status st = clink_execute(engine, r->s.text, &r->run, &job, &e);
-    if (st != CLINK_OK) return report_error(st, &e);
-    st = wait_for_job(job, &e);
-    wait_report(job);
+    clink_status st = wait_execute(engine, r->s.text, &r->run, WAIT_NOTES, &job, &e);
     clink_progress p = {.struct_bytes = sizeof p};
     clink_job_progress(job, &p);
     clink_job_free(job);

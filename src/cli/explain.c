@@ -1,48 +1,31 @@
-/* clink explain: the plan of a script, its edge modes, state and guarantee, without running it. */
+/* clink explain: the plan of a script, its edge modes, state and guarantees, without running it. */
 #include <stdio.h>
 
 #include "cli/script.h"
 #include "cli/verbs.h"
 
+int explain_print(const run_start *r) {
+    clink_error e = {0};
+    char *text = NULL;
+    clink_status st = clink_explain(r->engine, r->s.text, &r->run, &text, &e);
+    if (st != CLINK_OK) return report_error(st, &e);
+    fputs(text, stdout);
+    clink_free(text);
+    return 0;
+}
+
 static int explain_main(const verb *v, int argc, char **argv) {
-    run_flags f;
-    run_flags_init(&f);
-    flag table[RUN_FLAG_COUNT];
-    size_t n = run_flags_table(&f, table);
-    bool help;
-    int rc = flags_parse(v, table, n, &argc, argv, &help);
-    if (rc) return rc;
-    if (help) {
-        flags_print_help(v, table, n);
-        return 0;
-    }
-    script s;
-    clink_run run = {0};
-    clink_engine *engine = NULL;
-    rc = script_load(v, f.execute, argv, argc, &s);
-    if (!rc) rc = run_flags_apply(v, &f, &s, &run);
-    if (!rc) {
-        clink_status st = run_flags_open(v, &f, &engine);
-        rc = st == CLINK_OK ? 0 : st == CLINK_INVALID ? 2 : 1;
-    }
-    if (!rc) {
-        clink_error e = {0};
-        char *text = NULL;
-        clink_status st = clink_explain(engine, s.text, &run, &text, &e);
-        if (st == CLINK_OK)
-            fputs(text, stdout);
-        else
-            rc = report_error(st, &e);
-        clink_free(text);
-    }
-    clink_close(engine);
-    script_free(&s);
+    run_start r;
+    int rc;
+    if (!run_start_begin(v, run_flags_explain, argc, argv, &r, &rc)) return rc;
+    rc = explain_print(&r);
+    run_start_end(&r);
     return rc;
 }
 
 const verb verb_explain = {
     "explain",
-    "show a script's plan, state and delivery guarantee",
+    "show a script's plan, state and delivery guarantees",
     "clink explain FILE.sql | -e SQL | -  [flags of run]",
     "  clink explain -p 4 --checkpoint-dir ck orders.sql",
     explain_main,

@@ -127,7 +127,7 @@ void line_editor_free(line_editor *l) {
     free(l);
 }
 
-line_result line_read(line_editor *l, const char *prompt, const char **text) {
+line_result line_read(line_editor *l, const char *prompt, char **text) {
     int bytes = 0;
     l->prompt = prompt, l->cancelled = false;
     const char *line = el_gets(l->el, &bytes);

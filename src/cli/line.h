@@ -14,7 +14,7 @@ line_editor *line_editor_new(const char *history, line_words words, void *arg);
 void line_editor_free(line_editor *l); /* NULL is fine; saves the history */
 
 typedef enum line_result { LINE_READ, LINE_CANCELLED, LINE_END } line_result;
-/* The line without its end, valid until the next call. CANCELLED: Ctrl-C. */
-line_result line_read(line_editor *l, const char *prompt, const char **text);
+/* The line without its end, the caller's to change, valid until the next call. CANCELLED: Ctrl-C. */
+line_result line_read(line_editor *l, const char *prompt, char **text);
 
 #endif

@@ -27,28 +27,52 @@ static void human(char *out, size_t size, double v, const char *unit) {
     snprintf(out, size, v < 10 && i ? "%.1f%s%s" : "%.0f%s%s", v, steps[i], unit);
 }
 
+/* 75 as "1m15s". */
+static void duration(char *out, size_t size, double seconds) {
+    long s = seconds < 1e9 ? (long)(seconds + 0.5) : 0;
+    if (seconds < 10)
+        snprintf(out, size, "%.*fs", seconds < 1 ? 2 : 1, seconds);
+    else if (s < 60)
+        snprintf(out, size, "%lds", s);
+    else if (s < 3600)
+        snprintf(out, size, "%ldm%02lds", s / 60, s % 60);
+    else
+        snprintf(out, size, "%ldh%02ldm", s / 3600, s / 60 % 60);
+}
+
+/* ", 1m15s left" of bounded input, from the mean rate so far. */
+static void time_left(char *out, size_t size, const clink_progress *g, double seconds) {
+    char text[32];
+    if (!g->bytes_total || g->bytes_in < g->bytes_total / 100 || g->bytes_in == 0) return;
+    double rest = g->bytes_in < g->bytes_total ? (double)(g->bytes_total - g->bytes_in) : 0;
+    duration(text, sizeof text, rest * seconds / (double)g->bytes_in);
+    snprintf(out, size, ", %s left", text);
+}
+
 void progress_show(progress_line *p) {
     int64_t now = now_us();
     if (!p->enabled || now - p->started_us < FIRST_US || (p->shown && now - p->last_us < EVERY_US)) return;
     clink_progress g = {.struct_bytes = sizeof g};
     clink_job_progress(p->job, &g);
-    if (g.rows_out && isatty(STDOUT_FILENO)) { /* rows are on the screen: no line between them */
+    if (g.rows_out && clink_job_prints(p->job) &&
+        isatty(STDOUT_FILENO)) { /* rows are on the screen: no line between them */
         progress_clear(p);
         p->enabled = false;
         return;
     }
     double seconds = (double)(now - p->last_us) / 1e6;
-    char rows[32], rate[32], bytes[32], memory[32], done[32] = "", checkpoint[48] = "";
+    char rows[32], rate[32], bytes[32], memory[32], done[32] = "", left[48] = "", checkpoint[48] = "";
     human(rows, sizeof rows, (double)g.rows_in, " rows");
     human(rate, sizeof rate, (double)(g.rows_in - p->last_rows) / seconds, " rows/s");
     human(bytes, sizeof bytes, (double)(g.bytes_in - p->last_bytes) / seconds, "B/s");
     human(memory, sizeof memory, (double)g.memory_bytes, "B");
     if (g.bytes_total) snprintf(done, sizeof done, "%3.0f%% ", 100.0 * (double)g.bytes_in / (double)g.bytes_total);
+    time_left(left, sizeof left, &g, (double)(now - p->started_us) / 1e6);
     if (g.checkpoints)
         snprintf(checkpoint, sizeof checkpoint, ", checkpoint %llu", (unsigned long long)g.last_checkpoint);
-    fprintf(stderr, "\r\033[K%s%s, %s, %s, memory %s%s", done, rows, rate, bytes, memory, checkpoint);
+    fprintf(stderr, "\r\033[K%s%s, %s, %s%s, memory %s%s", done, rows, rate, bytes, left, memory, checkpoint);
     fflush(stderr);
-    p->shown = true;
+    p->shown = p->was_shown = true;
     p->last_us = now;
     p->last_bytes = g.bytes_in;
     p->last_rows = g.rows_in;
@@ -57,4 +81,25 @@ void progress_show(progress_line *p) {
 void progress_clear(progress_line *p) {
     if (p->shown) fputs("\r\033[K", stderr);
     p->shown = false;
+}
+
+void progress_end(const progress_line *p, bool always) {
+    if (!always && !p->was_shown) return;
+    clink_progress g = {.struct_bytes = sizeof g};
+    clink_job_progress(p->job, &g);
+    double seconds = (double)(now_us() - p->started_us) / 1e6;
+    char time[32], bytes[40] = "", skipped[48] = "", letters[48] = "";
+    duration(time, sizeof time, seconds);
+    if (g.bytes_in) {
+        char n[32];
+        human(n, sizeof n, (double)g.bytes_in, "B");
+        snprintf(bytes, sizeof bytes, " (%s)", n);
+    }
+    if (g.bad_rows > g.dead_letters)
+        snprintf(skipped, sizeof skipped, ", %llu skipped", (unsigned long long)(g.bad_rows - g.dead_letters));
+    if (g.dead_letters) snprintf(letters, sizeof letters, ", %llu put aside", (unsigned long long)g.dead_letters);
+    fprintf(stderr, "clink: %s: %llu row%s in%s, %llu out%s%s, %s\n", clink_job_name(p->job),
+            (unsigned long long)g.rows_in, g.rows_in == 1 ? "" : "s", bytes,
+            (unsigned long long)(g.rows_out - (g.dead_letters < g.rows_out ? g.dead_letters : g.rows_out)), skipped,
+            letters, time);
 }

@@ -8,18 +8,16 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { SCRIPT_BYTES_MAX = 16 << 20 };
+#include "cli/split.h"
+#include "cli/wait.h"
 
 static char *read_stream(FILE *in, size_t *bytes, bool *too_long) {
     size_t capacity = 64 * 1024, n = 0;
     char *text = malloc(capacity + 1);
     while (text) {
         n += fread(text + n, 1, capacity - n, in);
-        if (n < capacity) break;
-        if (capacity > SCRIPT_BYTES_MAX) {
-            *too_long = true;
-            break;
-        }
+        if (n > SCRIPT_BYTES_MAX) *too_long = true;
+        if (n < capacity || *too_long) break;
         char *more = realloc(text, capacity * 2 + 1);
         if (!more) {
             free(text);
@@ -78,13 +76,39 @@ static void stem_of(const char *path, char *out, size_t size) {
     out[n] = 0;
 }
 
-int script_load(const verb *v, const char *execute, char **args, int arg_count, script *out) {
+/* The texts of several -e are one script: what is between two of them ends a statement. */
+static int load_arguments(const verb *v, const flag_list *texts, script *out) {
+    size_t bytes = 1, at = 0;
+    bool blank = true;
+    for (size_t i = 0; i < texts->count; i++) {
+        blank = blank && split_is_blank(texts->items[i], strlen(texts->items[i]));
+        bytes += strlen(texts->items[i]) + 3;
+    }
+    if (blank) return usage_error(v, "-e is given no statement");
+    out->source = "-e";
+    if (!(out->text = malloc(bytes))) {
+        fprintf(stderr, "clink %s: out of memory\n", v->name);
+        return 1;
+    }
+    for (size_t i = 0; i < texts->count; i++) {
+        size_t n = strlen(texts->items[i]), end = 0, one;
+        memcpy(out->text + at, texts->items[i], n);
+        while ((one = split_statement(texts->items[i] + end, n - end)) > 0) end += one;
+        bool open = !split_is_blank(texts->items[i] + end, n - end);
+        at += n;
+        const char *between = i + 1 == texts->count ? "" : open ? "\n;\n" : "\n";
+        memcpy(out->text + at, between, strlen(between));
+        at += strlen(between);
+    }
+    out->text[at] = 0;
+    return 0;
+}
+
+int script_load(const verb *v, const flag_list *execute, char **args, int arg_count, script *out) {
     *out = (script){0};
-    if (execute) {
+    if (execute && execute->count) {
         if (arg_count) return usage_error(v, "-e takes the whole script; '%s' is one argument too many", args[0]);
-        out->text = strdup(execute);
-        out->source = "-e";
-        return out->text ? 0 : 1;
+        return load_arguments(v, execute, out);
     }
     if (arg_count == 0) return usage_error(v, "a script is missing: FILE.sql, -e SQL, or - for standard input");
     if (arg_count > 1) return usage_error(v, "one script at a time; '%s' is one argument too many", args[1]);
@@ -121,7 +145,7 @@ void run_flags_init(run_flags *f) {
 
 size_t run_flags_table(run_flags *f, flag *out) {
     const flag rows[] = {
-        {"execute", 'e', FLAG_TEXT, &f->execute, "SQL", NULL, "the script itself"},
+        {"execute", 'e', FLAG_LIST, &f->execute, "SQL", NULL, "the script itself; several are run in order, as one"},
         {"name", 0, FLAG_TEXT, &f->name, "NAME", "the script's file stem", "the job's name; -e needs one to resume"},
         {"parallelism", 'p', FLAG_COUNT, &f->parallelism, "N", "1", "subtasks of each operator"},
         {"key-groups", 0, FLAG_COUNT, &f->key_groups, "N", "128",
@@ -160,6 +184,13 @@ size_t run_flags_table(run_flags *f, flag *out) {
     };
     memcpy(out, rows, sizeof rows);
     return sizeof rows / sizeof rows[0];
+}
+
+size_t run_flags_explain(run_flags *f, flag *out) {
+    size_t count = run_flags_table(f, out), n = 0;
+    for (size_t i = 0; i < count; i++)
+        if (out[i].target != &f->explain) out[n++] = out[i];
+    return n;
 }
 
 size_t run_flags_shell(run_flags *f, flag *out) {
@@ -308,4 +339,37 @@ int run_flags_apply(const verb *v, run_flags *f, const script *s, clink_run *run
     run->fresh = f->fresh;
     run->allow_duplicates = f->allow_duplicates;
     return 0;
+}
+
+/* ---- the start ---- */
+
+bool run_start_begin(const verb *v, size_t (*table)(run_flags *f, flag *out), int argc, char **argv, run_start *out,
+                     int *rc) {
+    flag rows[RUN_FLAG_COUNT];
+    bool help;
+    *out = (run_start){0};
+    run_flags_init(&out->f);
+    size_t n = table(&out->f, rows);
+    *rc = flags_parse(v, rows, n, &argc, argv, &help);
+    if (*rc) return false;
+    if (help) {
+        flags_print_help(v, rows, n);
+        return false;
+    }
+    *rc = script_load(v, &out->f.execute, argv, argc, &out->s);
+    if (!*rc) *rc = run_flags_apply(v, &out->f, &out->s, &out->run);
+    if (!*rc) *rc = run_flags_output(v, &out->f, &out->run);
+    if (!*rc) {
+        wait_block_stop_signals(); /* before the engine's first thread */
+        clink_status st = run_flags_open(v, &out->f, &out->engine);
+        *rc = st == CLINK_OK ? 0 : st == CLINK_INVALID ? 2 : 1;
+    }
+    if (*rc) run_start_end(out);
+    return *rc == 0;
+}
+
+void run_start_end(run_start *r) {
+    clink_close(r->engine);
+    script_free(&r->s);
+    r->engine = NULL;
 }

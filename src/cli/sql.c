@@ -13,7 +13,7 @@
 #include "cli/verbs.h"
 #include "cli/wait.h"
 
-enum { STATEMENT_BYTES_MAX = 16 << 20, WORDS_MAX = 20000 };
+enum { STATEMENT_BYTES_MAX = SCRIPT_BYTES_MAX, WORDS_MAX = 20000 };
 
 typedef struct shell {
     clink_engine *engine;
@@ -46,12 +46,7 @@ static void execute(shell *s, const char *sql) {
     clink_job *job = NULL;
     int64_t started = now_us();
     wait_forget_stop(); /* a Ctrl-C that was for the one before */
-    clink_status st = clink_execute(s->engine, sql, &s->run, &job, &e);
-    if (st == CLINK_OK && job) {
-        for (size_t i = 0; clink_job_warning(job, i); i++)
-            fprintf(stderr, "clink: warning: %s\n", clink_job_warning(job, i));
-        st = wait_for_job(job, &e);
-    }
+    clink_status st = wait_execute(s->engine, sql, &s->run, WAIT_NOTES, &job, &e);
     clink_job_free(job);
     if (st != CLINK_OK) report(s, st, &e);
     if (s->timing) fprintf(stderr, "%.1f ms\n", (double)(now_us() - started) / 1000.0);
@@ -69,13 +64,20 @@ static void help(void) {
          "  \\timing      how long statements take, on or off\n"
          "  \\format F    ndjson, table or csv\n"
          "  \\r           forget what was typed since the last semicolon\n"
-         "  \\q           leave");
+         "  \\?           this; so does help\n"
+         "  \\q           leave; so do exit and quit");
+    fflush(stdout); /* rows go past it */
 }
 
 static void run_text(shell *s, const char *text, size_t bytes);
 
 static void include_file(shell *s, char *path) {
     script f;
+    if (strcmp(path, "-") == 0) { /* it is being read already */
+        fprintf(stderr, "clink: \\i takes a file; what is typed here runs as it is\n");
+        s->failed = true;
+        return;
+    }
     char *args[] = {path};
     if (script_load(s->verb, NULL, args, 1, &f) != 0) {
         s->failed = true;
@@ -88,10 +90,24 @@ static void include_file(shell *s, char *path) {
     script_free(&f);
 }
 
+static void out_of_memory(shell *s) {
+    fprintf(stderr, "clink: out of memory\n");
+    s->failed = true;
+}
+
 static void with_name(shell *s, const char *statement, const char *name) {
-    char sql[512];
-    int n = snprintf(sql, sizeof sql, "%s %s;", statement, name);
-    if (n > 0 && (size_t)n < sizeof sql) execute(s, sql);
+    char *sql = NULL;
+    if (asprintf(&sql, "%s %s;", statement, name) < 0) {
+        out_of_memory(s);
+        return;
+    }
+    execute(s, sql);
+    free(sql);
+}
+
+static void unknown_command(shell *s, const char *word) {
+    fprintf(stderr, "clink: unknown command \\%s; \\? lists them\n", word);
+    s->failed = true;
 }
 
 static void set_format(shell *s, const char *name) {
@@ -102,14 +118,15 @@ static void set_format(shell *s, const char *name) {
     else if (strcmp(name, "table") == 0)
         s->run.output = CLINK_OUTPUT_TABLE;
     else
-        fprintf(stderr, "\\format takes ndjson, table or csv\n");
+        fprintf(stderr, "clink: \\format takes ndjson, table or csv\n"), s->failed = true;
 }
 
-static void command(shell *s, const char *line) {
-    char word[16] = "", rest[256] = "";
-    if (sscanf(line, "\\%15s %255[^\n]", word, rest) < 1) word[0] = 0;
-    size_t n = strlen(rest);
-    while (n && (rest[n - 1] == ' ' || rest[n - 1] == ';')) rest[--n] = 0;
+/* A backslash, a word, and what it is about: a path may have blanks in it. */
+static void command(shell *s, char *line) {
+    char *word = line + 1, *rest = word + strcspn(word, " \t"), *end = line + strlen(line);
+    while (end > word && strchr(" \t\r;", end[-1])) *--end = 0;
+    if (*rest) *rest++ = 0;
+    rest += strspn(rest, " \t");
     if (strcmp(word, "q") == 0)
         s->leave = true;
     else if (strcmp(word, "d") == 0 && !*rest)
@@ -131,7 +148,7 @@ static void command(shell *s, const char *line) {
     else if (strcmp(word, "?") == 0 || strcmp(word, "h") == 0)
         help();
     else
-        fprintf(stderr, "unknown command \\%s; \\? lists them\n", word);
+        unknown_command(s, word);
 }
 
 /* ---- text as it comes ---- */
@@ -147,7 +164,12 @@ static bool append(shell *s, const char *line) {
     if (s->bytes + n + 2 > s->capacity) {
         size_t more = (s->bytes + n + 2) * 2;
         char *p = realloc(s->text, more);
-        if (!p) return false;
+        if (!p) {
+            fprintf(stderr, "clink: out of memory\n");
+            s->bytes = 0;
+            s->failed = true;
+            return false;
+        }
         s->text = p, s->capacity = more;
     }
     memcpy(s->text + s->bytes, line, n);
@@ -172,11 +194,20 @@ static void run_complete(shell *s) {
     if (split_is_blank(s->text, s->bytes)) s->bytes = 0;
 }
 
-static void take_line(shell *s, const char *line) {
+/* "exit", "quit;" and the like, where a statement would begin. */
+static bool is_just(const char *line, const char *word) {
+    size_t n = strlen(word);
+    line += strspn(line, " \t");
+    return strncasecmp(line, word, n) == 0 && line[n + strspn(line + n, " \t\r;")] == 0;
+}
+
+static void take_line(shell *s, char *line) {
     if (s->bytes == 0 && line[0] == '\\') {
         command(s, line);
-    } else if (s->bytes == 0 && (strcasecmp(line, "exit") == 0 || strcasecmp(line, "quit") == 0)) {
+    } else if (s->bytes == 0 && (is_just(line, "exit") || is_just(line, "quit"))) {
         s->leave = true;
+    } else if (s->bytes == 0 && is_just(line, "help")) {
+        help();
     } else if (append(s, line)) {
         run_complete(s);
     }
@@ -195,7 +226,11 @@ static void run_text(shell *s, const char *text, size_t bytes) {
         n = split_statement(text, (size_t)(end - text));
         if (n == 0) n = (size_t)(end - text);
         char *one = strndup(text, n);
-        if (one && !split_is_blank(one, n)) execute(s, one);
+        if (!one) {
+            out_of_memory(s);
+            return;
+        }
+        if (!split_is_blank(one, n)) execute(s, one);
         free(one);
         text += n;
     }
@@ -281,7 +316,7 @@ static int read_terminal(shell *s) {
     }
     printf("clink %s; \\? for help\n", clink_version());
     while (!s->leave) {
-        const char *line;
+        char *line;
         line_result r = line_read(l, s->bytes ? "   ... " : "clink> ", &line);
         if (r == LINE_END) break;
         if (r == LINE_CANCELLED)

@@ -12,7 +12,7 @@
 
 #include "cli/progress.h"
 
-enum { WAIT_MS = 100, SAVEPOINT_TIMEOUT_MS = 30000 };
+enum { FIRST_WAIT_MS = 10, WAIT_MS = 100, SAVEPOINT_TIMEOUT_MS = 30000 };
 
 static void our_signals(sigset_t *set) {
     sigemptyset(set);
@@ -90,43 +90,82 @@ static void begin_savepoint(savepoint_call *c, clink_job *job, bool stop, progre
     fprintf(stderr, "clink: no savepoint: a thread cannot be started: %s\n", strerror(rc));
 }
 
-clink_status wait_for_job(clink_job *job, clink_error *e) {
+/* ---- what is said ---- */
+
+static void print_warnings(clink_job *job) {
+    for (size_t i = 0; clink_job_warning(job, i); i++)
+        fprintf(stderr, "clink: warning: %s\n", clink_job_warning(job, i));
+}
+
+/* A result that is only printed promises nothing worth a line. */
+static bool is_worth_a_line(clink_job *job, const clink_run *run) {
+    return run->checkpoint_dir || !clink_job_has_result(job);
+}
+
+static void print_guarantees(clink_job *job) {
+    for (size_t i = 0; clink_job_guarantee_at(job, i); i++)
+        fprintf(stderr, "clink: %s: %s\n", clink_job_name(job), clink_job_guarantee_at(job, i));
+}
+
+static void print_notes(clink_job *job) {
+    if (clink_job_was_finished(job))
+        fprintf(stderr, "clink: %s has finished before; nothing to do (--fresh starts it anew)\n", clink_job_name(job));
+    for (size_t i = 0; clink_job_note(job, i); i++)
+        fprintf(stderr, "clink: %s: %s\n", clink_job_name(job), clink_job_note(job, i));
+}
+
+/* ---- waiting ---- */
+
+typedef struct waiting {
+    clink_job *job;
     progress_line line;
-    savepoint_call call = {.started = false};
-    progress_init(&line, job);
-    bool asked = false;
-    clink_status s;
-    while ((s = clink_job_wait(job, WAIT_MS, e)) == CLINK_TIMEOUT) {
-        int signal = signal_asked();
-        if (signal == SIGUSR1 || signal == SIGUSR2) {
-            begin_savepoint(&call, job, signal == SIGUSR2, &line);
-        } else if (signal) {
-            progress_clear(&line);
-            if (asked) _exit(130); /* twice: at once */
-            asked = true;
-            fprintf(stderr, "clink: stopping; once more stops at once\n");
-            clink_job_cancel(job);
-        }
-        if (call.started && atomic_load(&call.done)) finish_savepoint(&call, &line);
-        progress_show(&line);
+    savepoint_call savepoint;
+    bool asked; /* to stop */
+} waiting;
+
+static void heed(waiting *w, int signal) {
+    if (signal == SIGUSR1 || signal == SIGUSR2) {
+        begin_savepoint(&w->savepoint, w->job, signal == SIGUSR2, &w->line);
+    } else if (signal) {
+        progress_clear(&w->line);
+        if (w->asked) _exit(130); /* twice: at once */
+        w->asked = true;
+        fprintf(stderr, "clink: stopping; once more stops at once\n");
+        clink_job_cancel(w->job);
     }
-    if (call.started) finish_savepoint(&call, &line);
-    progress_clear(&line);
+}
+
+/* Until the end. What is promised is said when the job has started: not of one that never does. */
+static clink_status wait_for(waiting *w, bool announce, clink_error *e) {
+    clink_status s;
+    int64_t ms = announce && !clink_job_has_result(w->job) ? FIRST_WAIT_MS : WAIT_MS;
+    for (;; ms = WAIT_MS) {
+        s = clink_job_wait(w->job, ms, e);
+        if (announce && (s == CLINK_OK || clink_job_started(w->job))) {
+            print_guarantees(w->job);
+            announce = false;
+        }
+        if (s != CLINK_TIMEOUT) break;
+        heed(w, signal_asked());
+        if (w->savepoint.started && atomic_load(&w->savepoint.done)) finish_savepoint(&w->savepoint, &w->line);
+        progress_show(&w->line);
+    }
+    if (w->savepoint.started) finish_savepoint(&w->savepoint, &w->line);
+    progress_clear(&w->line);
     return s;
 }
 
-void wait_report(clink_job *job) {
-    if (clink_job_was_finished(job))
-        fprintf(stderr, "clink: %s has finished before; nothing to do (--fresh starts it anew)\n", clink_job_name(job));
-    clink_progress g = {.struct_bytes = sizeof g};
-    clink_job_progress(job, &g);
-    if (g.late_rows)
-        fprintf(stderr, "clink: %llu row%s came too late for their window and were dropped\n",
-                (unsigned long long)g.late_rows, g.late_rows == 1 ? "" : "s");
-    if (g.bad_time_rows)
-        fprintf(stderr, "clink: %llu row%s without a time between the years 1 and 9999 were left out of windows\n",
-                (unsigned long long)g.bad_time_rows, g.bad_time_rows == 1 ? "" : "s");
-    if (g.bad_rows)
-        fprintf(stderr, "clink: %s: %llu record%s did not fit and %s left out\n", clink_job_name(job),
-                (unsigned long long)g.bad_rows, g.bad_rows == 1 ? "" : "s", g.bad_rows == 1 ? "was" : "were");
+clink_status wait_execute(clink_engine *engine, const char *sql, clink_run *run, wait_voice voice, clink_job **job,
+                          clink_error *e) {
+    run->background = 1;
+    clink_status s = clink_execute(engine, sql, run, job, e);
+    if (s != CLINK_OK || !*job) return s;
+    waiting w = {.job = *job};
+    bool speak = voice >= WAIT_SPEAK && is_worth_a_line(*job, run);
+    print_warnings(*job);
+    progress_init(&w.line, *job);
+    s = wait_for(&w, speak, e);
+    if (voice >= WAIT_NOTES) print_notes(*job);
+    if (voice >= WAIT_SPEAK && s == CLINK_OK && !clink_job_was_finished(*job)) progress_end(&w.line, speak);
+    return s;
 }

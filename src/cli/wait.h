@@ -1,5 +1,5 @@
-/* Waiting for a job while Ctrl-C, SIGTERM, SIGUSR1 (a savepoint) and SIGUSR2 (stop with a savepoint), which are blocked
- * in the whole process, are looked for between waits: no handler, no flag. */
+/* Running a script and waiting for it while Ctrl-C, SIGTERM, SIGUSR1 (a savepoint) and SIGUSR2 (stop with a savepoint),
+ * which are blocked in the whole process, are looked for between waits: no handler, no flag. */
 #ifndef CK_CLI_WAIT_H
 #define CK_CLI_WAIT_H
 
@@ -7,13 +7,19 @@
 
 #include "clink/clink.h"
 
+typedef enum wait_voice {
+    WAIT_QUIET, /* warnings only */
+    WAIT_NOTES, /* and what was left out */
+    WAIT_SPEAK, /* and what is promised at the start, and what was done at the end */
+} wait_voice;
+
 /* Before the first thread is started. */
 void wait_block_stop_signals(void);
-/* To the job's end, with the progress line on a terminal. Asked to stop once it cancels the job; twice ends the process
- * with 130. */
-clink_status wait_for_job(clink_job *job, clink_error *e);
-/* What is to be said on stderr of a job that ended: that it had finished before, and how many rows were left out. */
-void wait_report(clink_job *job);
+/* Compiles and runs a script to its end, with the progress line on a terminal. Asked to stop once it cancels the job,
+ * also while it restores; twice ends the process with 130. *job (for clink_job_free) is NULL when there was nothing to
+ * run. run->background is set here. */
+clink_status wait_execute(clink_engine *engine, const char *sql, clink_run *run, wait_voice voice, clink_job **job,
+                          clink_error *e);
 /* Takes back a Ctrl-C that came when nothing ran. */
 void wait_forget_stop(void);
 

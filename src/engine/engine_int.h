@@ -60,8 +60,10 @@ struct clink_job {
     ck_job *running; /* of the current step */
     engine_advance *advance;
     uint32_t savepoints; /* calls inside running */
-    bool step_ended, cancelled, ended, was_finished;
+    bool step_ended, cancelled, ended, was_finished, started;
     bool stopped; /* by a savepoint: no further step */
+    const char **notes; /* in the arena; see engine_note_step */
+    uint32_t note_count;
     ck_status status;
     ck_error error;
     ck_job_progress last_progress; /* of the last step that ended */
@@ -75,12 +77,18 @@ clink_status engine_refuse_null(const char *what, clink_error *error);
 ck_status engine_register_builtins(ck_registry *r, ck_error *err);
 /* Runs the job's steps from the current one on, until one is under way or all have ended. Called with no lock held. */
 void engine_job_advance(clink_job *j);
+/* The same on the I/O executor, when it comes to it. */
+ck_status engine_job_start_later(clink_job *j, ck_error *err);
 /* TABLE output: prints what the collectors have until all have ended (CK_OK), *timeout_ms is used up (CK_AGAIN), or
  * nobody reads (CK_CLOSED). A job's failure is left to the caller to see. */
 ck_status engine_print_tables(clink_job *j, int64_t *timeout_ms, ck_error *err);
 /* Tables kept in a directory: read at the start; written before the changes of a script stay (lock held). */
 ck_status engine_catalog_open(clink_engine *e, const char *dir, ck_error *err);
 ck_status engine_catalog_save(void *engine, const ck_catalog *c, ck_error *err);
+/* What a step that ended left out, into notes. By whoever advances the job. */
+ck_status engine_note_step(clink_job *j, ck_job *done, const ck_graph *graph, ck_error *err);
+/* An error of a step's operator says which, by the name EXPLAIN gives it. */
+void engine_name_operator(const clink_job *j, ck_error *err);
 /* All of it; CK_CLOSED: nobody reads. */
 ck_status engine_write(int fd, ck_view text, ck_error *err);
 

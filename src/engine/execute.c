@@ -194,10 +194,15 @@ clink_status clink_execute(clink_engine *e, const char *sql, const clink_run *ru
     if (s == CK_OK) {
         link_job(e, j);
         j->ended = false;
-        engine_job_advance(j);
+        if (j->run.background)
+            s = engine_job_start_later(j, &err);
+        else
+            engine_job_advance(j);
+        if (s != CK_OK) j->ended = true;
         /* What fails before anything runs (a missing file, a used directory) is the call's error, not the job's. */
         pthread_mutex_lock(&j->lock);
-        if (j->ended && j->step == 0 && j->status != CK_OK) s = j->status, err = j->error;
+        if (s == CK_OK && !j->run.background && j->ended && j->step == 0 && j->status != CK_OK)
+            s = j->status, err = j->error;
         pthread_mutex_unlock(&j->lock);
     }
     if (s != CK_OK) {
@@ -232,16 +237,11 @@ clink_status clink_explain(clink_engine *e, const char *sql, const clink_run *ru
 
 /* ---- dead letters ---- */
 
-static const char *option_of(const ck_table_decl *t, const char *name) {
-    for (uint32_t i = 0; i < t->options.count; i++)
-        if (strcmp(t->options.names[i], name) == 0) return t->options.values[i];
-    return NULL;
-}
-
 static ck_status letters_of(clink_engine *e, const char *table, char **letters, int32_t *header, ck_error *err) {
     const ck_catalog_entry *t = ck_catalog_find(e->catalog, ck_view_of(table), false);
     if (!t || t->kind != CK_ENTRY_TABLE) return ck_fail(err, CK_INVALID, "the script makes no table \"%s\"", table);
-    const char *name = option_of(&t->table.decl, "dead_letter_table"), *h = option_of(&t->table.decl, "header");
+    const char *name = ck_table_decl_option(&t->table.decl, "dead_letter_table"),
+               *h = ck_table_decl_option(&t->table.decl, "header");
     if (!name)
         return ck_fail(err, CK_INVALID, "table \"%s\" has no dead_letter_table: nothing of it was put aside", table);
     bool has = false;

@@ -32,6 +32,7 @@ static ck_checkpoint_config checkpoint_config(const clink_run *r) {
 static void end_job(clink_job *j, ck_status s, const ck_error *err) {
     pthread_mutex_lock(&j->lock);
     j->ended = true;
+    j->started |= s == CK_OK;
     j->status = s;
     j->error = *err;
     pthread_cond_broadcast(&j->changed);
@@ -84,6 +85,7 @@ static ck_status begin_step(clink_job *j, bool *ended, ck_error *err) {
     pthread_mutex_lock(&j->lock);
     if (s == CK_OK) {
         j->running = started;
+        j->started = true;
         *ended = j->step_ended;
         if (j->cancelled) ck_job_cancel(started);
     }
@@ -107,6 +109,10 @@ static ck_status finish_step(clink_job *j, ck_error *err) {
     bool did_nothing = s == CK_OK && ck_job_was_finished(done);
     ck_job_progress p;
     ck_job_progress_now(done, &p);
+    if (s != CK_OK) engine_name_operator(j, err);
+    ck_error note_error = CK_ERROR_INIT;
+    ck_status noted = engine_note_step(j, done, j->plan->steps[j->step].graph, &note_error);
+    if (s == CK_OK && noted != CK_OK) s = noted, *err = note_error;
     if (j->collectors[j->step]) ck_collector_finish(j->collectors[j->step], s, err);
     ck_job_free(done);
     if (s == CK_OK) s = ck_memory_stage_commit(j->outputs.memory, err);
@@ -138,6 +144,16 @@ void engine_job_advance(clink_job *j) {
     }
     finish_collectors(j, j->step, s, &err);
     end_job(j, s, &err);
+}
+
+static void run_first(ck_io_job *io) { engine_job_advance(((engine_advance *)io)->job); }
+
+ck_status engine_job_start_later(clink_job *j, ck_error *err) {
+    engine_advance *a = malloc(sizeof *a);
+    if (!a) return ck_fail(err, CK_NOMEM, "out of memory");
+    *a = (engine_advance){.io = {.run = run_first, .done = free_advance}, .job = j};
+    j->engine->proc.io->submit(j->engine->proc.io, &a->io);
+    return CK_OK;
 }
 
 static void run_advance(ck_io_job *io) {
@@ -242,12 +258,29 @@ const char *clink_job_guarantee(const clink_job *j) {
     return "";
 }
 
+const char *clink_job_guarantee_at(const clink_job *j, size_t n) {
+    for (uint32_t i = 0; j && i < j->plan->step_count; i++) {
+        const ck_sql_step *step = &j->plan->steps[i];
+        if (n < step->guarantee_count) return step->guarantees[n];
+        n -= step->guarantee_count;
+    }
+    return NULL;
+}
+
 const char *clink_job_warning(const clink_job *j, size_t n) {
     for (uint32_t i = 0; j && i < j->plan->step_count; i++) {
         if (n < j->plan->steps[i].warning_count) return j->plan->steps[i].warnings[n];
         n -= j->plan->steps[i].warning_count;
     }
     return NULL;
+}
+
+int32_t clink_job_started(clink_job *j) {
+    if (!j) return 0;
+    pthread_mutex_lock(&j->lock);
+    bool started = j->started;
+    pthread_mutex_unlock(&j->lock);
+    return started;
 }
 
 int32_t clink_job_was_finished(clink_job *j) {
@@ -266,6 +299,20 @@ static const ck_sql_step *result_step(const clink_job *j) {
 
 int32_t clink_job_has_result(const clink_job *j) { return j && result_step(j) != NULL; }
 
+static bool has_op(const ck_graph *g, const char *type) {
+    for (uint32_t i = 0; g && i < g->op_count; i++)
+        if (strcmp(g->ops[i].type, type) == 0) return true;
+    return false;
+}
+
+int32_t clink_job_prints(const clink_job *j) {
+    if (!j) return 0;
+    if (j->run.output != CLINK_OUTPUT_STREAM && result_step(j)) return 1;
+    for (uint32_t i = 0; i < j->plan->step_count; i++)
+        if (has_op(j->plan->steps[i].graph, "sink.print")) return 1;
+    return 0;
+}
+
 void clink_job_progress(clink_job *j, clink_progress *out) {
     ck_job_progress p;
     if (!j || !out) return;
@@ -281,6 +328,7 @@ void clink_job_progress(clink_job *j, clink_progress *out) {
                         .bytes_in = p.bytes_in,
                         .bytes_total = p.bytes_total,
                         .bad_rows = p.bad_rows,
+                        .dead_letters = p.dead_letters,
                         .late_rows = p.late_rows,
                         .bad_time_rows = p.bad_time_rows,
                         .checkpoints = p.checkpoints_completed,

@@ -59,25 +59,33 @@ static ck_status name_temporary(ck_tmpfile *t, ck_error *err) {
     return t->path ? CK_OK : ck_nomem(err, t->mem, (size_t)n + 1);
 }
 
-static ck_status create_temporary(ck_tmpfile *t, ck_error *err) {
+static ck_status create_temporary(ck_tmpfile *t, ck_open_mode mode, ck_error *err) {
     ck_status s = CK_EXISTS;
     for (int tries = 0; s == CK_EXISTS && tries < 8; tries++) { /* 64 random bits: one is enough but for seeded ones */
         CK_TRY(name_temporary(t, err));
-        s = t->proc->fs->open(t->proc->fs, t->path, CK_OPEN_CREATE, &t->file, err);
+        s = t->proc->fs->open(t->proc->fs, t->path, mode, &t->file, err);
     }
     return s;
 }
 
-ck_status ck_tmpfile_init(ck_tmpfile *t, ck_proc *proc, ck_mem mem, const char *final_path, ck_error *err) {
+static ck_status init(ck_tmpfile *t, ck_proc *proc, ck_mem mem, const char *final_path, ck_open_mode mode,
+                      ck_error *err) {
     *t = (ck_tmpfile){.proc = proc, .mem = mem};
     size_t n = strlen(final_path);
     if (n == 0 || final_path[n - 1] == '/')
         return ck_fail(err, CK_INVALID, "'%s' does not name a file to write", final_path);
     t->final_path = copy_text(mem, final_path, n);
-    ck_status s = t->final_path ? create_temporary(t, err) : ck_nomem(err, mem, n + 1);
+    ck_status s = t->final_path ? create_temporary(t, mode, err) : ck_nomem(err, mem, n + 1);
     if (s == CK_OK) s = fault(proc, CK_FAULT_DURABLE_AFTER_CREATE, err);
     if (s != CK_OK) ck_tmpfile_destroy(t);
     return s;
+}
+
+ck_status ck_tmpfile_init(ck_tmpfile *t, ck_proc *proc, ck_mem mem, const char *final_path, ck_error *err) {
+    return init(t, proc, mem, final_path, CK_OPEN_CREATE, err);
+}
+ck_status ck_tmpfile_init_shared(ck_tmpfile *t, ck_proc *proc, ck_mem mem, const char *final_path, ck_error *err) {
+    return init(t, proc, mem, final_path, CK_OPEN_CREATE_SHARED, err);
 }
 
 void ck_tmpfile_destroy(ck_tmpfile *t) {

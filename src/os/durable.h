@@ -19,6 +19,9 @@ typedef struct ck_tmpfile {
 } ck_tmpfile;
 
 CK_NODISCARD ck_status ck_tmpfile_init(ck_tmpfile *t, ck_proc *proc, ck_mem mem, const char *final_path, ck_error *err);
+/* The same for output, which others may read as far as the umask lets them. */
+CK_NODISCARD ck_status ck_tmpfile_init_shared(ck_tmpfile *t, ck_proc *proc, ck_mem mem, const char *final_path,
+                                              ck_error *err);
 CK_NODISCARD ck_status ck_tmpfile_write(ck_tmpfile *t, const void *p, size_t n, ck_error *err);
 CK_NODISCARD ck_status ck_tmpfile_fsync(ck_tmpfile *t, ck_error *err);
 void ck_tmpfile_destroy(ck_tmpfile *t); /* closes and unlinks what was not published; safe twice */

@@ -11,9 +11,10 @@ typedef struct ck_file ck_file; /* one open file; thread: one at a time, except 
 
 typedef enum ck_open_mode {
     CK_OPEN_READ,
-    CK_OPEN_CREATE,    /* write, must not exist (CK_EXISTS), 0600 */
-    CK_OPEN_TRUNCATE,  /* write, created or emptied, 0600 */
-    CK_OPEN_READWRITE, /* created when missing, content kept, 0600: lock files */
+    CK_OPEN_CREATE,        /* write, must not exist (CK_EXISTS), 0600 */
+    CK_OPEN_TRUNCATE,      /* write, created or emptied, 0600 */
+    CK_OPEN_READWRITE,     /* created when missing, content kept, 0600: lock files */
+    CK_OPEN_CREATE_SHARED, /* CREATE, for others to read as far as the umask lets them: output */
 } ck_open_mode;
 
 typedef struct ck_stat {
@@ -42,8 +43,9 @@ struct ck_fs {
     ck_status (*rename_noreplace)(
         ck_fs *fs, const char *from, const char *to,
         ck_error *err); /* CK_EXISTS; falls back to link + unlink; CK_REFUSED when neither works there */
-    ck_status (*unlink)(ck_fs *fs, const char *path, ck_error *err); /* CK_INVALID: it is a directory */
-    ck_status (*mkdir)(ck_fs *fs, const char *path, ck_error *err);  /* 0700; CK_EXISTS */
+    ck_status (*unlink)(ck_fs *fs, const char *path, ck_error *err);       /* CK_INVALID: it is a directory */
+    ck_status (*mkdir)(ck_fs *fs, const char *path, ck_error *err);        /* 0700; CK_EXISTS */
+    ck_status (*mkdir_shared)(ck_fs *fs, const char *path, ck_error *err); /* by the umask; NULL: mkdir will do */
     ck_status (*rmdir)(ck_fs *fs, const char *path, ck_error *err);
     ck_status (*fsync_dir)(ck_fs *fs, const char *path,
                            ck_error *err); /* CK_REFUSED: may not be read, or names cannot be made durable there */
@@ -65,6 +67,8 @@ ck_fs *ck_fs_system(void); /* immutable, shared */
 /* mkdir -p; fsyncs every parent it created an entry in, and that of the deepest directory it found: whoever made that
  * one may have died before syncing it. */
 CK_NODISCARD ck_status ck_fs_mkdirs(ck_proc *proc, const char *path, ck_error *err);
+/* The same for output, which others may read as far as the umask lets them. */
+CK_NODISCARD ck_status ck_fs_mkdirs_shared(ck_proc *proc, const char *path, ck_error *err);
 /* The whole file, at most bytes_max (CK_FULL beyond it), in `arena`, with one NUL behind it that is not counted. */
 CK_NODISCARD ck_status ck_fs_read_all(ck_proc *proc, const char *path, size_t bytes_max, ck_arena *arena, ck_view *out,
                                       ck_error *err);

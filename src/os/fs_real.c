@@ -1,5 +1,5 @@
 /* The table of fs.h over the system's calls. Stateless: an open file is all there is. Every descriptor is
- * close-on-exec; what is created is for its owner alone. */
+ * close-on-exec; what is created is for its owner alone, unless it is to be shared. */
 #include "os/fs.h"
 
 #include <dirent.h>
@@ -24,14 +24,16 @@ static ck_status real_open(ck_fs *fs, const char *path, ck_open_mode mode, ck_fi
         [CK_OPEN_CREATE] = O_WRONLY | O_CREAT | O_EXCL,
         [CK_OPEN_TRUNCATE] = O_WRONLY | O_CREAT | O_TRUNC,
         [CK_OPEN_READWRITE] = O_RDWR | O_CREAT | O_APPEND,
+        [CK_OPEN_CREATE_SHARED] = O_WRONLY | O_CREAT | O_EXCL,
     };
+    mode_t access = mode == CK_OPEN_CREATE_SHARED ? 0666 : 0600;
     *out = NULL;
     size_t path_bytes = strlen(path) + 1;
     real_file *f = malloc(sizeof *f + path_bytes);
     if (!f) return ck_fail(err, CK_NOMEM, "opening %s: out of memory", path);
     f->base.fs = fs;
     memcpy(f->path, path, path_bytes);
-    do f->fd = open(path, flags[mode] | O_CLOEXEC | O_NOCTTY, 0600);
+    do f->fd = open(path, flags[mode] | O_CLOEXEC | O_NOCTTY, access);
     while (f->fd < 0 && errno == EINTR);
     if (f->fd < 0) {
         ck_status s = ck_fail_errno(err, errno, "opening %s", path);
@@ -171,6 +173,11 @@ static ck_status real_mkdir(ck_fs *fs, const char *path, ck_error *err) {
     return mkdir(path, 0700) == 0 ? CK_OK : ck_fail_errno(err, errno, "creating directory %s", path);
 }
 
+static ck_status real_mkdir_shared(ck_fs *fs, const char *path, ck_error *err) {
+    (void)fs;
+    return mkdir(path, 0777) == 0 ? CK_OK : ck_fail_errno(err, errno, "creating directory %s", path);
+}
+
 static ck_status real_rmdir(ck_fs *fs, const char *path, ck_error *err) {
     (void)fs;
     return rmdir(path) == 0 ? CK_OK : ck_fail_errno(err, errno, "removing directory %s", path);
@@ -251,6 +258,7 @@ ck_fs *ck_fs_system(void) {
         .rename_noreplace = real_rename_noreplace,
         .unlink = real_unlink,
         .mkdir = real_mkdir,
+        .mkdir_shared = real_mkdir_shared,
         .rmdir = real_rmdir,
         .fsync_dir = real_fsync_dir,
         .list = real_list,

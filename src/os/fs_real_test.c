@@ -124,6 +124,17 @@ static void test_names(void **state) {
     struct stat mode;
     assert_int_equal(stat(d, &mode), 0);
     assert_int_equal(mode.st_mode & 0777, 0700);
+    mode_t before = umask(027);
+    char shared[256];
+    assert_int_equal(fs->mkdir_shared(fs, in_dir(&t, shared, "shared"), NULL), CK_OK);
+    assert_int_equal(stat(shared, &mode), 0);
+    assert_int_equal(mode.st_mode & 0777, 0750);
+    assert_int_equal(fs->open(fs, in_dir(&t, shared, "shared/f"), CK_OPEN_CREATE_SHARED, &f, NULL), CK_OK);
+    fs->close(f);
+    umask(before);
+    assert_int_equal(stat(shared, &mode), 0);
+    assert_int_equal(mode.st_mode & 0777, 0640);
+    assert_int_equal(fs->open(fs, shared, CK_OPEN_CREATE_SHARED, &f, NULL), CK_EXISTS);
     assert_int_equal(fs->unlink(fs, d, NULL), CK_INVALID);
     assert_int_equal(fs->fsync_dir(fs, d, NULL), CK_OK);
     assert_int_equal(fs->fsync_dir(fs, a, NULL), CK_NOTFOUND);

@@ -43,8 +43,8 @@ static ck_status sync_found(ck_fs *fs, char *path, ck_error *err) {
     return s == CK_REFUSED ? CK_OK : s;
 }
 
-static ck_status make_one(ck_fs *fs, char *path, ck_error *err) {
-    ck_status s = fs->mkdir(fs, path, err);
+static ck_status make_one(ck_fs *fs, char *path, bool shared, ck_error *err) {
+    ck_status s = shared && fs->mkdir_shared ? fs->mkdir_shared(fs, path, err) : fs->mkdir(fs, path, err);
     if (s == CK_EXISTS) return sync_found(fs, path, err); /* somebody else was faster */
     if (s == CK_OK) {
         s = fsync_parent(fs, path, err);
@@ -54,7 +54,7 @@ static ck_status make_one(ck_fs *fs, char *path, ck_error *err) {
     return s;
 }
 
-ck_status ck_fs_mkdirs(ck_proc *proc, const char *path, ck_error *err) {
+static ck_status make_all(ck_proc *proc, const char *path, bool shared, ck_error *err) {
     ck_fs *fs = proc->fs;
     char at[PATH_MAX];
     CK_TRY(copy_path(at, path, err));
@@ -71,9 +71,14 @@ ck_status ck_fs_mkdirs(ck_proc *proc, const char *path, ck_error *err) {
     while (n < whole) { /* and down again, putting back what was cut */
         at[n] = path[n];
         n += strlen(at + n);
-        CK_TRY(make_one(fs, at, err));
+        CK_TRY(make_one(fs, at, shared, err));
     }
     return CK_OK;
+}
+
+ck_status ck_fs_mkdirs(ck_proc *proc, const char *path, ck_error *err) { return make_all(proc, path, false, err); }
+ck_status ck_fs_mkdirs_shared(ck_proc *proc, const char *path, ck_error *err) {
+    return make_all(proc, path, true, err);
 }
 
 /* ---- whole files ---- */

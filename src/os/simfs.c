@@ -106,6 +106,7 @@ static int resolve_name(ck_simfs *s, const char *path, sim_place *p) {
 /* ---- open files ---- */
 
 static int open_node(ck_simfs *s, sim_place *p, ck_open_mode mode) {
+    if (mode == CK_OPEN_CREATE_SHARED) mode = CK_OPEN_CREATE; /* there is one user here */
     if (p->node && p->node->is_dir && mode != CK_OPEN_READ) return mode == CK_OPEN_CREATE ? EEXIST : EISDIR;
     if (p->node && mode == CK_OPEN_CREATE) return EEXIST;
     if (p->node && mode == CK_OPEN_TRUNCATE) sim_truncate(&s->disk, p->node);

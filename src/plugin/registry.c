@@ -43,6 +43,17 @@ static ck_status find(const ck_map *m, const char *what, const char *name, const
     return ck_fail(err, CK_INVALID, "unknown %s %.100s", what, name);
 }
 
+/* "file, print, ...", as far as there is room. */
+static void list_names(const ck_map *m, char *to, size_t size) {
+    size_t n = 0;
+    for (size_t i = 0; i < m->count && m->entries[i].key.n + n + 3 < size; i++) {
+        if (n) memcpy(to + n, ", ", 2), n += 2;
+        memcpy(to + n, m->entries[i].key.p, m->entries[i].key.n);
+        n += m->entries[i].key.n;
+    }
+    to[n] = 0;
+}
+
 ck_status ck_registry_op(const ck_registry *r, const char *type, const ck_op_desc **out, ck_error *err) {
     const void *d;
     CK_TRY(find(&r->ops, "operator type", type, &d, err));
@@ -52,7 +63,13 @@ ck_status ck_registry_op(const ck_registry *r, const char *type, const ck_op_des
 
 ck_status ck_registry_connector(const ck_registry *r, const char *name, const ck_connector_desc **out, ck_error *err) {
     const void *d;
-    CK_TRY(find(&r->connectors, "connector", name, &d, err));
+    ck_status s = find(&r->connectors, "connector", name, &d, err);
+    if (s == CK_INVALID && err && !strstr(err->msg, "did you mean")) {
+        char all[400];
+        list_names(&r->connectors, all, sizeof all);
+        return ck_fail(err, CK_INVALID, "unknown connector %.100s; there are %s", name, all);
+    }
+    CK_TRY(s);
     *out = d;
     return CK_OK;
 }

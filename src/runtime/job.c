@@ -87,6 +87,17 @@ static ck_status new_job(ck_scheduler *s, const ck_registry *r, const ck_job_con
     return CK_OK;
 }
 
+static ck_status look_at_sinks(ck_job *j, ck_error *err) {
+    for (uint32_t i = 0; i < j->graph->op_count; i++) {
+        const ck_job_op *o = &j->ops[i];
+        if (!o->desc->look) continue;
+        ck_op_spec *spec = ck_job_op_spec(j, o, 0, j->plan.vertices[o->vertex].parallelism);
+        if (!spec) return ck_nomem(err, j->mem, sizeof *spec);
+        CK_TRY(o->desc->look(spec, err));
+    }
+    return CK_OK;
+}
+
 static ck_status prepare(ck_job *j, const ck_graph *g, const ck_job_config *cfg, ck_error *err) {
     CK_TRY(ck_job_make_plan(j, g, cfg, err));
     CK_TRY(ck_job_make_links(j, err));
@@ -100,6 +111,7 @@ static ck_status prepare(ck_job *j, const ck_graph *g, const ck_job_config *cfg,
         ck_random_uuid(j->proc, j->uuid);
         j->settings.job_uuid = j->uuid;
     }
+    if (!j->was_finished && !ck_job_follows(j)) CK_TRY(look_at_sinks(j, err));
     CK_TRY(ck_job_make_committers(j, err));
     if (!j->was_finished) CK_TRY(ck_job_deploy(j, err));
     CK_TRY(ck_job_restore(j, err));
@@ -270,6 +282,7 @@ static uint64_t read_counter(const ck_op_runtime *op, const char *name) {
 
 static void add_op(const ck_op_runtime *op, ck_job_progress *p) {
     p->bad_rows += read_counter(op, "bad_rows");
+    p->dead_letters += read_counter(op, "dead_letters");
     p->late_rows += read_counter(op, "late_rows");
     p->bad_time_rows += read_counter(op, "bad_time_rows");
     if (op->desc->source) {
@@ -292,4 +305,15 @@ void ck_job_progress_now(ck_job *j, ck_job_progress *out) {
     }
     for (int c = 0; c < CK_MEM_CATEGORY_COUNT; c++)
         out->memory_bytes[c] = ck_budget_used(&j->budget, (ck_mem_category)c);
+}
+
+uint64_t ck_job_count_of(const ck_job *j, const char *uid, const char *counter) {
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < j->subtask_count; i++) {
+        if (!j->subtasks[i]) continue;
+        ck_chain *c = ck_subtask_chain(j->subtasks[i]);
+        for (uint32_t k = 0; k < ck_chain_op_count(c); k++)
+            if (strcmp(ck_chain_op(c, k)->ctx.uid, uid) == 0) n += read_counter(ck_chain_op(c, k), counter);
+    }
+    return n;
 }

@@ -90,8 +90,11 @@ typedef struct ck_job_progress {
     uint64_t checkpoints_completed, last_checkpoint;
     size_t memory_bytes[CK_MEM_CATEGORY_COUNT];
     uint64_t bad_rows;
+    uint64_t dead_letters;             /* of bad_rows: sent to a table */
     uint64_t late_rows, bad_time_rows; /* dropped by operators of time: once for each operator that did */
 } ck_job_progress;
 void ck_job_progress_now(ck_job *j, ck_job_progress *out);
+/* A counter of one operator ("bad_rows"), over its subtasks in this process; 0 where there is none of the name. */
+uint64_t ck_job_count_of(const ck_job *j, const char *uid, const char *counter);
 
 #endif

@@ -15,10 +15,9 @@ static ck_status nomem(ck_job *j, ck_error *err) { return ck_nomem(err, j->mem, 
 static ck_status check_manifest(ck_job *j, const ck_manifest *m, const char *dir, ck_error *err) {
     if (m->graph_hash == ck_graph_hash(j->graph)) return CK_OK;
     return ck_fail(err, CK_REFUSED,
-                   "checkpoint %llu in %s is of another job: job %s there has plan %016llx, this one has %016llx; use "
-                   "another directory, or start afresh",
-                   (unsigned long long)m->checkpoint, dir, m->job_name, (unsigned long long)m->graph_hash,
-                   (unsigned long long)ck_graph_hash(j->graph));
+                   "checkpoint %llu in %s was made by another script: the job '%s' there has other operators than this "
+                   "one; use another directory, or --fresh to start anew in this one",
+                   (unsigned long long)m->checkpoint, dir, m->job_name);
 }
 
 /* id 0: the newest. */

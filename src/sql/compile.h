@@ -58,7 +58,9 @@ typedef struct ck_sql_step {
     ck_edge_mode result_mode; /* append or retract */
     const uint32_t *result_key;
     uint32_t result_key_count;
-    const char *guarantee;       /* one sentence for the start banner */
+    const char *guarantee;         /* one sentence: of the weakest */
+    const char *const *guarantees; /* one sentence for each sink, its table's name in front */
+    uint32_t guarantee_count;
     const char *const *warnings; /* growing state and the like */
     uint32_t warning_count;
     const char *text;

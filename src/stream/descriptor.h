@@ -44,6 +44,9 @@ typedef struct ck_op_desc {
                        ck_error *err);
     /* Sources: the splits for this parallelism. May block; called once for the job, on no subtask. */
     ck_status (*enumerate)(const ck_op_spec *spec, uint32_t parallelism, ck_split_list *out, ck_error *err);
+    /* Sinks: a look at where the output goes before anything runs: what cannot be written fails, what may surprise is
+     * logged. May block; called once for the job, on no subtask. NULL = there is nothing to look at. */
+    ck_status (*look)(const ck_op_spec *spec, ck_error *err);
 } ck_op_desc;
 
 /* What a table with connector='name' is: option checking and which operators it becomes. */
@@ -67,6 +70,13 @@ typedef struct ck_table_decl {
     uint32_t primary_key_count;
     ck_table_options options;
 } ck_table_decl;
+
+/* The value of an option as it stands in the table's WITH clause; NULL: it is not given. */
+static inline const char *ck_table_decl_option(const ck_table_decl *t, const char *name) {
+    for (uint32_t i = 0; i < t->options.count; i++)
+        if (strcmp(t->options.names[i], name) == 0) return t->options.values[i];
+    return NULL;
+}
 
 typedef struct ck_connector_desc {
     const char *name; /* "file" */

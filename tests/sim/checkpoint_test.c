@@ -136,7 +136,7 @@ static void a_used_directory_is_not_taken(void **state) {
     cfg.name = NULL;
     p->with_limit = true; /* another plan */
     assert_int_equal(refused(f, &cfg, &err), CK_REFUSED);
-    assert_non_null(strstr(err.msg, "plan"));
+    assert_non_null(strstr(err.msg, "--fresh"));
     cfg.checkpoint.restore = "99";
     assert_int_equal(refused(f, &cfg, &err), CK_NOTFOUND);
     p = new_plan(f);

@@ -84,7 +84,6 @@ def test_missing_and_odd_paths(clink, tmp_path):
         ("SELECT " + "(" * 10000 + "1" + ")" * 10000, ["nest"]),
         ("SELECT a FROM nowhere", ["nowhere", "1:15"]),
         ("SELECT 'open", ["1:8"]),
-        ("", []),
     ],
 )
 def test_sql_errors(clink, sql, says):

@@ -63,7 +63,7 @@ def test_flags_that_would_be_ignored(clink, flags, says):
 
 def test_standard_input_cannot_be_promised(clink):
     sql = T.format(p="-") + sink("o", "out") + "INSERT INTO o SELECT a FROM t"
-    assert "guarantee: none: standard input cannot be read again" in clink("explain", "--name", "j", "--checkpoint-dir", "ck", "-e", sql).out
+    assert "guarantee: o: none: standard input cannot be read again (t)" in clink("explain", "--name", "j", "--checkpoint-dir", "ck", "-e", sql).out
 
 
 def test_standard_input_goes_to_one(clink):

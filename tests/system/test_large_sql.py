@@ -32,7 +32,7 @@ def chain(n, first, link):
     ("name", "SELECT " + "a" * MB5, "at most 255 are allowed"),
     ("number", "SELECT " + "9" * MB5, "more than 38 digits"),
     ("grouping sets", "SELECT 1 FROM (VALUES (1, 2)) AS t (a, b) GROUP BY GROUPING SETS (" + ", ".join(["(a, b)"] * 100000) + ")", "more than 64 grouping sets"),
-    ("bytes", "SELECT 1 -- " + "x" * (17 << 20), "at most 16777216 are taken"),
+    ("bytes", "SELECT 1 -- " + "x" * (17 << 20), "is longer than 16777216 bytes"),
 ], ids=lambda v: v if len(v) < 20 else "")
 def test_refused_in_one_sentence(clink, tmp_path, name, sql, says):
     (tmp_path / "q.sql").write_text(sql)

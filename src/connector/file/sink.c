@@ -65,4 +65,5 @@ const ck_op_desc ck_op_sink_file = {
     .create = sink_create,
     .create_committer = ck_file_committer_create,
     .slots = sink_slots,
+    .look = ck_file_sink_look,
 };

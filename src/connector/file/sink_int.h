@@ -40,7 +40,7 @@ CK_NODISCARD ck_status ck_sink_payload_parse(ck_arena *a, const char *text, ck_s
 /* ---- a file being written ---- */
 
 typedef struct ck_part {
-    char *path; /* what it is written as; "" while none is open */
+    char *path; /* what it is written as; NULL while none is open */
     uint64_t bytes;
     uint32_t crc32c;
 } ck_part;
@@ -59,7 +59,7 @@ typedef struct ck_file_sink {
     ck_encoder *encoder;
     ck_part_writer writer;
     ck_bytes text; /* encoded, not handed over */
-    ck_part part;  /* the open one; path in path_buf */
+    ck_part part;  /* the open one; its path is path_buf */
     char path_buf[4096];
 } ck_file_sink;
 
@@ -79,6 +79,7 @@ CK_NODISCARD ck_status ck_upsert_create(const ck_op_spec *spec, ck_mem mem, void
 CK_NODISCARD ck_status ck_upsert_slots(const ck_op_spec *spec, ck_arena *a, const ck_slot_schema **slots,
                                        uint32_t *count, ck_error *err);
 extern const ck_committer_vtbl ck_file_committer_vtbl;
+CK_NODISCARD ck_status ck_file_sink_look(const ck_op_spec *spec, ck_error *err);
 CK_NODISCARD ck_status ck_file_committer_create(const ck_op_spec *spec, ck_mem mem, void **self, ck_error *err);
 
 #endif

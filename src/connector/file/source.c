@@ -400,6 +400,7 @@ static ck_status source_poll(void *self, ck_op_ctx *ctx, ck_poll_result *result,
         if (!ck_pacer_ready(&s->pacer, ck_mono_us(ctx->proc), until_us)) return CK_OK;
         status = step(s, ctx, result, until_us);
         if (s->bad_rows) ck_op_count(ctx, "bad_rows", s->bad_rows);
+        if (s->bad_rows && s->letters.on) ck_op_count(ctx, "dead_letters", s->bad_rows);
         s->bad_rows = 0;
     }
     if (status != CK_DATA || !s->bad.path) return status;

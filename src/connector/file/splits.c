@@ -61,6 +61,21 @@ ck_status ck_file_split_parse(ck_arena *a, const char *spec, ck_file_split *out,
 
 static bool is_pattern(const char *path) { return strpbrk(path, "*?[") != NULL; }
 
+/* Files of /proc and the like say that they are empty and are not: they have no size, nothing to cut, and change while
+ * they are read. */
+static ck_status must_have_size(ck_file *f, const char *path, ck_error *err) {
+    ck_stat st;
+    char byte;
+    size_t got;
+    CK_TRY(f->fs->fstat(f, &st, err));
+    if (st.bytes > 0) return CK_OK;
+    CK_TRY(f->fs->pread(f, &byte, 1, 0, &got, err));
+    if (got == 0) return CK_OK;
+    return ck_fail(err, CK_INVALID,
+                   "%s says it is empty and is not, as files of /proc do; pipe it to standard input and use path = '-'",
+                   path);
+}
+
 static ck_status add_path(ck_arena *a, const char *path, const char **paths, size_t *count, ck_error *err) {
     paths[*count] = ck_arena_strdup(a, path);
     return paths[(*count)++] ? CK_OK : ck_nomem(err, a->mem, strlen(path));
@@ -127,7 +142,9 @@ ck_status ck_file_list(ck_proc *proc, const char *path, ck_arena *a, const char 
     for (size_t i = 0; i < *count; i++) { /* what cannot be read is said before anything runs */
         ck_file *f;
         CK_TRY(proc->fs->open(proc->fs, (*paths)[i], CK_OPEN_READ, &f, err));
+        s = must_have_size(f, (*paths)[i], err);
         proc->fs->close(f);
+        CK_TRY(s);
     }
     return CK_OK;
 }

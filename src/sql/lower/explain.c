@@ -1,5 +1,5 @@
-/* EXPLAIN: the job from its sinks to its sources, with edges, modes, boundedness, state, keys; then guarantee and
- * warnings.
+/* EXPLAIN: the job from its sinks to its sources, with edges, modes, boundedness, state, keys; then what each sink
+ * promises, and warnings.
  *
  *     sink.print result
  *       <- gather, append, bounded
@@ -114,7 +114,7 @@ ck_status ck_lower_explain(ck_lower_state *s, const ck_sql_step *step, const cha
         for (uint32_t k = 0; k < s->ops[i].input_count; k++) used[s->ops[i].inputs[k].op] = true;
     for (uint32_t i = 0; i < s->op_count; i++)
         if (!used[i]) put_op(&p, i, 0);
-    put(&p, "guarantee: %s\n", step->guarantee);
+    for (uint32_t i = 0; i < step->guarantee_count; i++) put(&p, "guarantee: %s\n", step->guarantees[i]);
     for (uint32_t i = 0; i < step->warning_count; i++) put(&p, "warning: %s\n", step->warnings[i]);
     *out = p.status == CK_OK ? ck_arena_strndup(s->arena, p.text.p ? p.text.p : "", p.text.n) : NULL;
     ck_bytes_destroy(&p.text);

@@ -142,19 +142,6 @@ static ck_status result_of(ck_lower_state *s, const ck_output *o, ck_sql_step *s
     return step->result_schema ? CK_OK : ck_lower_nomem(s);
 }
 
-/* The weakest promise of a sink or a source is the job's. */
-static const char *guarantee_of(ck_lower_state *s) {
-    const ck_planned_op *weakest = NULL;
-    for (uint32_t i = 0; i < s->op_count; i++)
-        if (s->ops[i].why && (!weakest || s->ops[i].guarantee > weakest->guarantee)) weakest = &s->ops[i];
-    if (!s->l->options->checkpoints)
-        return "none across restarts: without a checkpoint directory a restart begins anew";
-    if (!weakest) return "at least once: what is printed cannot be taken back";
-    static const char *const words[] = {"exactly once", "at least once", "none"};
-    return ck_arena_printf(s->arena, "%s%s%s (%s)", words[weakest->guarantee], *weakest->why ? ": " : "", weakest->why,
-                           weakest->label);
-}
-
 static ck_status fill_step(ck_lower_state *s, const ck_output *outputs, uint32_t count, ck_sql_step *step) {
     const ck_settings *set = &s->l->catalog->settings;
     step->kind = CK_SQL_JOB;
@@ -165,8 +152,7 @@ static ck_status fill_step(ck_lower_state *s, const ck_output *outputs, uint32_t
         CK_TRY(result_of(s, &outputs[i], step));
     }
     step->warnings = s->l->warnings, step->warning_count = s->l->warning_count;
-    step->guarantee = guarantee_of(s);
-    if (!step->guarantee) return ck_lower_nomem(s);
+    CK_TRY(ck_lower_guarantees(s, step));
     return ck_lower_explain(s, step, &step->explain);
 }
 

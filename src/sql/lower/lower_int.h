@@ -69,6 +69,9 @@ typedef struct ck_lower_params { /* JSON being made; params.c */
     struct yyjson_mut_val *root;
 } ck_lower_params;
 
+/* ---- guarantee.c ---- */
+CK_NODISCARD ck_status ck_lower_guarantees(ck_lower_state *s, ck_sql_step *step);
+
 /* ---- lower.c ---- */
 CK_NODISCARD ck_status ck_lower_add(ck_lower_state *s, const ck_planned_op *op, uint32_t *out);
 CK_NODISCARD ck_status ck_lower_node(ck_lower_state *s, const ck_plan_node *n, ck_lowered *out);

@@ -115,6 +115,7 @@ static ck_status result_sink(ck_lower_state *s, const ck_output *o, const ck_low
     op->base = "sink:result";
     op->type = s->l->options->result_sink, op->label = "result";
     op->single = true;
+    op->guarantee = CK_AT_LEAST_ONCE, op->why = "rows that are printed or handed out cannot be taken back";
     if (!s->ops[from->op].single) in->kind = CK_EDGE_GATHER;
     return result_params(s, o, &op->params);
 }
@@ -138,12 +139,6 @@ ck_status ck_lower_output(ck_lower_state *s, const ck_output *o) {
 }
 
 /* ---- dead letters ---- */
-
-static const char *option_of(const ck_table_decl *t, const char *name) {
-    for (uint32_t i = 0; i < t->options.count; i++)
-        if (strcmp(t->options.names[i], name) == 0) return t->options.values[i];
-    return NULL;
-}
 
 static bool takes_letters(const ck_table_decl *t) {
     static const struct {
@@ -179,7 +174,7 @@ static ck_status find_letters(ck_lower_state *s, const char *table, const char *
 
 ck_status ck_lower_dead_letters(ck_lower_state *s, const ck_plan_node *scan, const ck_lowered *source) {
     const ck_table_decl *t = &scan->scan.table->table.decl;
-    const char *on_error = option_of(t, "on_error"), *name = option_of(t, "dead_letter_table");
+    const char *on_error = ck_table_decl_option(t, "on_error"), *name = ck_table_decl_option(t, "dead_letter_table");
     const ck_catalog_entry *e;
     if (!on_error || !name || strcmp(on_error, "dead_letter") != 0) return CK_OK;
     CK_TRY(find_letters(s, t->name, name, &e));

@@ -1,0 +1,91 @@
+/* What a step left out or put aside, in a sentence for each operator that did: for people, once the step has ended. And
+ * the names people know operators by, for errors. */
+#include <stdio.h>
+#include <yyjson.h>
+
+#include "base/json.h"
+#include "engine/engine_int.h"
+
+/* The table of a source and where its dead letters go; "" where there is none. */
+static void tables_of(ck_arena *a, const ck_graph_op *op, const char **table, const char **letters) {
+    yyjson_doc *doc;
+    *table = *letters = "";
+    if (ck_json_read(a, ck_view_of(op->params), &doc, NULL) != CK_OK) return;
+    yyjson_val *root = yyjson_doc_get_root(doc), *options = yyjson_obj_get(root, "options");
+    const char *t = yyjson_get_str(yyjson_obj_get(root, "table")),
+               *l = yyjson_get_str(yyjson_obj_get(options, "dead_letter_table"));
+    if (t) *table = t;
+    if (l) *letters = l;
+}
+
+static ck_status add(clink_job *j, const char *text) {
+    if (!text) return CK_NOMEM;
+    uint32_t n = j->note_count;
+    if ((n & (n - 1)) == 0) { /* room doubles at each power of two */
+        const char **more = ck_arena_array(&j->arena, n ? n * 2u : 1u, sizeof *more);
+        if (!more) return CK_NOMEM;
+        if (n) memcpy(more, j->notes, n * sizeof *more);
+        j->notes = more;
+    }
+    j->notes[j->note_count++] = text;
+    return CK_OK;
+}
+
+static ck_status note_bad_rows(clink_job *j, const ck_graph_op *op, uint64_t bad, uint64_t letters) {
+    const char *table, *to;
+    tables_of(&j->arena, op, &table, &to);
+    uint64_t skipped = bad - letters;
+    if (letters)
+        CK_TRY(add(j, ck_arena_printf(&j->arena, "%llu record%s of %s did not fit and went to %s",
+                                      (unsigned long long)letters, letters == 1 ? "" : "s", table, to)));
+    if (!skipped) return CK_OK;
+    return add(j, ck_arena_printf(&j->arena, "%llu record%s of %s did not fit and %s left out",
+                                  (unsigned long long)skipped, skipped == 1 ? "" : "s", table,
+                                  skipped == 1 ? "was" : "were"));
+}
+
+static ck_status note_op(clink_job *j, ck_job *done, const ck_graph_op *op) {
+    uint64_t bad = ck_job_count_of(done, op->uid, "bad_rows"), letters = ck_job_count_of(done, op->uid, "dead_letters");
+    uint64_t late = ck_job_count_of(done, op->uid, "late_rows"), odd = ck_job_count_of(done, op->uid, "bad_time_rows");
+    const char *label = op->label ? op->label : op->type;
+    if (bad) CK_TRY(note_bad_rows(j, op, bad, letters));
+    if (late)
+        CK_TRY(add(j, ck_arena_printf(&j->arena, "%llu row%s came too late for %s window%s and %s dropped (%s)",
+                                      (unsigned long long)late, late == 1 ? "" : "s", late == 1 ? "its" : "their",
+                                      late == 1 ? "" : "s", late == 1 ? "was" : "were", label)));
+    if (odd)
+        CK_TRY(
+            add(j, ck_arena_printf(&j->arena, "%llu row%s without a time between the years 1 and 9999 %s left out (%s)",
+                                   (unsigned long long)odd, odd == 1 ? "" : "s", odd == 1 ? "was" : "were", label)));
+    return CK_OK;
+}
+
+ck_status engine_note_step(clink_job *j, ck_job *done, const ck_graph *graph, ck_error *err) {
+    for (uint32_t i = 0; i < graph->op_count; i++)
+        if (note_op(j, done, &graph->ops[i]) != CK_OK) return ck_nomem(err, j->arena.mem, 0);
+    return CK_OK;
+}
+
+const char *clink_job_note(const clink_job *j, size_t i) {
+    const char *note = NULL;
+    if (!j) return NULL;
+    clink_job *m = (clink_job *)(uintptr_t)j;
+    pthread_mutex_lock(&m->lock);
+    if (m->ended && i < m->note_count) note = m->notes[i];
+    pthread_mutex_unlock(&m->lock);
+    return note;
+}
+
+/* "filter x > 1" instead of "filter()<-orders": as EXPLAIN shows it. */
+void engine_name_operator(const clink_job *j, ck_error *err) {
+    if (!err->place.object[0] || err->place.subtask < 0 || j->step >= j->plan->step_count) return;
+    const ck_graph *g = j->plan->steps[j->step].graph;
+    const ck_graph_op *op = g ? ck_graph_find(g, err->place.object) : NULL;
+    if (!op || !op->label) return;
+    size_t n = strlen(err->msg), room = sizeof err->msg - n;
+    if (j->run.parallelism > 1)
+        (void)snprintf(err->msg + n, room, " (in %s %s, subtask %d)", op->type, op->label, err->place.subtask);
+    else
+        (void)snprintf(err->msg + n, room, " (in %s %s)", op->type, op->label);
+    err->place.subtask = -1; /* said */
+}
