@@ -44,15 +44,36 @@ static ck_status note_bad_rows(clink_job *j, const ck_graph_op *op, uint64_t bad
                                   skipped == 1 ? "was" : "were"));
 }
 
-static ck_status note_op(clink_job *j, ck_job *done, const ck_graph_op *op) {
+/* The first that takes what leaves an operator: by its side output, or by any. NULL: nobody. */
+static const ck_graph_op *taker_of(const ck_graph *g, const ck_graph_op *op, bool side) {
+    for (uint32_t i = 0; i < g->op_count; i++)
+        for (uint32_t k = 0; k < g->ops[i].input_count; k++)
+            if (strcmp(g->ops[i].inputs[k].uid, op->uid) == 0 && (!side || g->ops[i].inputs[k].port > 0))
+                return &g->ops[i];
+    return NULL;
+}
+
+/* The table that rows of a side output end in; NULL: they are dropped. */
+static const char *table_beside(const ck_graph *g, const ck_graph_op *op) {
+    const ck_graph_op *to = taker_of(g, op, true);
+    while (to && strncmp(to->type, "sink.", 5) != 0) to = taker_of(g, to, false);
+    return to ? to->label : NULL;
+}
+
+static ck_status note_late_rows(clink_job *j, const ck_graph *g, const ck_graph_op *op, uint64_t late) {
+    const char *to = table_beside(g, op), *label = op->label ? op->label : op->type;
+    const char *end = to ? "went to " : late == 1 ? "was dropped" : "were dropped";
+    return add(j, ck_arena_printf(&j->arena, "%llu row%s came too late for %s and %s%s (%s)", (unsigned long long)late,
+                                  late == 1 ? "" : "s", late == 1 ? "its window" : "their windows", end, to ? to : "",
+                                  label));
+}
+
+static ck_status note_op(clink_job *j, ck_job *done, const ck_graph *g, const ck_graph_op *op) {
     uint64_t bad = ck_job_count_of(done, op->uid, "bad_rows"), letters = ck_job_count_of(done, op->uid, "dead_letters");
     uint64_t late = ck_job_count_of(done, op->uid, "late_rows"), odd = ck_job_count_of(done, op->uid, "bad_time_rows");
     const char *label = op->label ? op->label : op->type;
     if (bad) CK_TRY(note_bad_rows(j, op, bad, letters));
-    if (late)
-        CK_TRY(add(j, ck_arena_printf(&j->arena, "%llu row%s came too late for %s window%s and %s dropped (%s)",
-                                      (unsigned long long)late, late == 1 ? "" : "s", late == 1 ? "its" : "their",
-                                      late == 1 ? "" : "s", late == 1 ? "was" : "were", label)));
+    if (late) CK_TRY(note_late_rows(j, g, op, late));
     if (odd)
         CK_TRY(
             add(j, ck_arena_printf(&j->arena, "%llu row%s without a time between the years 1 and 9999 %s left out (%s)",
@@ -62,7 +83,7 @@ static ck_status note_op(clink_job *j, ck_job *done, const ck_graph_op *op) {
 
 ck_status engine_note_step(clink_job *j, ck_job *done, const ck_graph *graph, ck_error *err) {
     for (uint32_t i = 0; i < graph->op_count; i++)
-        if (note_op(j, done, &graph->ops[i]) != CK_OK) return ck_nomem(err, j->arena.mem, 0);
+        if (note_op(j, done, graph, &graph->ops[i]) != CK_OK) return ck_nomem(err, j->arena.mem, 0);
     return CK_OK;
 }
 
