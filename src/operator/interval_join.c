@@ -1,48 +1,49 @@
-/* Inner joins whose condition bounds how far apart in time two rows may be: lower <= right time - left time <= upper.
+/* Joins whose condition bounds how far apart in time two rows may be: lower <= right time - left time <= upper.
  * Each side's rows of a key stand in the order of their time, so that partners are a range, and go when the watermark
- * says that none can come any more. Conditions beyond equality and time are the residual's. */
+ * says that none can come any more. Then a row that an outer join keeps and that has met nobody is said with NULLs, one
+ * of an anti join as it is: once, so that nothing is ever taken back. Conditions beyond equality and time are the
+ * residual's. */
 #include "operator/operators.h"
 
 #include <yyjson.h>
 
-#include "expr/program.h"
 #include "operator/params_int.h"
-#include "operator/session_int.h"
+#include "operator/time_side_int.h"
 
-enum { KEY_BYTES = 16, PAIRS_MAX = CK_BATCH_ROWS_MAX };
+enum { PAIRS_MAX = CK_BATCH_ROWS_MAX, REACH_DAYS_MAX = 20000 * 365 };
 
-typedef struct join_side {
-    const ck_schema *schema;
-    ck_key_spec keys;
-    ck_window time;     /* its time and millis alone */
-    uint32_t *field_of; /* column -> field of the table */
-    uint32_t value_count;
-    uint32_t *value_columns; /* columns that are stored as values */
-    ck_slot_schema slot;
-    ck_table *table;
-    uint32_t time_at, seq_at; /* offsets in its rows */
-    ck_session_timers timers;
-    int64_t reach_us; /* a row has partners up to its time + reach */
-} join_side;
+typedef enum interval_kind { INNER, LEFT, RIGHT, FULL, SEMI, ANTI } interval_kind;
 
 typedef struct interval_join {
     ck_mem mem;
     ck_arena arena;
-    join_side sides[2];
+    interval_kind kind;
+    ck_time_side sides[2];
+    bool waits[2]; /* the side's rows are said when they have met nobody */
     int64_t lower_us, upper_us;
     const ck_schema *output;
-    ck_eval *eval; /* of the residual; NULL: none */
+    ck_eval *eval;          /* of the residual; NULL: none */
+    uint8_t *residual_uses; /* by column */
     ck_event_clock clock;
     int64_t next_seq;
+    bool ended[2];
     /* the batch in hand */
     bool running, resumed;
     uint32_t at;                 /* live row whose partners are looked for */
     int64_t last_time, last_seq; /* the partner met last, when resumed */
     ck_partition partitions[CK_BATCH_ROWS_MAX];
     uint64_t hashes[CK_BATCH_ROWS_MAX];
-    uint16_t pair_row[PAIRS_MAX];
-    const ck_row *pair_partner[PAIRS_MAX];
+    uint8_t met[CK_BATCH_ROWS_MAX]; /* by live row */
+    uint16_t pair_live[PAIRS_MAX];  /* live row */
+    uint16_t pair_row[PAIRS_MAX];   /* physical */
+    ck_row *pair_partner[PAIRS_MAX];
     uint16_t sel[CK_BATCH_ROWS_MAX];
+    uint16_t lone[CK_BATCH_ROWS_MAX]; /* rows that are said alone at once */
+    uint16_t kept[CK_BATCH_ROWS_MAX]; /* live number of what is kept */
+    /* what is forgotten */
+    bool forgetting;
+    uint32_t forget_side;
+    int64_t forget_to;
 } interval_join;
 
 /* ---- making ---- */
@@ -58,111 +59,11 @@ static ck_status bad(const ck_op_spec *spec, ck_error *err, const char *what) {
     return ck_fail(err, CK_INVALID, "%s (%s): %s", spec->type, spec->uid, what);
 }
 
-/* Columns of one input; the readers of params_int.h look at the first. */
-static ck_status read_columns(ck_arena *a, const ck_op_spec *spec, yyjson_val *root, const char *name,
-                              const ck_schema *s, uint32_t **out, uint32_t *count, ck_error *err) {
-    yyjson_val *list = yyjson_obj_get(root, name), *v;
-    size_t i, n = yyjson_arr_size(list);
-    *out = ck_arena_array(a, n + 1, sizeof **out);
-    if (!*out) return ck_nomem(err, a->mem, n * sizeof **out);
-    if (!yyjson_is_arr(list)) return bad(spec, err, "its keys must be arrays of column numbers");
-    yyjson_arr_foreach(list, i, n, v) {
-        if (!yyjson_is_uint(v) || yyjson_get_uint(v) >= s->field_count)
-            return bad(spec, err, "its keys must be arrays of column numbers");
-        (*out)[i] = (uint32_t)yyjson_get_uint(v);
-    }
-    *count = (uint32_t)n;
-    return CK_OK;
-}
-
-/* What a row's key and place in the order give back as it was. */
-static bool gives_back(const ck_type *t) {
-    ck_phys p = ck_type_phys(t);
-    return p == CK_PHYS_I64 || p == CK_PHYS_VIEW || p == CK_PHYS_BOOL;
-}
-
-static ck_status plan_slot(ck_arena *a, join_side *s, const char *name, ck_error *err) {
-    uint32_t width = s->schema->field_count, keys = s->keys.count;
-    ck_field *partition = ck_arena_array(a, keys + 1u, sizeof *partition);
-    ck_field *values = ck_arena_array(a, width + 1u, sizeof *values);
-    ck_order_field *order = ck_arena_array(a, 2, sizeof *order);
-    s->field_of = ck_arena_array(a, width + 1u, sizeof *s->field_of);
-    s->value_columns = ck_arena_array(a, width + 1u, sizeof *s->value_columns);
-    if (!partition || !values || !order || !s->field_of || !s->value_columns)
-        return ck_nomem(err, a->mem, width * sizeof *values);
-    for (uint32_t i = 0; i < keys; i++) {
-        partition[i] = (ck_field){ck_arena_printf(a, "key_%u", i + 1), s->keys.types[i], true};
-        if (!partition[i].name) return ck_nomem(err, a->mem, 16);
-    }
-    order[0] = (ck_order_field){.field = {"event_time", ck_type_simple(CK_TYPE_BIGINT), false}};
-    order[1] = (ck_order_field){.field = {"seq", ck_type_simple(CK_TYPE_BIGINT), false}};
-    for (uint32_t c = 0; c < width; c++) {
-        uint32_t key = 0;
-        while (key < keys && s->keys.columns[key] != c) key++;
-        if (key < keys && gives_back(s->schema->fields[c].type)) {
-            s->field_of[c] = key;
-        } else if (c == s->time.time && !s->time.millis) {
-            s->field_of[c] = keys;
-        } else {
-            s->field_of[c] = keys + 2 + s->value_count;
-            s->value_columns[s->value_count] = c;
-            values[s->value_count] = s->schema->fields[c];
-            values[s->value_count].name = ck_arena_printf(a, "%u_%s", c, s->schema->fields[c].name);
-            if (!values[s->value_count++].name) return ck_nomem(err, a->mem, CK_NAME_BYTES_MAX);
-        }
-    }
-    s->slot = (ck_slot_schema){.slot = name,
-                               .state_type = "interval_join",
-                               .version = 1,
-                               .mode = CK_SLOT_KEYED,
-                               .partition = partition,
-                               .partition_count = keys,
-                               .order = order,
-                               .order_count = 2,
-                               .values = values,
-                               .value_count = s->value_count};
-    return CK_OK;
-}
-
-static ck_status plan_side(ck_arena *a, join_side *s, const ck_op_spec *spec, yyjson_val *root, bool left,
-                           ck_error *err) {
-    uint32_t *columns;
-    yyjson_val *time = yyjson_obj_get(root, left ? "left_time" : "right_time");
-    s->schema = spec->inputs[left ? 0 : 1].schema;
-    CK_TRY(read_columns(a, spec, root, left ? "left_keys" : "right_keys", s->schema, &columns, &s->keys.count, err));
-    const ck_type **types = ck_arena_array(a, s->keys.count + 1u, sizeof(ck_type *));
-    if (!types) return ck_nomem(err, a->mem, s->keys.count * sizeof(ck_type *));
-    for (uint32_t i = 0; i < s->keys.count; i++) types[i] = s->schema->fields[columns[i]].type;
-    s->keys.columns = columns;
-    s->keys.types = types;
-    if (!yyjson_is_uint(time) || yyjson_get_uint(time) >= s->schema->field_count)
-        return bad(spec, err, "left_time and right_time must be columns");
-    s->time.time = (uint32_t)yyjson_get_uint(time);
-    ck_kind k = s->schema->fields[s->time.time].type->kind;
-    s->time.millis = k == CK_TYPE_BIGINT;
-    if (k != CK_TYPE_TIMESTAMP && k != CK_TYPE_TIMESTAMP_LTZ && k != CK_TYPE_BIGINT)
-        return bad(spec, err, "a time column is a TIMESTAMP or a BIGINT");
-    return plan_slot(a, s, left ? "left" : "right", err);
-}
-
-static ck_status check_sides(const interval_join *op, const ck_op_spec *spec, ck_error *err) {
-    const join_side *l = &op->sides[0], *r = &op->sides[1];
-    if (l->keys.count != r->keys.count) return bad(spec, err, "both sides have as many keys");
-    for (uint32_t i = 0; i < l->keys.count; i++)
-        if (!ck_type_eq(l->keys.types[i], r->keys.types[i])) return bad(spec, err, "keys of both sides have one type");
-    uint32_t left = l->schema->field_count, width = left + r->schema->field_count;
-    bool same = spec->schema && spec->schema->field_count == width;
-    for (uint32_t i = 0; same && i < width; i++)
-        same = ck_type_eq(spec->schema->fields[i].type,
-                          i < left ? l->schema->fields[i].type : r->schema->fields[i - left].type);
-    return same ? CK_OK : bad(spec, err, "its output is not its left columns and its right columns");
-}
-
 static ck_status bounds(interval_join *op, const ck_op_spec *spec, yyjson_val *root, ck_error *err) {
     yyjson_val *lower = yyjson_obj_get(root, "lower_us"), *upper = yyjson_obj_get(root, "upper_us");
     op->lower_us = yyjson_get_sint(lower);
     op->upper_us = yyjson_get_sint(upper);
-    int64_t most = CK_EVENT_TIME_MAX;
+    int64_t most = REACH_DAYS_MAX * 86400000000LL;
     if (!yyjson_is_int(lower) || !yyjson_is_int(upper) || op->lower_us < -most || op->lower_us > most ||
         op->upper_us < -most || op->upper_us > most)
         return bad(spec, err, "lower_us and upper_us must be microseconds");
@@ -171,44 +72,29 @@ static ck_status bounds(interval_join *op, const ck_op_spec *spec, yyjson_val *r
     return CK_OK;
 }
 
+static bool left_only(interval_kind k) { return k == SEMI || k == ANTI; }
+
 static ck_status make_plan(interval_join *op, ck_arena *a, const ck_op_spec *spec, yyjson_val **root, ck_error *err) {
     static const char *const known[] = {"kind",     "left_keys", "right_keys", "left_time", "right_time",
                                         "lower_us", "upper_us",  "residual",   NULL};
+    static const char *const kinds[] = {"inner", "left", "right", "full", "semi", "anti"};
     CK_TRY(ck_params_inputs(spec, 2, 1u << CK_MODE_UPSERT | 1u << CK_MODE_RETRACT, err));
     CK_TRY(ck_params_read(a, spec, known, root, err));
-    if (!yyjson_equals_str(yyjson_obj_get(*root, "kind"), "inner"))
-        return ck_fail(err, CK_REFUSED, "%s (%s): only inner joins are bounded by time so far", spec->type, spec->uid);
-    CK_TRY(plan_side(a, &op->sides[0], spec, *root, true, err));
-    CK_TRY(plan_side(a, &op->sides[1], spec, *root, false, err));
-    CK_TRY(bounds(op, spec, *root, err));
-    return check_sides(op, spec, err);
-}
-
-static ck_status compile_residual(interval_join *op, const ck_op_spec *spec, yyjson_val *root, ck_error *err) {
-    yyjson_val *list = yyjson_obj_get(root, "residual"), *v;
-    size_t i, n = yyjson_arr_size(list);
-    ck_expr **exprs = ck_arena_array(&op->arena, n + 1, sizeof(ck_expr *));
-    const char **names = ck_arena_array(&op->arena, op->output->field_count + 1u, sizeof *names);
-    ck_program *p;
-    if (!exprs || !names) return ck_nomem(err, op->arena.mem, n * sizeof(ck_expr *));
-    if (!yyjson_is_arr(list)) return bad(spec, err, "its residual must be an array of expressions");
-    if (n == 0) return CK_OK;
-    yyjson_arr_foreach(list, i, n, v) {
-        ck_status s = ck_expr_from_json(&op->arena, v, &exprs[i], err);
-        if (s == CK_OK) s = ck_expr_check_columns(exprs[i], op->output, err);
-        if (s != CK_OK) {
-            ck_error_prefix(err, "%s (%s): ", spec->type, spec->uid);
-            return s;
-        }
+    yyjson_val *kind = yyjson_obj_get(*root, "kind");
+    uint32_t k = 0;
+    while (k < CK_ARRAY_COUNT(kinds) && !yyjson_equals_str(kind, kinds[k])) k++;
+    if (k == CK_ARRAY_COUNT(kinds)) return bad(spec, err, "kind must be inner, left, right, full, semi or anti");
+    op->kind = (interval_kind)k;
+    op->waits[0] = k == LEFT || k == FULL || k == ANTI;
+    op->waits[1] = k == RIGHT || k == FULL;
+    for (uint32_t s = 0; s < 2; s++) {
+        op->sides[s].schema = spec->inputs[s].schema;
+        op->sides[s].flagged = op->waits[s] || (s == 0 && k == SEMI);
     }
-    for (uint32_t c = 0; c < op->output->field_count; c++) names[c] = op->output->fields[c].name;
-    CK_TRY(ck_program_compile(&op->arena, exprs, (uint32_t)n, &p, err));
-    ck_eval_options o = {.proc = spec->proc,
-                         .mem = op->mem,
-                         .error_null = spec->settings->eval_error_null,
-                         .timezone = spec->settings->timezone,
-                         .column_names = names};
-    return ck_eval_new(p, &o, &op->eval, err);
+    CK_TRY(ck_time_side_plan(a, &op->sides[0], spec, *root, "left_keys", "left_time", "left", "interval_join", err));
+    CK_TRY(ck_time_side_plan(a, &op->sides[1], spec, *root, "right_keys", "right_time", "right", "interval_join", err));
+    CK_TRY(bounds(op, spec, *root, err));
+    return ck_time_side_check(&op->sides[0], &op->sides[1], spec, left_only(op->kind), err);
 }
 
 static ck_status interval_create(const ck_op_spec *spec, ck_mem mem, void **self, ck_error *err) {
@@ -219,9 +105,13 @@ static ck_status interval_create(const ck_op_spec *spec, ck_mem mem, void **self
     ck_arena_init(&op->arena, ck_mem_as(mem, CK_MEM_PLAN), CK_PARAMS_BYTES_MAX);
     for (int s = 0; s < 2; s++) ck_session_timers_init(&op->sides[s].timers, mem);
     ck_status st = make_plan(op, &op->arena, spec, &root, err);
-    if (st == CK_OK && !(op->output = ck_schema_copy(&op->arena, spec->schema)))
+    uint32_t width = st == CK_OK ? op->sides[0].schema->field_count + op->sides[1].schema->field_count : 0;
+    if (st == CK_OK && (!(op->output = ck_schema_copy(&op->arena, spec->schema)) ||
+                        !(op->residual_uses = ck_arena_array(&op->arena, width + 1u, 1))))
         st = ck_nomem(err, op->arena.mem, sizeof *op->output);
-    if (st == CK_OK) st = compile_residual(op, spec, root, err);
+    if (st == CK_OK)
+        st = ck_time_side_residual(&op->arena, mem, spec, root, op->sides[0].schema, op->sides[1].schema, &op->eval,
+                                   op->residual_uses, err);
     if (st == CK_OK)
         *self = op;
     else
@@ -245,106 +135,152 @@ static ck_status interval_slots(const ck_op_spec *spec, ck_arena *a, const ck_sl
     return CK_OK;
 }
 
-static ck_status set_timer(interval_join *op, join_side *s, ck_partition p, int64_t time_us, ck_op_ctx *ctx) {
-    return ck_session_timers_set(&s->timers, p, time_us + s->reach_us) == CK_OK
-               ? CK_OK
-               : ck_nomem(ctx->error, op->mem, sizeof(ck_session_timer));
-}
-
-static ck_status open_side(interval_join *op, join_side *s, ck_op_ctx *ctx) {
-    ck_table_scan scan = {0};
-    ck_row *row;
-    CK_TRY(ck_state_table(ctx->state, &s->slot, &s->table, ctx->error));
-    const ck_row_layout *layout = ck_table_layout(s->table);
-    s->time_at = layout->fields[s->keys.count].offset;
-    s->seq_at = layout->fields[s->keys.count + 1].offset;
-    for (uint32_t n; (n = ck_table_partition_scan(s->table, &scan, op->partitions, CK_BATCH_ROWS_MAX)) > 0;)
-        for (uint32_t i = 0; i < n; i++)
-            if (ck_partition_first(s->table, op->partitions[i], &row))
-                CK_TRY(set_timer(op, s, op->partitions[i], ck_row_i64(row, s->time_at), ctx));
-    scan = (ck_table_scan){0};
-    while (ck_table_scan_next(s->table, &scan, &row, 1) > 0)
-        if (ck_row_i64(row, s->seq_at) >= op->next_seq) op->next_seq = ck_row_i64(row, s->seq_at) + 1;
-    return CK_OK;
-}
-
 static ck_status interval_open(void *self, ck_op_ctx *ctx) {
     interval_join *op = self;
     CK_TRY(ck_event_clock_open(&op->clock, ctx));
-    CK_TRY(open_side(op, &op->sides[0], ctx));
-    return open_side(op, &op->sides[1], ctx);
+    CK_TRY(ck_time_side_open(&op->sides[0], op->partitions, &op->next_seq, ctx));
+    return ck_time_side_open(&op->sides[1], op->partitions, &op->next_seq, ctx);
 }
 
 /* ---- pairs ---- */
 
-static ck_view order_key(int64_t time_us, int64_t seq, char out[KEY_BYTES]) {
-    (void)ck_session_key(time_us, out);
-    (void)ck_session_key(seq, out + CK_SESSION_KEY_BYTES);
-    return (ck_view){out, KEY_BYTES};
-}
-
-/* One side's columns of n pairs: of the batch, or of the partners' rows. */
+/* One side's columns of n pairs: of the batch, or of the partners' rows; those alone that `uses` names, where given. */
 static ck_status gather_side(const interval_join *op, uint32_t side, uint32_t batch_side, const ck_batch *b, uint32_t n,
-                             ck_batch *out, uint32_t first, ck_op_ctx *ctx) {
-    const join_side *s = &op->sides[side];
+                             const uint8_t *uses, ck_batch *out, uint32_t first, ck_op_ctx *ctx) {
+    const ck_time_side *s = &op->sides[side];
     for (uint32_t c = 0; c < s->schema->field_count; c++) {
         ck_column_builder builder;
         ck_column *column = NULL;
-        ck_status st = ck_column_builder_init(&builder, ctx->mem, s->schema->fields[c].type, n);
-        if (st == CK_OK)
-            st = side == batch_side ? ck_build_gather(&builder, b->columns[c], op->pair_row, n)
-                                    : ck_table_gather_field(s->table, op->pair_partner, n, s->field_of[c], &builder);
-        if (st == CK_OK) column = ck_column_builder_finish(&builder);
-        ck_column_builder_destroy(&builder);
+        if (uses && !uses[first + c]) continue;
+        if (side == batch_side) {
+            ck_status st = ck_column_builder_init(&builder, ctx->mem, s->schema->fields[c].type, n);
+            if (st == CK_OK) st = ck_build_gather(&builder, b->columns[c], op->pair_row, n);
+            if (st == CK_OK) column = ck_column_builder_finish(&builder);
+            ck_column_builder_destroy(&builder);
+        } else if (ck_table_gather_column(s->table, op->pair_partner, n, NULL, n, s->field_of[c], ctx->mem, &column) !=
+                   CK_OK) {
+            column = NULL;
+        }
         if (!column) return ck_nomem(ctx->error, ctx->mem, n * sizeof(ck_strview));
         ck_batch_set_column(out, first + c, &column);
     }
     return CK_OK;
 }
 
-static ck_status emit_pairs(interval_join *op, uint32_t side, const ck_batch *b, uint32_t n, ck_op_ctx *ctx) {
-    if (n == 0) return CK_OK;
-    ck_batch *pairs = ck_batch_new(ctx->mem, op->output->field_count, n, false, false);
+/* The pairs' columns, and which of them pass the residual: op->sel. */
+static ck_status pairs_of(interval_join *op, uint32_t side, const ck_batch *b, uint32_t n, ck_batch **out,
+                          uint32_t *count, ck_op_ctx *ctx) {
+    uint32_t shift = op->sides[0].schema->field_count;
+    const uint8_t *uses = left_only(op->kind) ? op->residual_uses : NULL;
+    ck_batch *pairs = ck_batch_new(ctx->mem, shift + op->sides[1].schema->field_count, n, false, false);
     if (!pairs) return ck_nomem(ctx->error, ctx->mem, n);
-    ck_status s = gather_side(op, 0, side, b, n, pairs, 0, ctx);
-    if (s == CK_OK) s = gather_side(op, 1, side, b, n, pairs, op->sides[0].schema->field_count, ctx);
-    ck_batch *out = NULL;
+    ck_status s = gather_side(op, 0, side, b, n, uses, pairs, 0, ctx);
+    if (s == CK_OK) s = gather_side(op, 1, side, b, n, uses, pairs, shift, ctx);
+    *count = n;
     if (s == CK_OK && op->eval) {
-        uint16_t *sel = ck_arena_alloc(ctx->arena, (n + 8u) * sizeof *sel);
-        uint32_t count = 0;
-        if (!sel) s = ck_nomem(ctx->error, ctx->mem, n * sizeof *sel);
-        if (s == CK_OK) s = ck_eval_filter(op->eval, pairs, sel, &count, ctx->error);
-        if (s == CK_OK && !(out = ck_batch_select(pairs, sel, count))) s = ck_nomem(ctx->error, ctx->mem, n);
-    } else if (s == CK_OK) {
-        out = ck_batch_ref(pairs);
+        ck_eval_set_now(op->eval, ck_op_now_us(ctx));
+        s = ck_eval_filter(op->eval, pairs, op->sel, count, ctx->error);
     }
+    if (s == CK_OK)
+        *out = pairs;
+    else
+        ck_batch_unref(&pairs);
+    return s;
+}
+
+/* Partners of pairs that passed are no longer alone. fresh: the n of them this is new to, each once. */
+static ck_status mark_partners(interval_join *op, ck_time_side *other, uint32_t count, bool all, uint32_t *fresh,
+                               ck_op_ctx *ctx) {
+    uint32_t n = 0;
+    *fresh = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        ck_row *partner = op->pair_partner[all ? i : op->sel[i]];
+        op->pair_partner[n] = partner; /* n <= the pair read */
+        n += !ck_row_bool(partner, other->flag_at);
+    }
+    CK_TRY(ck_table_touch_rows(other->table, op->pair_partner, n, ctx->error));
+    for (uint32_t i = 0; i < n; i++) {
+        ck_row *row = op->pair_partner[i];
+        if (ck_row_bool(row, other->flag_at)) continue;
+        ck_row_set_bool(row, other->flag_at, true);
+        op->pair_partner[(*fresh)++] = row;
+    }
+    return CK_OK;
+}
+
+static ck_status emit_rows(const interval_join *op, uint32_t side, uint32_t n, ck_op_ctx *ctx) {
+    const ck_time_side *s = &op->sides[side], *other = &op->sides[1 - side];
+    uint32_t shift = op->sides[0].schema->field_count;
+    if (n == 0) return CK_OK;
+    ck_batch *out = ck_batch_new(ctx->mem, op->output->field_count, n, false, false);
+    if (!out) return ck_nomem(ctx->error, ctx->mem, n);
+    ck_status st = ck_time_side_gather(s, op->pair_partner, n, out, side ? shift : 0, ctx);
+    if (st == CK_OK && !left_only(op->kind)) st = ck_time_side_nulls(other->schema, out, side ? 0 : shift, ctx);
+    if (st == CK_OK) return ck_op_emit(ctx, 0, &out);
+    ck_batch_unref(&out);
+    return st;
+}
+
+/* The left rows of pairs: those of the batch are said when all of it has been run. */
+static ck_status settle_left(interval_join *op, uint32_t side, uint32_t count, bool all, ck_op_ctx *ctx) {
+    uint32_t fresh;
+    for (uint32_t i = 0; i < count; i++) op->met[op->pair_live[all ? i : op->sel[i]]] = 1;
+    if (side == 0) return CK_OK;
+    CK_TRY(mark_partners(op, &op->sides[0], count, all, &fresh, ctx));
+    return op->kind == SEMI ? emit_rows(op, 0, fresh, ctx) : CK_OK;
+}
+
+static ck_status emit_pairs(interval_join *op, uint32_t side, const ck_batch *b, uint32_t n, ck_op_ctx *ctx) {
+    ck_time_side *other = &op->sides[1 - side];
+    ck_batch *pairs = NULL, *out = NULL;
+    uint32_t count = n, fresh;
+    if (n == 0) return CK_OK;
+    bool all = !op->eval;
+    if (left_only(op->kind) && all) return settle_left(op, side, n, true, ctx);
+    CK_TRY(pairs_of(op, side, b, n, &pairs, &count, ctx));
+    ck_status s = CK_OK;
+    if (left_only(op->kind)) {
+        s = settle_left(op, side, count, all, ctx);
+        ck_batch_unref(&pairs);
+        return s;
+    }
+    for (uint32_t i = 0; i < count; i++) op->met[op->pair_live[all ? i : op->sel[i]]] = 1;
+    out = all ? ck_batch_ref(pairs) : ck_batch_select(pairs, op->sel, count);
     ck_batch_unref(&pairs);
-    return s == CK_OK ? ck_op_emit(ctx, 0, &out) : s;
+    if (!out) return ck_nomem(ctx->error, ctx->mem, n);
+    if (other->flagged) s = mark_partners(op, other, count, all, &fresh, ctx);
+    if (s == CK_OK) return ck_op_emit(ctx, 0, &out);
+    ck_batch_unref(&out);
+    return s;
 }
 
 /* Pairs of the batch's rows with what the other side has, about a batch of them; CK_MORE while there are more. */
 static ck_status run(interval_join *op, uint32_t side, const ck_batch *b, ck_op_ctx *ctx) {
-    const join_side *own = &op->sides[side], *other = &op->sides[1 - side];
+    const ck_time_side *own = &op->sides[side], *other = &op->sides[1 - side];
     int64_t before = side == 0 ? op->lower_us : -op->upper_us, after = side == 0 ? op->upper_us : -op->lower_us;
+    bool one_is_enough = left_only(op->kind) && side == 0 && !op->eval;
     uint32_t n = 0, most = ctx->settings->batch_rows;
     for (; op->at < b->sel_count; op->at++, op->resumed = false) {
         uint32_t row = ck_batch_row(b, op->at);
-        char lo[KEY_BYTES], hi[CK_SESSION_KEY_BYTES];
+        char lo[CK_TIME_KEY_BYTES], hi[CK_SESSION_KEY_BYTES];
         ck_range r;
         ck_row *partner;
         int64_t us;
         if (!op->partitions[op->at] || !ck_window_row_time(&own->time, b->columns[own->time.time], row, &us)) continue;
-        ck_view from = op->resumed ? order_key(op->last_time, op->last_seq + 1, lo) : ck_session_key(us + before, lo);
+        ck_view from = op->resumed ? ck_time_key(op->last_time, op->last_seq + 1, lo) : ck_session_key(us + before, lo);
         ck_range_open(&r, other->table, op->partitions[op->at], from, ck_session_key(us + after + 1, hi));
         while (ck_range_next(&r, &partner)) {
+            op->pair_live[n] = (uint16_t)op->at;
             op->pair_row[n] = (uint16_t)row;
             op->pair_partner[n++] = partner;
-            if (n < most) continue;
-            op->last_time = ck_row_i64(partner, other->time_at);
-            op->last_seq = ck_row_i64(partner, other->seq_at);
-            op->resumed = true;
-            CK_TRY(emit_pairs(op, side, b, n, ctx));
-            return CK_MORE;
+            if (n == most) {
+                op->last_time = ck_row_i64(partner, other->time_at);
+                op->last_seq = ck_row_i64(partner, other->seq_at);
+                op->resumed = true;
+                CK_TRY(emit_pairs(op, side, b, n, ctx));
+                return CK_MORE;
+            }
+            if (one_is_enough) break;
         }
     }
     return emit_pairs(op, side, b, n, ctx);
@@ -352,96 +288,146 @@ static ck_status run(interval_join *op, uint32_t side, const ck_batch *b, ck_op_
 
 /* ---- rows ---- */
 
-/* Rows that partners may still come for. */
-static uint32_t choose(interval_join *op, const join_side *s, const ck_batch *b, ck_op_ctx *ctx) {
-    uint32_t n = 0, bad_times = 0;
+typedef struct fate {
+    uint32_t kept, lone, bad_times;
+} fate;
+
+/* Which rows partners may still come for, and which are said alone at once: nobody can come for them. */
+static void choose(interval_join *op, uint32_t side, const ck_batch *b, fate *f) {
+    const ck_time_side *s = &op->sides[side];
+    bool said = op->kind == SEMI && side == 0, settled = left_only(op->kind) && side == 0;
+    *f = (fate){0};
     for (uint32_t k = 0; k < b->sel_count; k++) {
         uint32_t row = ck_batch_row(b, k);
         int64_t us;
-        if (!ck_window_row_time(&s->time, b->columns[s->time.time], row, &us)) {
-            bad_times++;
-            continue;
+        bool timed = ck_window_row_time(&s->time, b->columns[s->time.time], row, &us);
+        bool keeps = timed && us + s->reach_us > op->clock.watermark && !ck_time_side_null_key(&s->keys, b, row);
+        if (keeps && settled && op->met[k]) keeps = false;
+        if (keeps) {
+            op->kept[f->kept] = (uint16_t)k;
+            op->sel[f->kept++] = (uint16_t)row;
         }
-        op->sel[n] = (uint16_t)row;
-        n += us + s->reach_us > op->clock.watermark;
+        if (said ? op->met[k] : !keeps && op->waits[side] && !op->met[k]) op->lone[f->lone++] = (uint16_t)row;
+        f->bad_times += !timed && !op->waits[side];
     }
-    if (bad_times) ck_op_count(ctx, "bad_time_rows", bad_times);
-    return n;
 }
 
-static ck_status keep_row(interval_join *op, join_side *s, ck_partition p, const ck_batch *b, uint32_t at,
-                          ck_op_ctx *ctx) {
-    char key[KEY_BYTES];
-    ck_row *row;
-    bool fresh;
-    int64_t us = 0;
-    (void)ck_window_row_time(&s->time, b->columns[s->time.time], at, &us);
-    CK_TRY(ck_partition_upsert(s->table, p, order_key(us, op->next_seq++, key), &row, &fresh, ctx->error));
-    for (uint32_t i = 0; i < s->value_count; i++) {
-        uint32_t c = s->value_columns[i];
-        if (ck_table_set_field(s->table, row, s->field_of[c], b->columns[c], at) != CK_OK)
-            return ck_nomem(ctx->error, ctx->mem, sizeof(ck_strview));
-    }
-    return set_timer(op, s, p, us, ctx);
-}
-
-static ck_status keep(interval_join *op, join_side *s, const ck_batch *b, ck_op_ctx *ctx) {
-    uint32_t n = choose(op, s, b, ctx);
+static ck_status keep(interval_join *op, ck_time_side *s, const ck_batch *b, uint32_t n, ck_op_ctx *ctx) {
     if (n == 0) return CK_OK;
     ck_batch *some = ck_batch_select(b, op->sel, n);
     if (!some) return ck_nomem(ctx->error, ctx->mem, n * sizeof *op->sel);
-    ck_key_hash(&s->keys, some, ck_table_seed(s->table), op->hashes);
-    ck_keys keys = {&s->keys, some, op->hashes, n};
-    ck_status st = ck_table_partitions(s->table, &keys, true, op->partitions, ctx->error);
-    for (uint32_t k = 0; st == CK_OK && k < n; k++) st = keep_row(op, s, op->partitions[k], b, op->sel[k], ctx);
+    ck_status st = ck_time_side_partitions(s, &s->keys, some, true, op->hashes, op->partitions, ctx);
+    for (uint32_t k = 0; st == CK_OK && k < n; k++) {
+        int64_t us = 0;
+        (void)ck_window_row_time(&s->time, b->columns[s->time.time], op->sel[k], &us);
+        st = ck_time_side_keep(s, op->partitions[k], b, op->sel[k], us, op->next_seq++, op->met[op->kept[k]], ctx);
+        if (st == CK_OK) st = ck_time_side_timer(s, op->partitions[k], us, ctx);
+    }
     ck_batch_unref(&some);
     return st;
 }
 
+static ck_status begin(interval_join *op, uint32_t side, const ck_batch *b, ck_op_ctx *ctx) {
+    const ck_key_spec *keys = &op->sides[side].keys;
+    CK_TRY(ck_time_side_partitions(&op->sides[1 - side], keys, b, false, op->hashes, op->partitions, ctx));
+    for (uint32_t k = 0; k < b->sel_count; k++)
+        if (ck_time_side_null_key(keys, b, ck_batch_row(b, k))) op->partitions[k] = 0;
+    memset(op->met, 0, b->sel_count);
+    op->running = true;
+    op->at = 0;
+    op->resumed = false;
+    return CK_OK;
+}
+
 static ck_status take_batch(interval_join *op, uint32_t side, const ck_batch *b, ck_op_ctx *ctx) {
-    join_side *own = &op->sides[side], *other = &op->sides[1 - side];
+    fate f;
     if (b->sel_count == 0) return CK_OK;
-    if (!op->running) {
-        ck_key_hash(&own->keys, b, ck_table_seed(other->table), op->hashes);
-        ck_keys keys = {&own->keys, b, op->hashes, b->sel_count};
-        CK_TRY(ck_table_partitions(other->table, &keys, false, op->partitions, ctx->error));
-        op->running = true;
-        op->at = 0;
-        op->resumed = false;
-    }
+    if (!op->running) CK_TRY(begin(op, side, b, ctx));
     CK_TRY(run(op, side, b, ctx));
     op->running = false;
-    return keep(op, own, b, ctx);
+    choose(op, side, b, &f);
+    if (f.bad_times) ck_op_count(ctx, "bad_time_rows", f.bad_times);
+    CK_TRY(keep(op, &op->sides[side], b, f.kept, ctx));
+    return ck_time_side_pad(b, op->lone, f.lone, left_only(op->kind) ? NULL : op->sides[1 - side].schema, side == 1,
+                            ctx);
 }
 
 /* ---- time ---- */
 
-static ck_status forget(interval_join *op, join_side *s, int64_t watermark, ck_op_ctx *ctx) {
-    ck_partition p;
+/* Erases the rows of p that are before the key `hi`, and looks at it again when the next one is due. */
+static ck_status erase_before(ck_time_side *s, ck_partition p, ck_view hi, ck_op_ctx *ctx) {
+    uint64_t erased, had = ck_partition_rows(s->table, p);
     ck_row *row;
-    while (ck_session_timers_take(&s->timers, watermark, &p)) {
-        char hi[CK_SESSION_KEY_BYTES];
-        uint64_t erased, had = ck_partition_rows(s->table, p);
-        CK_TRY(ck_partition_erase_range(s->table, p, (ck_view){0}, ck_session_key(watermark - s->reach_us + 1, hi),
-                                        &erased, ctx->error));
-        if (erased < had && ck_partition_first(s->table, p, &row))
-            CK_TRY(set_timer(op, s, p, ck_row_i64(row, s->time_at), ctx));
+    CK_TRY(ck_partition_erase_range(s->table, p, (ck_view){0}, hi, &erased, ctx->error));
+    if (erased < had && ck_partition_first(s->table, p, &row))
+        return ck_time_side_timer(s, p, ck_row_i64(row, s->time_at), ctx);
+    return CK_OK;
+}
+
+/* Rows of p before `hi` that have met nobody, into pair_partner; *cut: more than fit, op->last_* is the last looked at.
+ */
+static uint32_t lonely(interval_join *op, const ck_time_side *s, ck_partition p, ck_view hi, uint32_t n, uint32_t most,
+                       bool *cut) {
+    ck_range r;
+    ck_row *row;
+    *cut = false;
+    ck_range_open(&r, s->table, p, (ck_view){0}, hi);
+    while (!*cut && ck_range_next(&r, &row)) {
+        if (ck_row_bool(row, s->flag_at)) continue;
+        op->pair_partner[n++] = row;
+        op->last_time = ck_row_i64(row, s->time_at);
+        op->last_seq = ck_row_i64(row, s->seq_at);
+        *cut = n == most;
     }
+    return n;
+}
+
+/* Rows nobody can come for any more go; CK_MORE: there are more of them. */
+static ck_status forget(interval_join *op, uint32_t side, ck_op_ctx *ctx) {
+    ck_time_side *s = &op->sides[side];
+    char end[CK_SESSION_KEY_BYTES], last[CK_TIME_KEY_BYTES];
+    ck_view hi = ck_session_key(op->forget_to - s->reach_us + 1, end);
+    uint32_t keys = 0, rows = 0, most = ctx->settings->batch_rows;
+    bool cut = false;
+    while (!cut && keys < CK_BATCH_ROWS_MAX && ck_session_timers_take(&s->timers, op->forget_to, &op->partitions[keys]))
+        if (op->waits[side])
+            rows = lonely(op, s, op->partitions[keys++], hi, rows, most, &cut);
+        else
+            keys++;
+    CK_TRY(emit_rows(op, side, rows, ctx));
+    for (uint32_t i = 0; i < keys; i++) {
+        bool part = cut && i + 1 == keys;
+        CK_TRY(erase_before(s, op->partitions[i], part ? ck_time_key(op->last_time, op->last_seq + 1, last) : hi, ctx));
+    }
+    return keys ? CK_MORE : CK_OK;
+}
+
+static ck_status forget_to(interval_join *op, int64_t us, ck_op_ctx *ctx) {
+    if (!op->forgetting) op->forget_side = 0;
+    op->forgetting = true;
+    op->forget_to = us;
+    for (; op->forget_side < 2; op->forget_side++) CK_TRY(forget(op, op->forget_side, ctx));
+    op->forgetting = false;
     return CK_OK;
 }
 
 static ck_status come_to(interval_join *op, int64_t watermark, ck_op_ctx *ctx) {
-    if (watermark <= op->clock.watermark) return CK_OK;
+    if (watermark >= CK_EVENT_TIME_MAX || (watermark <= op->clock.watermark && !op->forgetting)) return CK_OK;
     op->clock.watermark = watermark;
-    CK_TRY(forget(op, &op->sides[0], watermark, ctx));
-    return forget(op, &op->sides[1], watermark, ctx);
+    return forget_to(op, watermark, ctx);
+}
+
+/* Nobody comes any more. */
+static ck_status end(interval_join *op, uint32_t input, ck_op_ctx *ctx) {
+    op->ended[input] = true;
+    return op->ended[0] && op->ended[1] ? forget_to(op, INT64_MAX / 2, ctx) : CK_OK;
 }
 
 static ck_status interval_on_event(void *self, uint32_t input, const ck_event *ev, ck_op_ctx *ctx) {
     switch (ev->kind) {
     case CK_EVENT_BATCH: return take_batch(self, input, ev->batch, ctx);
-    case CK_EVENT_WATERMARK:
-        return ev->watermark.value >= CK_EVENT_TIME_MAX ? CK_OK : come_to(self, ev->watermark.value, ctx);
+    case CK_EVENT_WATERMARK: return come_to(self, ev->watermark.value, ctx);
+    case CK_EVENT_END: return end(self, input, ctx);
     default: return CK_OK;
     }
 }
@@ -449,6 +435,13 @@ static ck_status interval_on_event(void *self, uint32_t input, const ck_event *e
 static ck_status interval_pre_snapshot(void *self, uint64_t checkpoint, ck_op_ctx *ctx) {
     (void)checkpoint;
     return ck_event_clock_store(&((interval_join *)self)->clock, ctx);
+}
+
+/* A pair is as old as the older of its rows, which was kept while partners could come. */
+static int64_t interval_delay(const void *self) {
+    const interval_join *op = self;
+    int64_t us = op->upper_us > -op->lower_us ? op->upper_us : -op->lower_us;
+    return us > 0 ? us : 0;
 }
 
 static void interval_close(void *self, ck_op_ctx *ctx) {
@@ -461,6 +454,7 @@ static const ck_operator_vtbl interval_vtbl = {
     .open = interval_open,
     .on_event = interval_on_event,
     .pre_snapshot = interval_pre_snapshot,
+    .watermark_delay_us = interval_delay,
     .close = interval_close,
 };
 

@@ -1,4 +1,5 @@
-/* The join that time bounds against all pairs: random rows within the watermark's delay, batches, watermarks, restarts.
+/* The join that time bounds of every kind against all pairs: random rows within the watermark's delay, batches,
+ * watermarks, restarts.
  */
 #include "operator/operators.h"
 
@@ -7,14 +8,17 @@
 
 HARNESS_FIXTURE
 
-#define LEFT   "k VARCHAR; t TIMESTAMP(6); v BIGINT"
-#define RIGHT  "w BIGINT; k VARCHAR; ms BIGINT"
-#define OUTPUT LEFT "; " RIGHT
+#define LEFT_SIDE  "k VARCHAR; t TIMESTAMP(6); v BIGINT"
+#define RIGHT_SIDE "w BIGINT; k VARCHAR; ms BIGINT"
+#define OUTPUT     LEFT_SIDE "; " RIGHT_SIDE
 #define PARAMS(lower, upper, residual)                                                                                 \
     "{\"kind\":\"inner\",\"left_keys\":[0],\"right_keys\":[1],\"left_time\":1,\"right_time\":2,\"lower_us\":" lower    \
     ",\"upper_us\":" upper ",\"residual\":[" residual "]}"
+#define OF_KIND                                                                                                        \
+    "{\"kind\":\"%s\",\"left_keys\":[0],\"right_keys\":[1],\"left_time\":1,\"right_time\":2,\"lower_us\":%d,"          \
+    "\"upper_us\":%d,\"residual\":[%s]}"
 #define V_LESS_W                                                                                                       \
-    "{\"fn\":\"<\",\"type\":\"BOOLEAN\",\"null\":true,\"args\":[{\"col\":2,\"type\":\"BIGINT\",\"null\":true},"     \
+    "{\"fn\":\"<\",\"type\":\"BOOLEAN\",\"null\":true,\"args\":[{\"col\":2,\"type\":\"BIGINT\",\"null\":true},"        \
     "{\"col\":3,\"type\":\"BIGINT\",\"null\":true}]}"
 
 typedef struct row {
@@ -34,11 +38,13 @@ static void print_time(int seconds, char *out, size_t room) {
 }
 static void print_row(const row *r, bool left, char *out, size_t room) {
     char t[32];
+    char k[64] = "NULL";
     print_time(r->seconds, t, sizeof t);
+    if (r->key >= 0) snprintf(k, sizeof k, "a key longer than twelve bytes %d", r->key);
     if (left)
-        snprintf(out, room, "a key longer than twelve bytes %d|%s|%d", r->key, t, r->value);
+        snprintf(out, room, "%s|%s|%d", k, t, r->value);
     else
-        snprintf(out, room, "%d|a key longer than twelve bytes %d|%d", r->value, r->key, r->seconds * 1000);
+        snprintf(out, room, "%d|%s|%d", r->value, k, r->seconds * 1000);
 }
 
 static void feed(harness *h, uint32_t side, row *rows, int *n, int *top, int count) {
@@ -47,6 +53,7 @@ static void feed(harness *h, uint32_t side, row *rows, int *n, int *top, int cou
     for (int i = 0; i < count; i++) {
         row r = {pick(3), *top - pick(DELAY + 1), pick(6)};
         if (r.seconds < 0) r.seconds = 0;
+        if (pick(20) == 0) r.key = -1; /* NULL */
         rows[(*n)++] = r;
         print_row(&r, side == 0, text[i], sizeof text[i]);
         lines[i] = text[i];
@@ -55,56 +62,82 @@ static void feed(harness *h, uint32_t side, row *rows, int *n, int *top, int cou
     harness_ok(h, harness_try_rows(h, side, lines, (uint32_t)count));
 }
 
-static void check(harness *h, const row *l, int ln, const row *r, int rn, int lower, int upper, bool residual) {
-    size_t want = 0;
-    harness_net(h);
-    for (int i = 0; i < ln; i++)
-        for (int j = 0; j < rn; j++) {
-            int d = r[j].seconds - l[i].seconds;
-            want += l[i].key == r[j].key && d >= lower && d <= upper && (!residual || l[i].value < r[j].value);
+typedef struct shape {
+    const char *kind;
+    int lower, upper;
+    bool residual;
+} shape;
+
+static bool meets(const shape *of, const row *l, const row *r) {
+    int d = r->seconds - l->seconds;
+    bool keys = l->key >= 0 && l->key == r->key && l->seconds >= 0 && r->seconds >= 0;
+    return keys && d >= of->lower && d <= of->upper && (!of->residual || l->value < r->value);
+}
+
+static void expect(harness *h, const char *line, int times) {
+    for (size_t k = 0; k < h->line_count; k++)
+        if (strcmp(h->lines[k].text, line) == 0) {
+            assert_true(h->lines[k].weight >= times);
+            h->lines[k].weight -= times;
+            return;
         }
-    size_t got = 0;
-    for (size_t i = 0; i < h->line_count; i++) {
-        assert_true(h->lines[i].weight > 0);
-        got += (size_t)h->lines[i].weight;
-    }
-    assert_int_equal(got, want);
-    for (int i = 0; i < ln; i++)
+    fail_msg("no %s", line);
+}
+
+/* Every row against every other. */
+static void check(harness *h, const shape *of, const row *l, int ln, const row *r, int rn) {
+    char a[120], b[120], line[260];
+    bool only_left = strcmp(of->kind, "semi") == 0 || strcmp(of->kind, "anti") == 0,
+         full = strcmp(of->kind, "full") == 0;
+    harness_net(h);
+    for (size_t i = 0; i < h->line_count; i++) assert_true(h->lines[i].weight > 0); /* nothing is taken back */
+    for (int i = 0; i < ln; i++) {
+        int met = 0;
+        print_row(&l[i], true, a, sizeof a);
         for (int j = 0; j < rn; j++) {
-            char a[120], b[120], line[260];
-            int d = r[j].seconds - l[i].seconds, times = 0;
-            if (l[i].key != r[j].key || d < lower || d > upper || (residual && l[i].value >= r[j].value)) continue;
-            print_row(&l[i], true, a, sizeof a);
+            if (!meets(of, &l[i], &r[j])) continue;
+            met++;
+            if (only_left) continue;
             print_row(&r[j], false, b, sizeof b);
             snprintf(line, sizeof line, "%s|%s", a, b);
-            for (size_t k = 0; k < h->line_count; k++)
-                if (strcmp(h->lines[k].text, line) == 0) times = h->lines[k].weight;
-            if (times == 0) fail_msg("no %s", line);
+            expect(h, line, 1);
         }
+        if (only_left && (met > 0) == (strcmp(of->kind, "semi") == 0)) expect(h, a, 1);
+        snprintf(line, sizeof line, "%s|NULL|NULL|NULL", a);
+        if (!met && (full || strcmp(of->kind, "left") == 0)) expect(h, line, 1);
+    }
+    for (int j = 0; j < rn && (full || strcmp(of->kind, "right") == 0); j++) {
+        int met = 0;
+        for (int i = 0; i < ln; i++) met += meets(of, &l[i], &r[j]);
+        print_row(&r[j], false, b, sizeof b);
+        snprintf(line, sizeof line, "NULL|NULL|NULL|%s", b);
+        if (!met) expect(h, line, 1);
+    }
+    for (size_t i = 0; i < h->line_count; i++)
+        if (h->lines[i].weight) fail_msg("%d too many of %s", h->lines[i].weight, h->lines[i].text);
 }
 
 static void one_case(uint64_t case_seed) {
     static row l[ROWS], r[ROWS];
-    static const struct {
-        const char *params;
-        int lower, upper;
-        bool residual;
-    } shapes[] = {{PARAMS("0", "0", ""), 0, 0, false},
-                  {PARAMS("-5000000", "5000000", ""), -5, 5, false},
-                  {PARAMS("-9000000", "-2000000", V_LESS_W), -9, -2, true},
-                  {PARAMS("3000000", "12000000", ""), 3, 12, false},
-                  {PARAMS("5000000", "1000000", ""), 5, 1, false}};
+    static const char *const kinds[] = {"inner", "left", "right", "full", "semi", "anti"};
+    static const shape shapes[] = {{NULL, 0, 0, false},  {NULL, -5, 5, false}, {NULL, -9, -2, true},
+                                   {NULL, 3, 12, false}, {NULL, 5, 1, false},  {NULL, -1, 8, true}};
     ck_test_proc proc;
     harness h;
     int ln = 0, rn = 0, left_top = 0, right_top = 0;
+    char params[600];
     seed = case_seed;
-    int shape = pick(5);
+    shape of = shapes[pick(6)];
+    of.kind = kinds[pick(6)];
+    bool only_left = strcmp(of.kind, "semi") == 0 || strcmp(of.kind, "anti") == 0;
+    snprintf(params, sizeof params, OF_KIND, of.kind, of.lower * 1000000, of.upper * 1000000,
+             of.residual ? V_LESS_W : "");
     ck_test_proc_init(&proc);
     harness_init(&h, &proc.proc);
     h.settings.batch_rows = (uint32_t[]){1, 2, 7, 4096}[pick(4)];
-    harness_input(&h, LEFT, CK_MODE_APPEND);
-    harness_input(&h, RIGHT, CK_MODE_APPEND);
-    harness_start(&h, &ck_op_interval_join, shapes[shape].params, OUTPUT);
+    harness_input(&h, LEFT_SIDE, CK_MODE_APPEND);
+    harness_input(&h, RIGHT_SIDE, CK_MODE_APPEND);
+    harness_start(&h, &ck_op_interval_join, params, only_left ? LEFT_SIDE : OUTPUT);
     while (ln < ROWS - 20 && rn < ROWS - 20) {
         if (pick(2))
             feed(&h, 0, l, &ln, &left_top, 1 + pick(15));
@@ -115,18 +148,36 @@ static void one_case(uint64_t case_seed) {
             harness_ok(&h, harness_event(&h, 0, ck_event_watermark((least - DELAY) * 1000000 - 1, false)));
         if (pick(8) == 0) harness_restart(&h, (uint64_t)(ln + rn + 1));
     }
-    check(&h, l, ln, r, rn, shapes[shape].lower, shapes[shape].upper, shapes[shape].residual);
-    harness_ok(&h, harness_event(&h, 0, ck_event_watermark(4000000000LL, false)));
+    harness_ok(&h, harness_event(&h, 0, ck_event_end()));
+    harness_ok(&h, harness_event(&h, 1, ck_event_end()));
+    check(&h, &of, l, ln, r, rn);
     harness_restart(&h, 1000);
     assert_true(ck_state_bytes(h.store) < 40000); /* nothing is kept that no partner can come for */
     harness_destroy(&h);
     ck_test_proc_destroy(&proc);
 }
 
+/* What nobody can come for any more is said when the watermark passes its bound, no sooner and no later. */
+static void a_row_is_said_alone_when_its_bound_is_passed(void **state) {
+    harness *h = &((fixture *)*state)->h;
+    char params[600];
+    snprintf(params, sizeof params, OF_KIND, "left", -10000000, 5000000, "");
+    harness_input(h, LEFT_SIDE, CK_MODE_APPEND);
+    harness_input(h, RIGHT_SIDE, CK_MODE_APPEND);
+    harness_start(h, &ck_op_interval_join, params, OUTPUT);
+    HARNESS_ROWS(h, "k|1970-01-01 00:01:00|1", "NULL|1970-01-01 00:01:00|2", "k|NULL|3");
+    HARNESS_EXPECT(h, "+NULL|1970-01-01 00:01:00|2|NULL|NULL|NULL", "+k|NULL|3|NULL|NULL|NULL");
+    harness_ok(h, harness_event(h, 0, ck_event_watermark(64999999, false)));
+    HARNESS_EXPECT_NOTHING(h);
+    harness_ok(h, harness_event(h, 0, ck_event_watermark(65000000, false)));
+    HARNESS_EXPECT(h, "+k|1970-01-01 00:01:00|1|NULL|NULL|NULL");
+    assert_int_equal(h->desc->op->watermark_delay_us(h->self), 10000000);
+}
+
 static void random_histories_give_all_pairs(void **state) {
     (void)state;
     const char *only = getenv("CLINK_TEST_SEED");
-    for (uint64_t s = only ? strtoull(only, NULL, 10) : 1; s <= (only ? strtoull(only, NULL, 10) : 200); s++) {
+    for (uint64_t s = only ? strtoull(only, NULL, 10) : 1; s <= (only ? strtoull(only, NULL, 10) : 400); s++) {
         seed = s;
         one_case(s);
     }
@@ -134,10 +185,10 @@ static void random_histories_give_all_pairs(void **state) {
 
 static void what_it_is_not_made_for_is_refused(void **state) {
     harness *h = &((fixture *)*state)->h;
-    harness_input(h, LEFT, CK_MODE_APPEND);
-    harness_input(h, RIGHT, CK_MODE_APPEND);
+    harness_input(h, LEFT_SIDE, CK_MODE_APPEND);
+    harness_input(h, RIGHT_SIDE, CK_MODE_APPEND);
     static const char *const bad[] = {
-        "{\"kind\":\"left\",\"left_keys\":[],\"right_keys\":[]}",
+        "{\"kind\":\"cross\",\"left_keys\":[],\"right_keys\":[]}",
         "{\"kind\":\"inner\",\"left_keys\":[0],\"right_keys\":[9],\"left_time\":1,\"right_time\":2,\"lower_us\":0,"
         "\"upper_us\":0,\"residual\":[]}",
         "{\"kind\":\"inner\",\"left_keys\":[0],\"right_keys\":[0],\"left_time\":1,\"right_time\":2,\"lower_us\":0,"
@@ -170,10 +221,12 @@ static ck_status scenario(harness *h, ck_batch *const *batches) {
 static void every_allocation_may_fail(void **state) {
     fixture *f = *state;
     harness *h = &f->h;
-    harness_input(h, LEFT, CK_MODE_APPEND);
-    harness_input(h, RIGHT, CK_MODE_APPEND);
+    harness_input(h, LEFT_SIDE, CK_MODE_APPEND);
+    harness_input(h, RIGHT_SIDE, CK_MODE_APPEND);
     h->spec.type = "interval_join";
-    h->spec.params = PARAMS("-5000000", "5000000", V_LESS_W);
+    char params[600];
+    snprintf(params, sizeof params, OF_KIND, "full", -5000000, 5000000, V_LESS_W);
+    h->spec.params = params;
     h->spec.schema = harness_schema(h, OUTPUT);
     h->keep_batches = true;
     ck_batch *batches[4];
@@ -203,6 +256,7 @@ static void every_allocation_may_fail(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(random_histories_give_all_pairs),
+                                       T(a_row_is_said_alone_when_its_bound_is_passed),
                                        T(what_it_is_not_made_for_is_refused), T(every_allocation_may_fail)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

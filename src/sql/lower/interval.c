@@ -6,11 +6,11 @@
 ck_status ck_lower_time_bounds(ck_lower_state *s, const ck_plan_node *n, ck_lower_params *p, bool *bounded) {
     const ck_op_desc *op;
     ck_time_bounds b;
-    *bounded = false;
-    if (n->bounded && !s->l->options->changes) return CK_OK; /* the input's end bounds it, and a hash join is faster */
-    if (!ck_plan_time_bounds(n, &b) || ck_registry_op(s->l->catalog->registry, "interval_join", &op, NULL) != CK_OK)
-        return CK_OK;
-    *bounded = true;
+    /* The end of bounded input bounds it too, and a hash join is faster, but time does not go through it. */
+    *bounded = n->join.in_time || (s->windows && ck_plan_time_bounds(n, &b));
+    if (!*bounded) return CK_OK;
+    CK_TRY(ck_registry_op(s->l->catalog->registry, "interval_join", &op, s->err));
+    CK_ASSERT(ck_plan_time_bounds(n, &b));
     bool fine = yyjson_mut_obj_add_uint(p->doc, p->root, "left_time", b.left) &&
                 yyjson_mut_obj_add_uint(p->doc, p->root, "right_time", b.right) &&
                 yyjson_mut_obj_add_sint(p->doc, p->root, "lower_us", b.lower_us) &&

@@ -102,10 +102,13 @@ ck_status ck_lower_join(ck_lower_state *s, const ck_plan_node *n, ck_lowered *ou
     if (in_time) {
         op.type = "interval_join";
         op.final = false;
-        CK_TRY(ck_lower_params_exprs(s, &p, "residual", c.residual, c.residual_count));
+        uint32_t beyond = 0;
+        for (uint32_t i = 0; i < c.residual_count; i++)
+            if (!ck_plan_bounds_time(n, c.residual[i])) c.residual[beyond++] = c.residual[i];
+        CK_TRY(ck_lower_params_exprs(s, &p, "residual", c.residual, beyond));
         CK_TRY(ck_lower_params_end(s, &p, &op.params));
         CK_TRY(ck_lower_add(s, &op, &out->op));
-        out->hashed = true, out->hash = left;
+        out->hashed = !ck_join_pads_left(n->join.kind), out->hash = left;
         return CK_OK;
     }
     yyjson_mut_val *safe = yyjson_mut_obj_add_arr(p.doc, p.root, "null_safe");

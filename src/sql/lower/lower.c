@@ -156,15 +156,12 @@ static ck_status fill_step(ck_lower_state *s, const ck_output *outputs, uint32_t
     return ck_lower_explain(s, step, &step->explain);
 }
 
-/* Joins may be bounded by time where input goes on. */
-static bool reckons_with_time(const ck_plan_node *n, bool goes_on, bool *seen) {
-    if (seen[n->id]) return false;
+static void look_for_time(ck_lower_state *s, const ck_plan_node *n, bool *seen) {
+    if (seen[n->id]) return;
     seen[n->id] = true;
-    if (n->kind == CK_PLAN_WINDOW || n->kind == CK_PLAN_WINDOW_AGG) return true;
-    if (n->kind == CK_PLAN_JOIN && (goes_on || !n->bounded)) return true;
-    for (uint32_t i = 0; i < n->input_count; i++)
-        if (reckons_with_time(n->inputs[i], goes_on, seen)) return true;
-    return false;
+    if (n->kind == CK_PLAN_WINDOW || n->kind == CK_PLAN_WINDOW_AGG) s->windows = true;
+    if (n->kind == CK_PLAN_JOIN && n->join.in_time) s->event_time = true;
+    for (uint32_t i = 0; i < n->input_count; i++) look_for_time(s, n->inputs[i], seen);
 }
 
 ck_status ck_lower(const ck_lowering *l, const ck_output *outputs, uint32_t count, ck_sql_step *step) {
@@ -173,8 +170,8 @@ ck_status ck_lower(const ck_lowering *l, const ck_output *outputs, uint32_t coun
     s.nodes = CK_LOWER_ARRAY(&s, l->plan->node_count, ck_lowered);
     bool *seen = CK_LOWER_ARRAY(&s, l->plan->node_count, bool);
     if (!s.nodes || !seen) return CK_NOMEM;
-    for (uint32_t i = 0; i < count; i++)
-        s.event_time = reckons_with_time(outputs[i].node, l->options->changes, seen) || s.event_time;
+    for (uint32_t i = 0; i < count; i++) look_for_time(&s, outputs[i].node, seen);
+    s.event_time = s.event_time || s.windows;
     for (uint32_t i = 0; i < count; i++) CK_TRY(ck_lower_output(&s, &outputs[i]));
     CK_TRY(ck_lower_late_sinks(&s));
     CK_TRY(ck_lower_uids(&s));

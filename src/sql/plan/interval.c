@@ -1,16 +1,21 @@
-/* Joins that a condition bounds in time: from a.ts BETWEEN b.ts - INTERVAL ... AND b.ts and the like, how far apart the
- * event times of two partners may be. What the conditions say beyond that stays with the residual, which has all of
- * them. */
+/* Joins that a condition bounds in time: a.ts BETWEEN b.ts - INTERVAL ... AND b.ts, a.ts - b.ts < INTERVAL ..., and
+ * however else it may be written: each side of a comparison is a sum of times, one of either table, and of fixed
+ * intervals. What such conjuncts say is all in the bounds; others are the residual's. */
 #include "expr/function.h"
 #include "sql/plan/plan_int.h"
 #include "stream/event.h"
 
-/* A time column of one side, moved by a fixed time. */
-typedef struct moved_time {
-    bool right;
-    uint32_t column; /* of its side */
-    int64_t us;
-} moved_time;
+enum { TERMS_MAX = 100 };
+
+/* left_sign * left time + right_sign * right time + us */
+typedef struct sum {
+    const ck_plan_node *join;
+    int left_sign, right_sign;
+    uint32_t left, right; /* columns, each of its side */
+    bool millis, numbers; /* the times, or plain numbers in it, are of milliseconds */
+    ck_i128 us;
+    uint32_t terms;
+} sum;
 
 typedef struct bounds {
     const ck_plan_node *join;
@@ -18,65 +23,115 @@ typedef struct bounds {
     ck_time_bounds of;
 } bounds;
 
-static bool is_interval(const ck_expr *e) {
-    return e->kind == CK_EXPR_LITERAL && e->type->kind == CK_TYPE_INTERVAL_US && !e->value.null &&
-           e->value.i64 > -CK_EVENT_TIME_MAX / 4 && e->value.i64 < CK_EVENT_TIME_MAX / 4;
+static bool add_column(sum *s, uint32_t column, int sign) {
+    uint32_t left = s->join->inputs[0]->schema->field_count;
+    bool right = column >= left;
+    const ck_plan_node *n = s->join->inputs[right];
+    if (right) column -= left;
+    int *own = right ? &s->right_sign : &s->left_sign;
+    if (*own || ck_plan_time_of(n, column).role != CK_TIME_ROW) return false;
+    *own = sign;
+    *(right ? &s->right : &s->left) = column;
+    if (n->schema->fields[column].type->kind == CK_TYPE_BIGINT) s->millis = true;
+    return true;
 }
 
-static bool time_of(const ck_plan_node *join, const ck_expr *e, moved_time *out) {
-    uint32_t left = join->inputs[0]->schema->field_count;
-    *out = (moved_time){0};
-    if (e->kind == CK_EXPR_CALL && e->arg_count == 2 && is_interval(e->args[1]) &&
-        (strcmp(e->fn->name, "+") == 0 || strcmp(e->fn->name, "-") == 0)) {
-        out->us = e->fn->name[0] == '+' ? e->args[1]->value.i64 : -e->args[1]->value.i64;
-        e = e->args[0];
-    }
-    if (e->kind != CK_EXPR_COLUMN) return false;
-    out->right = e->column >= left;
-    out->column = out->right ? e->column - left : e->column;
-    return ck_plan_time_of(join->inputs[out->right], out->column).role == CK_TIME_ROW;
+static bool add_literal(sum *s, const ck_expr *e, int sign) {
+    bool number = ck_kind_is_integer(e->type->kind);
+    if (e->value.null || (!number && e->type->kind != CK_TYPE_INTERVAL_US)) return false;
+    s->us += (ck_i128)sign * e->value.i64 * (number ? 1000 : 1);
+    s->numbers |= number;
+    return true;
 }
 
-/* x >= y, of two sides. */
-static void at_least(bounds *b, const ck_expr *greater, const ck_expr *less) {
-    moved_time x, y;
-    if (!time_of(b->join, greater, &x) || !time_of(b->join, less, &y) || x.right == y.right) return;
-    uint32_t left = x.right ? y.column : x.column, right = x.right ? x.column : y.column;
-    if (b->has_time && (b->of.left != left || b->of.right != right))
-        return; /* of other columns: the residual's alone */
+/* A cast that changes no value: to a finer time, to a wider integer. */
+static bool keeps_value(const ck_expr *cast) {
+    const ck_type *to = cast->type, *from = cast->args[0]->type;
+    if (ck_kind_is_integer(to->kind)) return ck_kind_is_integer(from->kind) && to->kind == CK_TYPE_BIGINT;
+    bool time = to->kind == CK_TYPE_TIMESTAMP || to->kind == CK_TYPE_TIMESTAMP_LTZ;
+    return time && from->kind == to->kind && from->precision <= to->precision;
+}
+
+static bool add(sum *s, const ck_expr *e, int sign) {
+    if (++s->terms > TERMS_MAX) return false;
+    if (e->kind == CK_EXPR_COLUMN) return add_column(s, e->column, sign);
+    if (e->kind == CK_EXPR_LITERAL) return add_literal(s, e, sign);
+    if (e->kind != CK_EXPR_CALL) return false;
+    const char *fn = e->fn->name;
+    if (e->arg_count == 1 && strcmp(fn, "cast") == 0) return keeps_value(e) && add(s, e->args[0], sign);
+    if (e->arg_count != 2 || (strcmp(fn, "+") != 0 && strcmp(fn, "-") != 0)) return false;
+    return add(s, e->args[0], sign) && add(s, e->args[1], *fn == '+' ? sign : -sign);
+}
+
+/* greater >= less, or > less. false: it is no bound of these times. */
+static bool at_least(bounds *b, const ck_expr *greater, const ck_expr *less, bool strictly) {
+    sum s = {.join = b->join};
+    if (!add(&s, greater, 1) || !add(&s, less, -1) || s.left_sign + s.right_sign != 0 || !s.left_sign) return false;
+    if (s.numbers && !s.millis) return false;
+    if (b->has_time && (b->of.left != s.left || b->of.right != s.right)) return false;
+    ck_i128 us = strictly ? s.us - 1 : s.us; /* 0 <= the sum - 1 */
+    if (us > CK_TIME_UNBOUNDED || us < -CK_TIME_UNBOUNDED) return false;
     b->has_time = true;
-    b->of.left = left, b->of.right = right;
-    int64_t us = x.right ? y.us - x.us : x.us - y.us; /* right - left >= us, or <= us */
-    if (x.right && (!b->has_lower || us > b->of.lower_us)) b->has_lower = true, b->of.lower_us = us;
-    if (!x.right && (!b->has_upper || us < b->of.upper_us)) b->has_upper = true, b->of.upper_us = us;
+    b->of.left = s.left, b->of.right = s.right;
+    int64_t n = (int64_t)us;
+    if (s.right_sign > 0) { /* right - left >= -n */
+        if (!b->has_lower || -n > b->of.lower_us) b->of.lower_us = -n;
+        b->has_lower = true;
+    } else { /* right - left <= n */
+        if (!b->has_upper || n < b->of.upper_us) b->of.upper_us = n;
+        b->has_upper = true;
+    }
+    return true;
 }
 
-static void look_at(bounds *b, const ck_expr *e) {
-    if (e->kind != CK_EXPR_CALL) return;
+/* Whether all that a conjunct says is in the bounds. */
+static bool look_at(bounds *b, const ck_expr *e) {
+    if (e->kind != CK_EXPR_CALL) return false;
     const char *op = e->fn->name;
     if (e->arg_count == 3 && strcmp(op, "between") == 0) {
-        at_least(b, e->args[0], e->args[1]);
-        at_least(b, e->args[2], e->args[0]);
-    } else if (e->arg_count == 2 && (strcmp(op, ">=") == 0 || strcmp(op, ">") == 0)) {
-        at_least(b, e->args[0], e->args[1]);
-    } else if (e->arg_count == 2 && (strcmp(op, "<=") == 0 || strcmp(op, "<") == 0)) {
-        at_least(b, e->args[1], e->args[0]);
-    } else if (e->arg_count == 2 && strcmp(op, "=") == 0) {
-        at_least(b, e->args[0], e->args[1]);
-        at_least(b, e->args[1], e->args[0]);
+        bool lower = at_least(b, e->args[0], e->args[1], false), upper = at_least(b, e->args[2], e->args[0], false);
+        return lower && upper;
     }
+    if (e->arg_count != 2) return false;
+    if (strcmp(op, ">=") == 0) return at_least(b, e->args[0], e->args[1], false);
+    if (strcmp(op, ">") == 0) return at_least(b, e->args[0], e->args[1], true);
+    if (strcmp(op, "<=") == 0) return at_least(b, e->args[1], e->args[0], false);
+    if (strcmp(op, "<") == 0) return at_least(b, e->args[1], e->args[0], true);
+    if (strcmp(op, "=") != 0) return false;
+    return at_least(b, e->args[0], e->args[1], false) && at_least(b, e->args[1], e->args[0], false);
 }
 
-bool ck_plan_time_bounds(const ck_plan_node *n, ck_time_bounds *out) {
-    bounds b = {.join = n};
+static bool find_bounds(const ck_plan_node *n, bounds *b) {
     ck_join_pair pair;
-    if (n->kind != CK_PLAN_JOIN || n->join.kind != CK_JOIN_BOTH_INNER || n->join.single ||
-        n->inputs[0]->mode != CK_MODE_APPEND || n->inputs[1]->mode != CK_MODE_APPEND)
-        return false;
+    *b = (bounds){.join = n};
+    if (n->join.single || n->inputs[0]->mode != CK_MODE_APPEND || n->inputs[1]->mode != CK_MODE_APPEND) return false;
     for (uint32_t i = 0; i < n->join.on_count; i++) {
-        look_at(&b, n->join.on[i]);
+        (void)look_at(b, n->join.on[i]);
         if (ck_join_equality(n->join.on[i], n->inputs[0]->schema->field_count, &pair) && pair.null_safe) return false;
     }
+    if (!b->has_lower) b->of.lower_us = -CK_TIME_UNBOUNDED;
+    if (!b->has_upper) b->of.upper_us = CK_TIME_UNBOUNDED;
+    return true;
+}
+
+/* A row that is said when it has met nobody must be known to meet nobody any more. */
+bool ck_plan_time_bounds(const ck_plan_node *n, ck_time_bounds *out) {
+    bounds b;
+    if (n->kind != CK_PLAN_JOIN || !find_bounds(n, &b)) return false;
     *out = b.of;
-    return b.has_lower && b.has_upper;
+    bool ends = n->inputs[0]->bounded || n->inputs[1]->bounded;
+    switch (n->join.kind) {
+    case CK_JOIN_BOTH_INNER: /* of a side that ends, one bound is worse than reading that side first */
+    case CK_JOIN_LEFT_SEMI: return b.has_lower && b.has_upper ? true : !ends && (b.has_lower || b.has_upper);
+    case CK_JOIN_LEFT_OUTER:
+    case CK_JOIN_LEFT_ANTI: return b.has_upper;
+    case CK_JOIN_RIGHT_OUTER: return b.has_lower;
+    case CK_JOIN_FULL_OUTER: return b.has_lower && b.has_upper;
+    }
+    return false;
+}
+
+bool ck_plan_bounds_time(const ck_plan_node *join, const ck_expr *conjunct) {
+    bounds b;
+    return find_bounds(join, &b) && look_at(&b, conjunct);
 }

@@ -149,7 +149,9 @@ ck_status ck_plan_join(ck_plan *p, ck_join_kind kind, ck_plan_node *left, ck_pla
     bool waits =
         kind != CK_JOIN_BOTH_INNER && kind != CK_JOIN_LEFT_SEMI; /* a row that has no partner yet may get one */
     n->final = waits && (p->emit_on_close || (n->bounded && !p->changes));
-    if (waits) n->mode = n->final ? CK_MODE_APPEND : CK_MODE_RETRACT;
+    ck_time_bounds bounds;
+    n->join.in_time = !n->final && (!n->bounded || p->changes) && ck_plan_time_bounds(n, &bounds);
+    if (waits) n->mode = n->final || n->join.in_time ? CK_MODE_APPEND : CK_MODE_RETRACT;
     CK_TRY(keys_of(p, n));
     if (!names && !(names = both_names(p, left, right))) return CK_NOMEM;
     CK_TRY(ck_plan_canonical_exprs(p, n, on, on_count, names));

@@ -246,8 +246,10 @@ bool ck_plan_grows(const ck_plan_node *n) {
     switch (n->kind) {
     case CK_PLAN_AGGREGATE: return n->aggregate.keys.count > 0 && !n->bounded;
     case CK_PLAN_JOIN: {
-        ck_time_bounds bounds;
-        return !n->bounded && !ck_plan_time_bounds(n, &bounds);
+        ck_time_bounds b;
+        bool whole = n->join.in_time && ck_plan_time_bounds(n, &b) && b.lower_us != -CK_TIME_UNBOUNDED &&
+                     b.upper_us != CK_TIME_UNBOUNDED;
+        return !n->bounded && !whole;
     }
     case CK_PLAN_SET_OP: return !n->bounded;
     case CK_PLAN_TOP_N: return !n->bounded && (n->top.partition.count > 0 || n->inputs[0]->mode == CK_MODE_RETRACT);

@@ -148,7 +148,8 @@ struct ck_plan_node {
             ck_join_kind kind;
             ck_expr *const *on; /* conjuncts over left then right columns */
             uint32_t on_count;
-            bool single; /* at most one right row may match: more is an error */
+            bool single;  /* at most one right row may match: more is an error */
+            bool in_time; /* over input that goes on, its condition bounds it in event time */
         } join;
         struct {
             bool except, all;
@@ -253,12 +254,15 @@ typedef struct ck_time_origin {
 } ck_time_origin;
 /* Whether a column of n is event time that a watermark goes with, or of a window. */
 ck_time_origin ck_plan_time_of(const ck_plan_node *n, uint32_t column);
-/* How far apart in event time partners of an inner join may be, where its conditions say so. */
+/* How far apart in event time partners of a join may be, where its conditions say so: from below, from above, or both. */
+#define CK_TIME_UNBOUNDED 630720000000000000LL /* 20,000 years */
 typedef struct ck_time_bounds {
     uint32_t left, right;       /* the time columns, of each side */
     int64_t lower_us, upper_us; /* of right time - left time */
 } ck_time_bounds;
 bool ck_plan_time_bounds(const ck_plan_node *join, ck_time_bounds *out);
+/* Whether the bounds say all that this conjunct of the join does. */
+bool ck_plan_bounds_time(const ck_plan_node *join, const ck_expr *conjunct);
 /* n, a projection over `window` with filters and projections between, without the window: its columns become the time
  * column. *out NULL: something between computes with them. */
 CK_NODISCARD ck_status ck_plan_strip_window(ck_plan *p, ck_plan_node *n, const ck_plan_node *window,

@@ -96,19 +96,25 @@ ck_status ck_plan_window_agg(ck_plan *p, ck_plan_node *input, const ck_plan_wind
 
 /* ---- which columns are of time ---- */
 
-/* Whether e over a scan's columns is `own` over the table's. */
-static bool same_over_scan(const ck_columns *scanned, const ck_expr *e, const ck_expr *own) {
+/* Whether e over n - filters and projections over a scan - is `own` over the table's columns. */
+static bool same_over_scan(const ck_plan_node *n, const ck_expr *e, const ck_expr *own) {
+    while (n->kind == CK_PLAN_FILTER) n = n->inputs[0];
+    if (e->kind == CK_EXPR_COLUMN && n->kind == CK_PLAN_PROJECT)
+        return same_over_scan(n->inputs[0], n->project.exprs[e->column], own);
     if (e->kind != own->kind) return false;
-    if (e->kind == CK_EXPR_COLUMN) return scanned->at[e->column] == own->column;
+    if (e->kind == CK_EXPR_COLUMN) return n->scan.columns.at[e->column] == own->column;
     if (e->kind == CK_EXPR_LITERAL) return ck_expr_equal(e, own);
     bool same = e->fn == own->fn && e->arg_count == own->arg_count && ck_type_eq(e->type, own->type);
-    for (uint32_t i = 0; same && i < e->arg_count; i++) same = same_over_scan(scanned, e->args[i], own->args[i]);
+    for (uint32_t i = 0; same && i < e->arg_count; i++) same = same_over_scan(n, e->args[i], own->args[i]);
     return same;
 }
 
-static ck_time_origin of_scan(const ck_plan_node *scan, const ck_expr *e) {
+static ck_time_origin of_scan(const ck_plan_node *n, const ck_expr *e) {
+    const ck_plan_node *scan = n;
+    while (scan->kind == CK_PLAN_FILTER || scan->kind == CK_PLAN_PROJECT) scan = scan->inputs[0];
+    if (scan->kind != CK_PLAN_SCAN) return (ck_time_origin){0};
     const ck_table_time *t = &scan->scan.table->table.time;
-    if (!t->expr || !same_over_scan(&scan->scan.columns, e, t->expr)) return (ck_time_origin){0};
+    if (!t->expr || !same_over_scan(n, e, t->expr)) return (ck_time_origin){0};
     return (ck_time_origin){CK_TIME_ROW, scan, t->lateness_us, scan->scan.table};
 }
 
@@ -129,6 +135,17 @@ static ck_time_origin of_union(const ck_plan_node *n, uint32_t column) {
     return all;
 }
 
+/* A join in time passes on how far time has come, so long after that no row is late; padded times are NULL. */
+static ck_time_origin of_join(const ck_plan_node *n, uint32_t column) {
+    ck_time_bounds b;
+    uint32_t left = n->inputs[0]->schema->field_count;
+    bool right = column >= left;
+    if (right ? ck_join_pads_right(n->join.kind) : ck_join_pads_left(n->join.kind)) return (ck_time_origin){0};
+    if (!ck_plan_time_bounds(n, &b)) return (ck_time_origin){0};
+    if (b.lower_us == -CK_TIME_UNBOUNDED || b.upper_us == CK_TIME_UNBOUNDED) return (ck_time_origin){0};
+    return ck_plan_time_of(n->inputs[right], right ? column - left : column);
+}
+
 ck_time_origin ck_plan_time_of(const ck_plan_node *n, uint32_t column) {
     uint32_t width;
     ck_time_origin time;
@@ -140,14 +157,13 @@ ck_time_origin ck_plan_time_of(const ck_plan_node *n, uint32_t column) {
     case CK_PLAN_PROJECT: {
         const ck_expr *e = n->project.exprs[column];
         if (e->kind == CK_EXPR_COLUMN) return ck_plan_time_of(n->inputs[0], e->column);
-        const ck_plan_node *below = n->inputs[0];
-        while (below->kind == CK_PLAN_FILTER) below = below->inputs[0];
-        return below->kind == CK_PLAN_SCAN ? of_scan(below, e) : (ck_time_origin){0};
+        return of_scan(n->inputs[0], e);
     }
     case CK_PLAN_FILTER: return ck_plan_time_of(n->inputs[0], column);
     case CK_PLAN_UNNEST:
         return column < n->inputs[0]->schema->field_count ? ck_plan_time_of(n->inputs[0], column) : (ck_time_origin){0};
     case CK_PLAN_UNION: return of_union(n, column);
+    case CK_PLAN_JOIN: return of_join(n, column);
     case CK_PLAN_WINDOW:
         width = n->inputs[0]->schema->field_count;
         if (column < width) return ck_plan_time_of(n->inputs[0], column);
