@@ -454,8 +454,8 @@ static const ck_operator_vtbl interval_vtbl = {
     .open = interval_open,
     .on_event = interval_on_event,
     .pre_snapshot = interval_pre_snapshot,
-    .watermark_delay_us = interval_delay,
     .close = interval_close,
+    .watermark_delay_us = interval_delay,
 };
 
 const ck_op_desc ck_op_interval_join = {

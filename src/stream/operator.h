@@ -108,11 +108,11 @@ typedef struct ck_operator_vtbl {
     /* Processing-time wake-up asked for by returning a time here; INT64_MAX: none. Called after each event. */
     int64_t (*next_wake_us)(void *self, ck_op_ctx *ctx);
     ck_status (*on_wake)(void *self, int64_t now_us, ck_op_ctx *ctx);
+    /* Once, also after a failed open, when no submitted I/O job is outstanding; frees self. */
+    void (*close)(void *self, ck_op_ctx *ctx);
     /* How much older than its watermark the rows are that it still emits (a join in time): what the runtime forwards
      * stays so far behind. Constant, >= 0; not there: 0. */
     int64_t (*watermark_delay_us)(const void *self);
-    /* Once, also after a failed open, when no submitted I/O job is outstanding; frees self. */
-    void (*close)(void *self, ck_op_ctx *ctx);
 } ck_operator_vtbl;
 
 #define CK_HAS(v, f) ((v)->struct_bytes >= offsetof(__typeof__(*(v)), f) + sizeof((v)->f) && (v)->f != NULL)
