@@ -108,8 +108,14 @@ static void probe_close(void *self, ck_op_ctx *ctx) {
     (void)ctx;
     probe_note(self, "close ");
 }
-static const ck_operator_vtbl probe_vtbl = {sizeof(ck_operator_vtbl), probe_open,      probe_event, probe_snapshot,
-                                            probe_committed,          probe_next_wake, probe_wake,  probe_close};
+static const ck_operator_vtbl probe_vtbl = {.struct_bytes = sizeof(ck_operator_vtbl),
+                                            .open = probe_open,
+                                            .on_event = probe_event,
+                                            .pre_snapshot = probe_snapshot,
+                                            .on_committed = probe_committed,
+                                            .next_wake_us = probe_next_wake,
+                                            .on_wake = probe_wake,
+                                            .close = probe_close};
 static inline ck_status probe_create(const ck_op_spec *spec, ck_mem mem, void **self, ck_error *err) {
     (void)spec, (void)mem, (void)err, (void)self;
     return CK_OK;
