@@ -9,6 +9,7 @@
  * out with the type that is written. */
 #include "expr/tree_int.h"
 
+#include <string.h>
 #include <yyjson.h>
 
 #include "data/text.h"
@@ -171,6 +172,21 @@ static bool read_datum(ck_arena *a, const ck_type *t, yyjson_val *v, ck_datum *d
     }
 }
 
+/* The same type, but that its elements or fields may be NULL where those of `got` are not: an argument has become a
+ * constant since, and what reads the value goes by the type it was bound with. */
+static bool differs_in_nulls(const ck_type *got, const ck_type *type) {
+    if (got->kind != type->kind || got->precision != type->precision || got->scale != type->scale ||
+        got->field_count != type->field_count || (got->field_count == 0 && !ck_type_eq(got, type)))
+        return false;
+    for (uint32_t i = 0; i < got->field_count; i++) {
+        const ck_field *g = &got->fields[i], *t = &type->fields[i];
+        if (g->nullable && !t->nullable) return false;
+        if (got->kind == CK_TYPE_ROW && strcmp(g->name, t->name) != 0) return false;
+        if (!ck_type_eq(g->type, t->type) && !differs_in_nulls(g->type, t->type)) return false;
+    }
+    return true;
+}
+
 static ck_status read_call(reader *r, yyjson_val *v, const char *name, const ck_type *type, ck_expr **out) {
     yyjson_val *list = yyjson_obj_get(v, "args");
     size_t count = yyjson_arr_size(list);
@@ -198,6 +214,11 @@ static ck_status read_call(reader *r, yyjson_val *v, const char *name, const ck_
     if (s != CK_OK) return s == CK_INVALID ? CK_CORRUPT : s;
     if (yyjson_get_bool(yyjson_obj_get(v, "null"))) (*out)->nullable = (*out)->fails_to_null = true;
     if (ck_type_eq((*out)->type, type)) return CK_OK;
+    if (differs_in_nulls((*out)->type, type)) {
+        *out = ck_expr_new_call(r->arena, (*out)->fn, (*out)->impl, (*out)->args, (*out)->arg_count, type,
+                                (*out)->nullable);
+        return *out ? CK_OK : ck_nomem(r->err, r->arena->mem, sizeof **out);
+    }
     return ck_fail(r->err, CK_CORRUPT, "an expression's document: %s is %s, written as %s", name,
                    ck_type_name(r->arena, (*out)->type), ck_type_name(r->arena, type));
 }

@@ -264,6 +264,23 @@ static void assignments(void **state) {
     for (size_t i = 0; i < CK_ARRAY_COUNT(bad); i++) assert_int_equal(read_text(s, bad[i], &back), CK_CORRUPT);
 }
 
+/* An element was computed when the array was bound and is a constant when the document is read: the type stays. */
+static void types_stay_as_they_were_bound(void **state) {
+    sample *s = *state;
+    columns(s);
+    ck_expr *back;
+    static const char *const good =
+        "{\"fn\":\"array\",\"args\":[{\"lit\":\"x\",\"type\":\"VARCHAR\"}],\"type\":\"ARRAY<VARCHAR>\"}";
+    assert_int_equal(read_text(s, good, &back), CK_OK);
+    assert_true(ck_type_eq(back->type, sample_type(s, "ARRAY<VARCHAR>")));
+    assert_false(ck_type_eq(back->type, sample_type(s, "ARRAY<VARCHAR NOT NULL>")));
+    static const char *const bad[] = {
+        "{\"fn\":\"array\",\"args\":[{\"lit\":\"x\",\"type\":\"VARCHAR\"}],\"type\":\"ARRAY<BIGINT>\"}",
+        "{\"fn\":\"array\",\"args\":[{\"lit\":null,\"type\":\"VARCHAR\"}],\"type\":\"ARRAY<VARCHAR NOT NULL>\"}",
+    };
+    for (size_t i = 0; i < CK_ARRAY_COUNT(bad); i++) assert_int_equal(read_text(s, bad[i], &back), CK_CORRUPT);
+}
+
 static ck_expr *random_expr(sample *s, int depth, const char *type) {
     static const struct {
         const char *type, *pattern;
@@ -428,6 +445,7 @@ int main(void) {
         SAMPLE_TEST(json_there_and_back),
         SAMPLE_TEST(what_fails_is_null),
         SAMPLE_TEST(assignments),
+        SAMPLE_TEST(types_stay_as_they_were_bound),
         SAMPLE_TEST(bad_documents),
         SAMPLE_TEST(aggregates),
     };

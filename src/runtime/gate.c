@@ -41,6 +41,8 @@ struct ck_gate {
     int64_t watermark; /* last told */
     bool idle;         /* last told */
     uint64_t flush_seq;
+    bool unflushed; /* a batch has been given out since the last FLUSH */
+    bool owed;      /* and a FLUSH behind it came that was no greater than those before: told once all is quiet */
     uint64_t last_barrier; /* completed by alignment or by trigger */
     pending_event pending[PENDING_MAX];
     uint32_t pending_first, pending_count;
@@ -178,6 +180,11 @@ static void channel_watermark(ck_gate *g, gate_channel *ch, const ck_event *ev) 
     update_watermark(g);
 }
 
+static void say_flush(ck_gate *g) {
+    g->unflushed = g->owed = false;
+    say(g, 0, ck_event_flush(g->flush_seq));
+}
+
 static void channel_active(ck_gate *g, gate_channel *ch) {
     if (!ch->idle) return;
     ch->idle = false;
@@ -190,6 +197,7 @@ static void take(ck_gate *g, uint32_t c, const ck_event *ev) {
     switch (ev->kind) {
     case CK_EVENT_BATCH:
         channel_active(g, ch);
+        g->unflushed = true;
         say(g, ch->input, *ev);
         break;
     case CK_EVENT_WATERMARK: channel_watermark(g, ch, ev); break;
@@ -198,9 +206,11 @@ static void take(ck_gate *g, uint32_t c, const ck_event *ev) {
             g->flush_seq++;
         else if (ev->flush_seq > g->flush_seq)
             g->flush_seq = ev->flush_seq;
-        else
+        else {
+            g->owed = g->unflushed;
             break;
-        say(g, 0, ck_event_flush(g->flush_seq));
+        }
+        say_flush(g);
         break;
     case CK_EVENT_BARRIER:
         now_us = ck_mono_us(g->cfg.proc);
@@ -264,8 +274,11 @@ static bool take_one(ck_gate *g) {
 }
 
 ck_gate_result ck_gate_next(ck_gate *g, uint32_t *input, ck_event *out) {
-    while (!g->pending_count)
-        if (!take_one(g)) return CK_GATE_EMPTY;
+    while (!g->pending_count) {
+        if (take_one(g)) continue;
+        if (!g->owed) return CK_GATE_EMPTY;
+        say_flush(g);
+    }
     pending_event *p = &g->pending[g->pending_first];
     g->pending_first = (g->pending_first + 1) % PENDING_MAX;
     g->pending_count--;

@@ -1,6 +1,7 @@
 /* The input gate of a subtask whose head is no source: all channels of all its inputs, merged into one stream of
- * events. It takes the minimum of watermarks over the channels that are neither idle nor ended, the greatest flush, one
- * END an input, and aligns barriers through checkpoint/align.h. Channels take turns, one event each.
+ * events. It takes the minimum of watermarks over the channels that are neither idle nor ended, the greatest flush (and
+ * that of the slowest channel once nothing waits any more, when rows came before it: there may be no other), one END an
+ * input, and aligns barriers through checkpoint/align.h. Channels take turns, one event each.
  *
  * Thread: the subtask's. */
 #ifndef CK_RUNTIME_GATE_H

@@ -173,6 +173,24 @@ static void the_greatest_flush_counts(void **state) {
     assert_string_equal(drain(f), "f5 f6 ");
 }
 
+/* Rows of a slower channel between a FLUSH and the same one of its own: there may never be another, so it is told when
+ * nothing else waits, and only once. */
+static void rows_behind_the_greatest_flush_are_flushed(void **state) {
+    fixture *f = *state;
+    make(f, 1, (uint32_t[]){3});
+    push(f, 0, 0, ck_event_flush(5));
+    push_batch(f, 0, 1, 2);
+    push(f, 0, 1, ck_event_flush(5));
+    push(f, 0, 2, ck_event_flush(4));
+    assert_string_equal(drain(f), "f5 b0:2 f5 ");
+    push(f, 0, 2, ck_event_flush(5));
+    assert_string_equal(drain(f), "");
+    push_batch(f, 0, 0, 1);
+    push(f, 0, 0, ck_event_flush(3));
+    push(f, 0, 0, ck_event_flush(6));
+    assert_string_equal(drain(f), "b0:1 f6 "); /* a greater one came meanwhile */
+}
+
 static void one_row_batches_flush_each_time(void **state) {
     fixture *f = *state;
     make_with(f, 1, (uint32_t[]){2}, 0, true);
@@ -343,6 +361,7 @@ int main(void) {
         T(the_least_watermark_counts),
         T(idle_channels_leave_and_return),
         T(the_greatest_flush_counts),
+        T(rows_behind_the_greatest_flush_are_flushed),
         T(one_row_batches_flush_each_time),
         T(barriers_align),
         T(a_cancel_lets_go),

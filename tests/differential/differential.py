@@ -1,6 +1,6 @@
 """Random queries through clink and DuckDB.   differential.py [--n 300] [--seed 1] [--seconds 60] [--data DIR] [--library FILE]
 
-Each query runs at -p 1, at -p 3, and as a stream of changes that is netted. Prints the seed of each query that differs, and the smallest query found
+Each query runs at -p 1, at -p 3, as a stream of changes that is netted, and over input that never ends until what is left of the changes is right. Prints the seed of each query that differs, and the smallest query found
 that still does. Exit status 1 when one differs that is not in deviations.txt."""
 import argparse
 import collections
@@ -16,7 +16,7 @@ import engines  # noqa: E402
 import generate  # noqa: E402
 
 HERE = os.path.dirname(os.path.realpath(__file__))
-MODES = [("p1", 1, False), ("p3", 3, False), ("changes", 2, True)]
+MODES = [("p1", 1, False), ("p3", 3, False), ("changes", 2, True), ("endless", 2, True)]
 
 
 def deviations():
@@ -33,7 +33,8 @@ def reason_of(message):
 
 class Differential:
     def __init__(self, library, data):
-        self.ours, self.duck = engines.open_both(library, data)
+        self.ours, self.duck = engines.open_ours(library, data), engines.open_duck(data)
+        self.endless = engines.open_ours(library, data, ", follow='true'")
         self.known = deviations()
         self.refused, self.skipped, self.same, self.deviating = collections.Counter(), 0, 0, 0
 
@@ -45,12 +46,15 @@ class Differential:
 
     def check(self, q, want, mode):
         """(kind, text): "same", "refused", "error" or "differs"."""
-        _, parallelism, changes = mode
+        name, parallelism, changes = mode
         ordered = isinstance(q, generate.Select) and bool(q.order) and not changes
         sql = q.sql("ours")
         settings = "SET batch_rows = 100; " if changes else "SET batch_rows = 4096; "
         try:
-            got = self.ours.ask(settings + sql, parallelism, changes)
+            if name == "endless":
+                got = self.endless.ask_until(settings + sql, parallelism, lambda rows: len(rows) == len(want) and not engines.difference(rows, want, False))
+            else:
+                got = self.ours.ask(settings + sql, parallelism, changes)
         except RuntimeError as e:
             text = str(e)
             return ("refused" if re.match(r"q:\d+:\d+:", text) else "error"), text
@@ -88,13 +92,15 @@ class Differential:
             self.skipped += 1
             return None
         for mode in MODES:
+            if mode[0] == "endless" and not want:  # right before anything has come
+                continue
             if mode[2] and isinstance(q, generate.Select) and q.order and q.limit is None:
                 continue
             kind, text = self.check(q, want, mode)
             if kind == "same":
                 continue
             if kind == "refused":
-                self.refused[reason_of(text)] += 1
+                self.refused[mode[0] + ": " + reason_of(text)] += 1
                 return None
             if self.deviation(q, text):
                 self.deviating += 1
@@ -128,7 +134,7 @@ def main():
         if report:
             failures.append(report)
             print(report, flush=True)
-    print(f"seeds {o.seed} to {o.seed + ran - 1}: {d.same} the same at -p 1, at -p 3 and as changes, {len(failures)} failed, {d.deviating} known to deviate, "
+    print(f"seeds {o.seed} to {o.seed + ran - 1}: {d.same} the same at -p 1, at -p 3, as changes and without end, {len(failures)} failed, {d.deviating} known to deviate, "
           f"{sum(d.refused.values())} refused, {d.skipped} not for DuckDB")
     for why, n in d.refused.most_common():
         print(f"  refused {n}: {why}")
