@@ -1,11 +1,14 @@
 """clink inside Python through the C ABI and pyarrow, with nothing but ctypes in between.
 
-    python examples/embed.py build/libclink.so "SELECT ..."
+    python3 examples/embed.py build/libclink.so "SELECT ..."      # needs pyarrow: pip install pyarrow
 """
 import ctypes
 import sys
 
-import pyarrow as pa
+try:
+    import pyarrow as pa
+except ImportError:
+    sys.exit("embed.py reads rows with pyarrow: pip install pyarrow, or run it with $(tools/venv.sh), the tests' Python")
 
 
 class Error(ctypes.Structure):
@@ -45,6 +48,8 @@ class Clink:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 3:
+        sys.exit("usage: embed.py build/libclink.so SQL [--pandas]")
     clink = Clink(sys.argv[1])
     print(clink.query(sys.argv[2]).to_pandas() if "--pandas" in sys.argv else clink.query(sys.argv[2]).to_pylist())
     clink.close()

@@ -208,10 +208,10 @@ static int replay_main(const verb *v, int argc, char **argv) {
 }
 
 const verb verb_dead_letter_replay = {
-    "dead-letter-replay",
-    "feed records that were put aside back into a script",
-    "clink dead-letter-replay TABLE --script FILE.sql [--export FILE | --from FILE]",
-    "  clink dead-letter-replay orders --script job.sql --export bad.csv   # then repair bad.csv\n"
-    "  clink dead-letter-replay orders --script job.sql --from bad.csv",
-    replay_main,
+    .name = "dead-letter-replay",
+    .summary = "feed records that were put aside back into a script",
+    .usage = "clink dead-letter-replay TABLE --script FILE.sql [--export FILE | --from FILE]",
+    .example = "  clink dead-letter-replay orders --script job.sql --export bad.csv   # then repair bad.csv\n"
+               "  clink dead-letter-replay orders --script job.sql --from bad.csv",
+    .main = replay_main,
 };

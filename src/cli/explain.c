@@ -1,5 +1,6 @@
 /* clink explain: the plan of a script, its edge modes, state and guarantees, without running it. */
 #include <stdio.h>
+#include <unistd.h>
 
 #include "cli/script.h"
 #include "cli/verbs.h"
@@ -10,6 +11,7 @@ int explain_print(const run_start *r) {
     clink_status st = clink_explain(r->engine, r->s.text, &r->run, &text, &e);
     if (st != CLINK_OK) return report_error(st, &e);
     fputs(text, stdout);
+    if (isatty(STDOUT_FILENO)) fputs("(clink help explain says how to read this)\n", stderr);
     clink_free(text);
     return 0;
 }
@@ -24,9 +26,21 @@ static int explain_main(const verb *v, int argc, char **argv) {
 }
 
 const verb verb_explain = {
-    "explain",
-    "show a script's plan, state and delivery guarantees",
-    "clink explain FILE.sql | -e SQL | -  [flags of run]",
-    "  clink explain -p 4 --checkpoint-dir ck orders.sql",
-    explain_main,
+    .name = "explain",
+    .summary = "show a script's plan, state and delivery guarantees",
+    .usage = "clink explain FILE.sql | -e SQL | -  [flags of run]",
+    .example = "  clink explain -p 4 --checkpoint-dir ck job.sql",
+    .main = explain_main,
+    .notes =
+        "reading a plan: a sink stands above what it is fed by; each operator is followed by its inputs, further in.\n"
+        "  <- forward, append, bounded   how rows come: to the same subtask (forward), by a key (hash), to all "
+        "(broadcast),\n"
+        "                                to one (gather); only new rows (append), rows and what takes them back "
+        "(retract),\n"
+        "                                the row of each key (upsert); from input that ends (bounded) or goes on\n"
+        "  final                         says its result once, when its input has ended\n"
+        "  key (a), uid U                a row of the output for each a; U names the operator's state in checkpoints\n"
+        "  state S (a) -> b              kept for each a: b\n"
+        "  watermark ts - 5 s            time is taken to have come to the greatest ts less that\n"
+        "  guarantee: T: ...             what table T gets when the job is killed and started again",
 };

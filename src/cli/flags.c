@@ -155,5 +155,6 @@ void flags_print_help(const verb *v, const flag *flags, size_t flag_count) {
         if (f->deflt) printf(" (%s)", f->deflt);
         printf("\n");
     }
+    if (v->notes) printf("\n%s\n", v->notes);
     if (v->example) printf("\nexample:\n%s\n", v->example);
 }

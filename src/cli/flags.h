@@ -36,8 +36,9 @@ typedef struct verb {
     const char *name;
     const char *summary;
     const char *usage;   /* "clink run FILE.sql [flags]" lines */
-    const char *example; /* with its output when short */
+    const char *example; /* command lines; each runs, see tests/system/test_help.py */
     int (*main)(const struct verb *v, int argc, char **argv);
+    const char *notes; /* behind the flags in help; NULL = none */
 } verb;
 
 /* Takes flags out of argv: what is left, the positional arguments, stands in argv[0..*argc). `--` ends flags. Returns

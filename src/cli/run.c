@@ -20,11 +20,12 @@ static int run_main(const verb *v, int argc, char **argv) {
 }
 
 const verb verb_run = {
-    "run",
-    "run a script in this process",
-    "clink run FILE.sql | -e SQL | -  [flags]",
-    "  clink run -e \"CREATE TABLE t (usr VARCHAR, amount BIGINT) WITH (connector='file', format='json', "
-    "path='orders.ndjson');\n"
-    "                SELECT usr, SUM(amount) AS total FROM t GROUP BY usr\"",
-    run_main,
+    .name = "run",
+    .summary = "run a script in this process",
+    .usage = "clink run FILE.sql | -e SQL | -  [flags]",
+    .example = "  clink run -e \"CREATE TABLE t (usr VARCHAR, amount BIGINT) WITH (connector='file', format='json', "
+               "path='orders.ndjson');\n"
+               "                SELECT usr, SUM(amount) AS total FROM t GROUP BY usr\"\n"
+               "  clink run --checkpoint-dir ck -p 2 job.sql   # killed and started again it goes on",
+    .main = run_main,
 };

@@ -61,11 +61,11 @@ static int savepoint_main(const verb *v, int argc, char **argv) {
 }
 
 const verb verb_savepoint = {
-    "savepoint",
-    "remove a savepoint that is no longer wanted",
-    "clink savepoint --dispose DIR:N",
-    "  clink savepoint --dispose ck:12",
-    savepoint_main,
+    .name = "savepoint",
+    .summary = "remove a savepoint that is no longer wanted",
+    .usage = "clink savepoint --dispose DIR:N",
+    .example = "  clink savepoint --dispose ck:12",
+    .main = savepoint_main,
 };
 
 /* ---- checkpoint-verify ---- */
@@ -139,9 +139,9 @@ static int verify_main(const verb *v, int argc, char **argv) {
 }
 
 const verb verb_checkpoint_verify = {
-    "checkpoint-verify",
-    "check every file of every checkpoint against size and checksum",
-    "clink checkpoint-verify DIR [--id N] [--json]",
-    "  clink checkpoint-verify ck",
-    verify_main,
+    .name = "checkpoint-verify",
+    .summary = "check every file of every checkpoint against size and checksum",
+    .usage = "clink checkpoint-verify DIR [--id N] [--json]",
+    .example = "  clink checkpoint-verify ck",
+    .main = verify_main,
 };

@@ -362,9 +362,10 @@ static int sql_main(const verb *v, int argc, char **argv) {
 }
 
 const verb verb_sql = {
-    "sql",
-    "an interactive shell; or statements from standard input, one by one",
-    "clink sql [flags]",
-    "  echo \"SELECT 1 AS one;\" | clink sql",
-    sql_main,
+    .name = "sql",
+    .summary = "an interactive shell; or statements from standard input, one by one",
+    .usage = "clink sql [flags]",
+    .example = "  clink sql --catalog tables                   # on a terminal: \\? lists what it knows\n"
+               "  echo \"SELECT 1 AS one;\" | clink sql",
+    .main = sql_main,
 };

@@ -1,6 +1,11 @@
 /* --catalog DIR: tables, views and functions in DIR/catalog.sql, as the statements that make them. The file is replaced
  * as a whole, durably, after each script that changed something, and before anything of the script runs. A change is
- * checked by loading what would be written; two processes that change it at once do not overwrite each other. */
+ * checked by loading what would be written; relative paths are kept as the absolute ones they were meant as; two
+ * processes that change it at once do not overwrite each other. */
+#include <errno.h>
+#include <limits.h>
+#include <unistd.h>
+
 #include "engine/engine_int.h"
 #include "os/durable.h"
 
@@ -37,6 +42,11 @@ static uint64_t mark_of(ck_view text) {
 
 ck_status engine_catalog_open(clink_engine *e, const char *dir, ck_error *err) {
     ck_view text;
+    char here[PATH_MAX];
+    if (!getcwd(here, sizeof here)) return ck_fail_errno(err, errno, "the working directory");
+    const char *base = ck_arena_strdup(&e->arena, strcmp(here, "/") == 0 ? "" : here);
+    if (!base) return ck_nomem(err, e->arena.mem, strlen(here));
+    ck_catalog_set_base(e->catalog, base);
     e->catalog_path = ck_arena_printf(&e->arena, "%s/catalog.sql", dir);
     e->catalog_lock = ck_arena_printf(&e->arena, "%s/catalog.lock", dir);
     if (!e->catalog_path || !e->catalog_lock) return ck_nomem(err, e->arena.mem, strlen(dir));
@@ -58,9 +68,10 @@ ck_status engine_catalog_open(clink_engine *e, const char *dir, ck_error *err) {
 static ck_status check(clink_engine *e, ck_view text, ck_error *err) {
     ck_catalog *c;
     CK_TRY(ck_catalog_new(&e->proc, &e->registry, &c, err));
-    ck_status s = load(e, c, text, "catalog", err);
+    ck_status s = load(e, c, text, e->catalog_path, err);
     ck_catalog_free(c);
-    if (s != CK_OK && s != CK_NOMEM) ck_error_prefix(err, "the catalog in %s would no longer hold: ", e->catalog_path);
+    if (s != CK_OK && s != CK_NOMEM)
+        ck_error_prefix(err, "what stays in the catalog needs what this script takes away; drop or change it, too: ");
     return s;
 }
 

@@ -100,6 +100,7 @@ static ck_status compile(clink_engine *e, clink_job *j, const char *sql, bool ke
         .job_name = run->name,
         .parallelism = run->parallelism,
         .key_groups = run->key_groups,
+        .full_explain = true,
         .changes = run->changes != CLINK_CHANGES_FINAL,
         .checkpoints = run->checkpoint_dir != NULL,
         .one_job = true,

@@ -6,6 +6,9 @@
  *   none             -> abort what a dead run left behind, run from the start
  */
 #include "runtime/job_int.h"
+
+#include <stdio.h>
+
 #include "state/operator_rows.h"
 
 static ck_status nomem(ck_job *j, ck_error *err) { return ck_nomem(err, j->mem, 4096); }
@@ -264,7 +267,8 @@ ck_status ck_job_deal_splits(ck_job *j, ck_error *err) {
         if (!j->ops[i].desc->source) continue;
         ck_status s = deal(j, &j->ops[i], err);
         if (s == CK_OK) continue;
-        if (err && !err->place.object[0]) (void)ck_error_prefix(err, "%s: ", j->ops[i].op->uid);
+        if (err && !err->place.object[0])
+            (void)snprintf(err->place.object, sizeof err->place.object, "%s", j->ops[i].op->uid);
         return s;
     }
     return CK_OK;

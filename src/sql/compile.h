@@ -13,6 +13,9 @@ CK_NODISCARD ck_status ck_catalog_new(ck_proc *proc, const ck_registry *registry
 void ck_catalog_free(ck_catalog *c);
 /* Told of each table in memory that is gone for good, by its instance (the option ".instance" of its operators). */
 void ck_catalog_on_forget(ck_catalog *c, void (*forget)(void *arg, const char *instance), void *arg);
+/* Where relative paths in options begin, for a catalog that outlives the process: a table keeps them absolute. The text
+ * outlives the catalog. NULL (at first): they stay as they are written. */
+void ck_catalog_set_base(ck_catalog *c, const char *dir);
 /* SET key = value, from the command line; unknown keys and bad values are CK_INVALID. */
 CK_NODISCARD ck_status ck_catalog_set(ck_catalog *c, const char *key, const char *value, ck_error *err);
 
@@ -27,6 +30,7 @@ typedef struct ck_sql_options {
     const char *job_name;
     uint32_t parallelism;
     uint32_t key_groups;
+    bool full_explain;         /* EXPLAIN says of sources what they wait for */
     bool changes;              /* --changes: bounded operators are not final, every change comes out */
     bool checkpoints;          /* a directory is given: guarantees are judged with it */
     bool one_job;              /* run, submit: the script is one job (decisions 16); else statement by statement */

@@ -52,7 +52,7 @@ typedef struct ck_op_desc {
 /* What a table with connector='name' is: option checking and which operators it becomes. */
 typedef struct ck_option_desc {
     const char *name;   /* "path"; "fields.*.min": the * stands for a name of its own, a column's */
-    const char *values; /* "text", "integer", "boolean", "a|b|c" */
+    const char *values; /* "text", "integer", "boolean", "a|b|c"; "path": of a file, "-" for none */
     const char *deflt;  /* NULL = none */
     const char *help;
 } ck_option_desc;

@@ -27,6 +27,18 @@ def test_c_example(tmp_path):
     assert p.returncode == 1 and "x" in p.stderr
 
 
+def test_python_example_says_what_it_needs(tmp_path):
+    example = os.path.join(TOP, "examples", "embed.py")
+    for args, says in (([], "usage: embed.py"), ([LIB], "usage: embed.py")):
+        p = subprocess.run([sys.executable, example, *args], capture_output=True, text=True)
+        assert p.returncode == 1 and says in p.stderr and "Traceback" not in p.stderr
+    p = subprocess.run([sys.executable, example, LIB, "SELECT 1 AS one"], capture_output=True, text=True)
+    assert p.stdout == "[{'one': 1}]\n"
+    (tmp_path / "pyarrow.py").write_text("raise ImportError")
+    p = subprocess.run([sys.executable, example, LIB, "SELECT 1"], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(tmp_path)})
+    assert p.returncode == 1 and "pip install pyarrow" in p.stderr and "Traceback" not in p.stderr
+
+
 def test_python_example(tmp_path):
     import embed
 

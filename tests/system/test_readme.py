@@ -19,7 +19,7 @@ def blocks(path):
     return out
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/getting-started.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/getting-started.md", "docs/command-line.md"])
 def test_blocks(page, tmp_path):
     env = {**os.environ, "PATH": BUILD + ":" + os.environ["PATH"]}
     ran = 0

@@ -109,6 +109,19 @@ def test_another_script_names_the_way_out(clink, orders):
     clink("run", "--checkpoint-dir", "ck", "--fresh", "job.sql")
 
 
+# ---- what a plan says ----
+
+
+def test_explain_says_what_sources_wait_for(clink, orders):
+    sql = ("CREATE TABLE t (ts TIMESTAMP(3), i BIGINT, WATERMARK FOR ts AS ts - INTERVAL '5' SECOND) WITH (connector='file', format='json', path='t.ndjson', follow='true');\n"
+           "SELECT COUNT(*) AS n FROM t GROUP BY TUMBLE(ts, INTERVAL '1' MINUTE)")
+    assert re.search(r"source\.file t \(ts\)\n +watermark ts - 5 s, idle after 1 min, follows what is appended\n", clink("explain", "-e", sql).out)
+    assert "watermark" not in clink("explain", "job.sql").out
+    assert "watermark ts - 5 s" in clink("help", "explain").out  # the legend
+    shown, code = on_terminal(["explain", "job.sql"], orders)
+    assert code == 0 and "sink.file o (usr, amount)" in shown and "clink help explain" in shown
+
+
 # ---- errors ----
 
 
@@ -125,6 +138,15 @@ def test_errors(clink, args, code, says):
     r = clink(*args, ok=False)
     assert r.code == code and says in r.err, r.err
     assert "<-" not in r.err
+
+
+def test_a_record_is_named_once(clink, orders):
+    (orders / "orders.ndjson").write_text('{"usr":"a","amount":"x"}\n')
+    r = clink("run", "job.sql", ok=False)
+    assert r.code == 1 and r.err.count("orders.ndjson") == 1 and "subtask" not in r.err, r.err
+    (orders / "orders.ndjson").unlink()
+    r = clink("run", "job.sql", ok=False)
+    assert r.err == "clink: table orders: there is no file orders.ndjson\n"
 
 
 def test_several_e_are_one_script(clink):

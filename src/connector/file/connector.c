@@ -4,7 +4,7 @@
 #include "connector/file/file_int.h"
 
 static const ck_option_desc file_options[] = {
-    {"path", "text", NULL, "a file, a directory, a pattern (*, ?, [..]), or - for standard input; a sink's directory"},
+    {"path", "path", NULL, "a file, a directory, a pattern (*, ?, [..]), or - for standard input; a sink's directory"},
     {"format", "json|csv", NULL, "how a record is written; by the path's ending where not given"},
     {"header", "boolean", "false", "csv: the first record of each file names the columns"},
     {"delimiter", "text", ",", "csv: the character between fields"},

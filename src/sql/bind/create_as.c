@@ -43,7 +43,7 @@ ck_status ck_bind_create_as(ck_binder *b, ck_catalog_entry *e, const ck_ast_crea
     e->temporary = t->temporary;
     e->table.comment = ck_arena_strndup(&e->arena, t->comment.p ? t->comment.p : "", t->comment.n);
     if (!e->table.comment) return ck_bind_nomem(b);
-    CK_TRY(ck_bind_options(b, &t->options, e, at));
+    CK_TRY(ck_bind_options(b, &t->options, e, at, (ck_pos){0}));
     CK_TRY(ck_bind_check_sink(b, &e->table, at));
     CK_TRY(keep_text(b, e));
     return ck_bind_rows_into(b, e, &rows, n, pos, out);

@@ -5,7 +5,9 @@
 #include "sql/bind/bind_int.h"
 
 /* Fills connector and options of the entry's table. */
-CK_NODISCARD ck_status ck_bind_options(ck_binder *b, const ck_ast_options *list, ck_catalog_entry *e, ck_pos at);
+/* statement: of the text in e->sql, where paths are made absolute, too; line 0: there is none. */
+CK_NODISCARD ck_status ck_bind_options(ck_binder *b, const ck_ast_options *list, ck_catalog_entry *e, ck_pos at,
+                                       ck_pos statement);
 
 /* WATERMARK FOR and the options about event time, which every connector's tables have. After columns and options. */
 CK_NODISCARD ck_status ck_bind_event_time(ck_binder *b, ck_catalog_entry *e, const ck_ast_create_table *t);

@@ -118,7 +118,33 @@ static ck_status add_instance(ck_binder *b, ck_catalog_entry *e, const char **na
     return *value ? CK_OK : ck_bind_nomem(b);
 }
 
-ck_status ck_bind_options(ck_binder *b, const ck_ast_options *list, ck_catalog_entry *e, ck_pos at) {
+/* Of a catalog that outlives the process: a relative path is kept as the absolute one it was meant as. */
+static bool is_relative_path(const ck_binder *b, const ck_option_desc *d, const char *value) {
+    return b->catalog->base_dir && strcmp(d->values, "path") == 0 && *value && *value != '/' &&
+           strcmp(value, "-") != 0 && !is_secret(ck_view_of(value));
+}
+
+/* The statement with an option's value replaced: what the catalog keeps is what the table is. */
+static ck_status replace_value(ck_binder *b, ck_catalog_entry *e, const ck_ast_option *o, ck_pos statement,
+                               const char *value) {
+    const char *text = b->source->text.p;
+    size_t behind = statement.end - o->value_pos.end, kept = strlen(e->sql);
+    CK_ASSERT(o->value_pos.begin >= statement.begin && behind <= kept);
+    /* From the end: an option before it may have been replaced. */
+    size_t head = kept - behind - (o->value_pos.end - o->value_pos.begin);
+    ck_bytes out;
+    ck_bytes_init(&out, e->arena.mem, CK_SQL_BYTES_MAX);
+    ck_status s = ck_bytes_append(&out, e->sql, head);
+    if (s == CK_OK) s = ck_bytes_char(&out, '\'');
+    for (const char *c = value; s == CK_OK && *c; c++) s = ck_bytes_str(&out, *c == '\'' ? "''" : (char[]){*c, 0});
+    if (s == CK_OK) s = ck_bytes_char(&out, '\'');
+    if (s == CK_OK) s = ck_bytes_append(&out, text + o->value_pos.end, behind);
+    if (s == CK_OK && !(e->sql = ck_arena_strndup(&e->arena, out.p, out.n))) s = CK_NOMEM;
+    ck_bytes_destroy(&out);
+    return s == CK_OK ? CK_OK : ck_bind_nomem(b);
+}
+
+ck_status ck_bind_options(ck_binder *b, const ck_ast_options *list, ck_catalog_entry *e, ck_pos at, ck_pos statement) {
     ck_table_def *t = &e->table;
     const char **names = ck_arena_array(&e->arena, list->count + 1u, sizeof *names);
     const char **values = ck_arena_array(&e->arena, list->count + 1, sizeof *values);
@@ -136,6 +162,11 @@ ck_status ck_bind_options(ck_binder *b, const ck_ast_options *list, ck_catalog_e
         const ck_option_desc *d = find(t->connector, ck_view_of(names[n - 1]));
         if (!d) return unknown(b, t->connector, o, ck_view_of(names[n - 1]));
         CK_TRY(check_value(b, d, o));
+        if (is_relative_path(b, d, values[n - 1])) {
+            values[n - 1] = ck_arena_printf(&e->arena, "%s/%s", b->catalog->base_dir, values[n - 1]);
+            if (!values[n - 1]) return ck_bind_nomem(b);
+            if (statement.line) CK_TRY(replace_value(b, e, o, statement, values[n - 1]));
+        }
         bool one_of_some = strcmp(d->values, "boolean") == 0 || strchr(d->values, '|');
         if (one_of_some && !(values[n - 1] = lower_copy(&e->arena, o->value))) return ck_bind_nomem(b);
     }

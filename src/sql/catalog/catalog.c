@@ -25,6 +25,8 @@ void ck_catalog_on_forget(ck_catalog *c, void (*forget)(void *arg, const char *i
     c->forget = forget, c->forget_arg = arg;
 }
 
+void ck_catalog_set_base(ck_catalog *c, const char *dir) { c->base_dir = dir; }
+
 static void free_list(ck_catalog *c, ck_catalog_entry **list) {
     while (*list) {
         ck_catalog_entry *e = *list;

@@ -86,6 +86,7 @@ struct ck_catalog {
     uint64_t next_order, next_instance;
     void (*forget)(void *arg, const char *instance); /* NULL: nobody asks */
     void *forget_arg;
+    const char *base_dir; /* see ck_catalog_set_base */
 };
 
 /* NULL when absent. A quoted name matches with its case; an unquoted one matches exactly if it can, else whatever the

@@ -91,6 +91,10 @@ static void put_op(printer *p, uint32_t number, uint32_t depth) {
     }
     put(p, "\n");
     p->shown[number] = true;
+    if (op->facts) {
+        indent(p, depth + 1);
+        put(p, "%s\n", op->facts);
+    }
     put_facts(p, op, depth + 1);
     for (uint32_t i = 0; i < op->input_count; i++) {
         const ck_planned_input *in = &op->inputs[i];

@@ -41,3 +41,14 @@ const char *ck_label_columns(ck_lower_state *s, const ck_schema *schema, ck_colu
         st = ck_bytes_printf(&text, "%s%s", i ? ", " : "", schema->fields[columns.at ? columns.at[i] : i].name);
     return ck_label_cut(s, &text, st);
 }
+
+const char *ck_label_duration(ck_lower_state *s, int64_t us) {
+    static const struct {
+        int64_t us;
+        const char *word;
+    } units[] = {{86400000000LL, "d"}, {3600000000LL, "h"}, {60000000LL, "min"},
+                 {1000000, "s"},       {1000, "ms"},        {1, "us"}};
+    size_t i = 0;
+    while (us % units[i].us != 0) i++;
+    return ck_arena_printf(s->arena, "%lld %s", (long long)(us / units[i].us), units[i].word);
+}

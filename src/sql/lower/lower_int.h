@@ -29,6 +29,7 @@ typedef struct ck_planned_op {
     bool has_key;
     bool final;
     bool stateful;          /* EXPLAIN says key and uid */
+    const char *facts;      /* a line for EXPLAIN; NULL: none */
     bool single;            /* runs once, whatever the job's parallelism */
     ck_guarantee guarantee; /* of sinks, and of sources that can be read once only: where there is a why */
     const char *why;
@@ -141,6 +142,7 @@ CK_NODISCARD ck_status ck_lower_slots(ck_lower_state *s);
 const char *ck_label_cut(ck_lower_state *s, ck_bytes *text, ck_status st);
 const char *ck_label_exprs(ck_lower_state *s, const char *before, const char *between, const ck_plan_node *input,
                            ck_expr *const *exprs, uint32_t count, const ck_schema *names);
+const char *ck_label_duration(ck_lower_state *s, int64_t us); /* "1 h", "10 s", "250 ms" */
 const char *ck_label_columns(ck_lower_state *s, const ck_schema *schema, ck_columns columns); /* "a, b" */
 const char *ck_label_calls(ck_lower_state *s, const char *before, const ck_plan_aggregate *calls, uint32_t count);
 CK_NODISCARD ck_status ck_lower_explain(ck_lower_state *s, const ck_sql_step *step, const char **out);

@@ -83,6 +83,33 @@ static ck_status source_params(ck_lower_state *s, const ck_table_def *def, ck_co
     return ck_lower_params_end(s, &p, out);
 }
 
+/* What the rows of a source wait for: "watermark ts - 5 s, follows". */
+static ck_status source_facts(ck_lower_state *s, const ck_table_def *t, const char **out) {
+    const char *follow = ck_table_decl_option(&t->decl, "follow"), *idle;
+    bool follows = follow && strcmp(follow, "true") == 0, time = s->event_time && t->time.expr;
+    ck_bytes text;
+    *out = NULL;
+    if (!s->l->options->full_explain || (!follows && !time)) return CK_OK;
+    ck_bytes_init(&text, s->arena->mem, SIZE_MAX);
+    ck_status st = CK_OK;
+    if (time) {
+        const char *lag = ck_label_duration(s, t->time.lag_us);
+        st = lag ? ck_bytes_str(&text, "watermark ") : CK_NOMEM;
+        const char **names = CK_LOWER_ARRAY(s, t->decl.schema->field_count, const char *);
+        for (uint32_t i = 0; names && i < t->decl.schema->field_count; i++) names[i] = t->decl.schema->fields[i].name;
+        if (!names) st = CK_NOMEM;
+        if (st == CK_OK) st = ck_expr_print(t->time.expr, names, &text);
+        if (st == CK_OK && t->time.lag_us) st = ck_bytes_printf(&text, " - %s", lag);
+        idle = st == CK_OK && t->time.idle_us ? ck_label_duration(s, t->time.idle_us) : "";
+        if (st == CK_OK && !idle) st = CK_NOMEM;
+        if (st == CK_OK && *idle) st = ck_bytes_printf(&text, ", idle after %s", idle);
+    }
+    if (st == CK_OK && follows) st = ck_bytes_printf(&text, "%sfollows what is appended", time ? ", " : "");
+    if (st == CK_OK && !(*out = ck_arena_strndup(s->arena, text.p, text.n))) st = CK_NOMEM;
+    ck_bytes_destroy(&text);
+    return st == CK_OK ? CK_OK : ck_lower_nomem(s);
+}
+
 ck_status ck_lower_scan(ck_lower_state *s, const ck_plan_node *n, ck_lowered *out) {
     const ck_table_def *t = &n->scan.table->table;
     ck_planned_op op = {
@@ -91,6 +118,7 @@ ck_status ck_lower_scan(ck_lower_state *s, const ck_plan_node *n, ck_lowered *ou
     op.label = columns ? ck_arena_printf(s->arena, "%s (%s)", n->scan.table->name, columns) : NULL;
     if (!op.label) return ck_lower_nomem(s);
     if (t->connector->once && (op.why = t->connector->once(&t->decl))) op.guarantee = CK_NO_GUARANTEE;
+    CK_TRY(source_facts(s, t, &op.facts));
     CK_TRY(source_params(s, t, n->scan.columns, &op.params));
     CK_TRY(ck_lower_add(s, &op, &out->op));
     return is_replayed(s, &t->decl) ? CK_OK : ck_lower_dead_letters(s, n, out);

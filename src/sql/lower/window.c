@@ -14,25 +14,14 @@ static bool add_window(yyjson_mut_doc *doc, yyjson_mut_val *root, const ck_plan_
            yyjson_mut_obj_add_sint(doc, v, "offset_us", w->offset_us);
 }
 
-/* "1 h", "10 s", "250 ms". */
-static const char *duration(ck_lower_state *s, int64_t us) {
-    static const struct {
-        int64_t us;
-        const char *word;
-    } units[] = {{86400000000LL, "d"}, {3600000000LL, "h"}, {60000000LL, "min"},
-                 {1000000, "s"},       {1000, "ms"},        {1, "us"}};
-    size_t i = 0;
-    while (us % units[i].us != 0) i++;
-    return ck_arena_printf(s->arena, "%lld %s", (long long)(us / units[i].us), units[i].word);
-}
-
 static const char *window_label(ck_lower_state *s, const ck_plan_node *n) {
     const ck_plan_window *w = &n->window.of;
     const ck_schema *in = n->inputs[0]->schema;
     if (w->kind == CK_PLAN_WINDOW_ATTACHED) return "WINDOW";
     static const char *const words[] = {"TUMBLE", "HOP", "CUMULATE", "", "SESSION"};
-    const char *size = duration(s, w->size_us), *slide = w->slide_us != w->size_us ? duration(s, w->slide_us) : "";
-    const char *offset = w->offset_us ? duration(s, w->offset_us) : "";
+    const char *size = ck_label_duration(s, w->size_us),
+               *slide = w->slide_us != w->size_us ? ck_label_duration(s, w->slide_us) : "";
+    const char *offset = w->offset_us ? ck_label_duration(s, w->offset_us) : "";
     if (!size || !slide || !offset) return NULL;
     return ck_arena_printf(s->arena, "%s(%s, %s%s%s%s%s)", words[w->kind], in->fields[w->time].name, slide,
                            *slide ? ", " : "", size, *offset ? ", offset " : "", offset);
