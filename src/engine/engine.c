@@ -6,6 +6,7 @@
 #include "os/clock.h"
 #include "os/fs.h"
 #include "os/io.h"
+#include "os/modules.h"
 #include "os/random.h"
 #include "os/thread.h"
 
@@ -41,6 +42,7 @@ static ck_status wire_proc(clink_engine *e, const clink_options *o, ck_error *er
     e->proc.log = &e->log;
     e->proc.cpu = ck_cpu_detect();
     CK_TRY(ck_faults_parse(&e->faults, getenv("CLINK_FAULT"), err));
+    CK_TRY(ck_modules_new(e->proc.heap, &e->proc.modules, err));
     return ck_io_pool_new(&e->proc, IO_THREADS_MAX, &e->proc.io, err);
 }
 
@@ -99,6 +101,7 @@ void clink_close(clink_engine *e) {
     ck_memory_store_free(&e->memory);
     ck_arena_destroy(&e->arena);
     ck_io_pool_free(e->proc.io);
+    ck_modules_free(e->proc.modules);
     pthread_mutex_destroy(&e->lock);
     free(e);
 }
