@@ -91,7 +91,7 @@ static inline __attribute__((always_inline)) ck_status upsert_loop(ck_table *t, 
     for (uint32_t first = 0; first < n; first += RUN) {
         uint32_t run = n - first < RUN ? n - first : RUN;
         geometry g = geometry_of(t);
-        candidates_of(t, s->index, &g, s->keys->hashes + first, run, true, changes, &c);
+        candidates_of(t, s->index, &g, s->keys->hashes + first, run, changes, &c);
         /* A search may end at a row of any page, so pages only stay where they are when none is older than the newest
          * live mark: then there is none to copy. */
         if (c.unprepared || t->epochs->live)
@@ -112,7 +112,7 @@ static inline __attribute__((always_inline)) void find_loop(const ck_table *t, c
     candidates c;
     for (uint32_t first = 0; first < n; first += RUN) {
         uint32_t run = n - first < RUN ? n - first : RUN;
-        find_candidates(t, s->index, &g, hashes + first, run, false, &c);
+        candidates_of(t, s->index, &g, hashes + first, run, false, &c);
         for (uint32_t i = 0; i < run; i++) {
             uint32_t k = first + i;
             rows[k] = c.row[i];

@@ -125,10 +125,10 @@ static inline __attribute__((always_inline)) void take_candidate(const ck_table 
     if (changes) __builtin_prefetch(changed_word(t, g, ref, row), 1);
 }
 
-/* Stages one and two. adds: what is not found will be inserted. */
+/* Stages one and two. */
 static inline __attribute__((always_inline)) void candidates_of(const ck_table *t, const ck_index *index,
                                                                 const geometry *g, const uint64_t *hashes, uint32_t n,
-                                                                bool adds, bool changes, candidates *c) {
+                                                                bool changes, candidates *c) {
     const ck_index ix = *index;
     const ck_bucket *home[RUN];
     uint8_t later[RUN];
@@ -146,11 +146,8 @@ static inline __attribute__((always_inline)) void candidates_of(const ck_table *
             continue;
         }
         c->row[i] = NULL;
-        const ck_index_slot *slot = ck_index_slot_of(&ix, hashes[i]);
-        if (adds)
-            __builtin_prefetch(
-                ck_index_kept(slot->buckets, slot->bucket_count) + (home[i] - slot->buckets) * CK_BUCKET_ENTRIES, 1);
         if (!home[i]->passed) continue;
+        const ck_index_slot *slot = ck_index_slot_of(&ix, hashes[i]);
         home[i] = home[i] + 1 == slot->buckets + slot->bucket_count ? slot->buckets : home[i] + 1;
         __builtin_prefetch(home[i]);
         later[later_count++] = (uint8_t)i;
@@ -159,12 +156,6 @@ static inline __attribute__((always_inline)) void candidates_of(const ck_table *
         uint32_t i = later[k], m = ck_bucket_match(home[i], ck_index_tag(hashes[i]));
         if (m) take_candidate(t, g, home[i], m, changes, c, i);
     }
-}
-
-static inline __attribute__((always_inline)) void find_candidates(const ck_table *t, const ck_index *index,
-                                                                  const geometry *g, const uint64_t *hashes, uint32_t n,
-                                                                  bool changes, candidates *c) {
-    candidates_of(t, index, g, hashes, n, false, changes, c);
 }
 
 static inline __attribute__((always_inline)) uint32_t search(const ck_table *t, const ck_key_source *s,

@@ -1,14 +1,19 @@
 /* The hash index of a table: from a key's hash to 32-bit references of rows. It knows neither keys nor rows.
  *
- * Extendible: a directory over the top bits of the hash points to segments, each a run of 64-byte buckets of 12 entries
- * (8-bit tag, 32-bit reference) found by further bits and probed linearly. A segment that is 15/16 full
- * grows from 91 buckets to 128, from there it splits in two of 91, so that large indexes stay at least 2/3 full and
- * never double as a whole. At the directory's maximum depth segments grow on: entries of
- * equal hashes then chain through the buckets behind their own.
+ * Extendible: a directory over bits of the hash points to segments, each a run of 64-byte buckets of nine entries
+ * (8-bit tag, 16 kept bits of the hash, 32-bit reference) found by further bits and probed linearly. A segment of 128
+ * buckets, a block of the store's pages, splits in two when it is 7/8 full; the only segment of a small index grows by
+ * halves up to that. So no index ever doubles as a whole, and one insertion moves at most a thousand entries.
  *
- * Behind its buckets a segment keeps 16 more bits of each entry's hash: those that say where it belongs, and the next
- * few the directory will look at. They are read only when a segment grows or splits, which so needs no row, except
- * every CK_KEPT_SPLITS-th time, when the bits have been used up and every row is hashed again.
+ * Equal shares of the hashes would fill all segments at the same time, and half of everything would be empty after they
+ * split. So the directory's first three bits are not the hash's: they divide the hashes into eight classes whose shares
+ * grow by an eighth root of two, of which one doubles with each ninth more entries: an index is 0.6 to 0.66 full at any
+ * size. At the directory's maximum depth segments grow on: entries of equal hashes then chain through the buckets
+ * behind their own.
+ *
+ * The kept bits say how far an entry stands from where it belongs, and the next bits the directory will look at. They
+ * are read when a segment splits, which so needs no row but of entries that are far off, except at two depths, when the
+ * bits have been used up and the segment's rows are hashed again. In a small index they say where an entry belongs.
  *
  * A bucket counts the entries that passed it on their way from home (saturating, then sticky), so that a search for
  * what is not there ends early and erasing needs no markers.
@@ -17,56 +22,57 @@
 #ifndef CK_STATE_INDEX_INT_H
 #define CK_STATE_INDEX_INT_H
 
-#include "base/mem.h"
+#include "state/pages_int.h"
 
 #if defined(__SSE2__)
 #include <emmintrin.h>
 #endif
 
-enum { CK_BUCKET_ENTRIES = 12, CK_SEGMENT_BUCKETS = 128, CK_INDEX_DEPTH_MAX = 22 };
-enum { CK_HOME_BITS = 10, CK_KEPT_SPLITS = 6 }; /* together the kept bits */
+enum { CK_BUCKET_ENTRIES = 9, CK_SEGMENT_BUCKETS = 128, CK_INDEX_DEPTH_MAX = 22 };
+enum { CK_HOME_BITS = 7, CK_WAY_FAR = 7, CK_KEPT_SPLITS = 13 }; /* 3 bits of the way and 13 of the directory are kept */
 
 typedef struct ck_bucket {
     uint8_t tag[CK_BUCKET_ENTRIES]; /* 0 = free */
     uint8_t passed;
-    uint8_t unused[3];
+    uint16_t kept[CK_BUCKET_ENTRIES];
     uint32_t ref[CK_BUCKET_ENTRIES];
 } ck_bucket;
 _Static_assert(sizeof(ck_bucket) == 64, "a bucket is a cache line");
 
-/* In front of its buckets, in one allocation aligned to 64; behind them, uint16_t[bucket_count * CK_BUCKET_ENTRIES] of
- * kept bits. */
 typedef struct ck_segment {
-    uint32_t bucket_count, id;
-    uint32_t depth; /* local */
-    uint32_t raw_shift;
-    uint8_t unused[48];
+    ck_bucket *buckets;
+    uint32_t bucket_count;
+    uint32_t raw_shift; /* of the only segment of a small index: where its memory begins */
+    uint32_t depth;     /* local */
+    uint32_t entries;
 } ck_segment;
-_Static_assert(sizeof(ck_segment) == 64, "buckets stay aligned");
 
 typedef struct ck_index_slot {
     ck_bucket *buckets;
     uint32_t bucket_count;
-    uint32_t segment : 27;  /* id */
-    uint32_t kept_from : 5; /* first depth the kept bits are of */
+    uint32_t segment : 27; /* number */
+    uint32_t depth : 5;    /* the segment's */
 } ck_index_slot;
 
 /* Hashes of the keys of rows that are in the index: for moving entries. */
 typedef void (*ck_index_hash_fn)(void *arg, const uint32_t *refs, uint32_t n, uint64_t *hashes);
 
 typedef struct ck_index {
+    ck_page_pool *pool;
     ck_mem mem;
     ck_index_hash_fn hash_fn;
     void *arg;
     ck_index_slot *slots; /* 2^depth */
     uint32_t depth;
-    uint32_t *entries_of; /* by segment id: dense, so that inserting does not read the segment's head */
+    ck_segment *segments;
     uint32_t segment_count, segment_capacity;
     uint64_t entries;
     size_t bytes;
 } ck_index;
 
-CK_NODISCARD ck_status ck_index_init(ck_index *ix, ck_mem mem, ck_index_hash_fn hash_fn, void *arg);
+extern const uint8_t ck_index_class[256]; /* of a hash's first byte */
+
+CK_NODISCARD ck_status ck_index_init(ck_index *ix, ck_page_pool *pool, ck_mem mem, ck_index_hash_fn hash_fn, void *arg);
 void ck_index_destroy(ck_index *ix); /* safe on zero and twice */
 /* The entry must not be there. CK_NOMEM changes nothing. */
 CK_NODISCARD ck_status ck_index_insert(ck_index *ix, uint64_t hash, uint32_t ref);
@@ -75,12 +81,13 @@ void ck_index_erase(ck_index *ix, uint64_t hash, uint32_t ref);
 /* The entry of `hash`, which must be there, leads to another row of the same key from now on. */
 void ck_index_replace(ck_index *ix, uint64_t hash, uint32_t ref, uint32_t by);
 
-static inline uint16_t *ck_index_kept(ck_bucket *buckets, uint32_t bucket_count) {
-    return (uint16_t *)(void *)(buckets + bucket_count);
-}
 static inline uint8_t ck_index_tag(uint64_t hash) { return (uint8_t)((uint8_t)hash + ((uint8_t)hash == 0)); }
+/* The bits the directory looks at, from the top: the class, then the hash's from its second byte on. */
+static inline uint64_t ck_index_bits(uint64_t hash) {
+    return (uint64_t)ck_index_class[hash >> 56] << 61 | hash << 8 >> 3;
+}
 static inline const ck_index_slot *ck_index_slot_of(const ck_index *ix, uint64_t hash) {
-    return &ix->slots[(hash >> 1) >> (63 - ix->depth)];
+    return &ix->slots[(ck_index_bits(hash) >> 1) >> (63 - ix->depth)];
 }
 static inline uint32_t ck_index_home_bits(uint64_t hash) { return (uint32_t)(hash >> 10) & ((1u << CK_HOME_BITS) - 1); }
 static inline uint32_t ck_index_home(uint64_t hash, uint32_t bucket_count) {
@@ -89,8 +96,8 @@ static inline uint32_t ck_index_home(uint64_t hash, uint32_t bucket_count) {
 /* Bit i set: entry i has this tag. */
 static inline uint32_t ck_bucket_match(const ck_bucket *b, uint8_t tag) {
 #if defined(__SSE2__)
-    __m128i v = _mm_load_si128((const __m128i *)(const void *)b->tag);
-    return (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(v, _mm_set1_epi8((char)tag))) & 0xfffu;
+    __m128i v = _mm_load_si128((const __m128i *)(const void *)b);
+    return (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(v, _mm_set1_epi8((char)tag))) & 0x1ffu;
 #else
     uint32_t m = 0;
     for (uint32_t i = 0; i < CK_BUCKET_ENTRIES; i++) m |= (uint32_t)(b->tag[i] == tag) << i;

@@ -85,7 +85,7 @@ static void clear_links(ck_table *t) {
 }
 
 static ck_status index_all(ck_table *t) {
-    CK_TRY(ck_index_init(&t->index, t->mem, ck_table_hash_refs, t));
+    CK_TRY(ck_index_init(&t->index, t->epochs->pool, t->mem, ck_table_hash_refs, t));
     ck_table_scan scan = {0};
     ck_row *rows[SCAN_ROWS];
     for (uint32_t n; (n = ck_table_scan_next(t, &scan, rows, SCAN_ROWS)) > 0;)
@@ -107,7 +107,7 @@ ck_status ck_lists_suspend(ck_table *t) {
 }
 
 static ck_status link_all(ck_table *t) {
-    CK_TRY(ck_index_init(&t->lists, t->mem, ck_table_list_hash_refs, t));
+    CK_TRY(ck_index_init(&t->lists, t->epochs->pool, t->mem, ck_table_list_hash_refs, t));
     bool numbered = !t->shape->schema->hashed;
     uint32_t at = t->shape->fields[t->shape->partition_count].offset;
     ck_table_scan scan = {0};
@@ -162,7 +162,7 @@ static inline __attribute__((always_inline)) ck_status add_loop(ck_table *t, con
     for (uint32_t first = 0; first < s->keys->n; first += RUN) {
         uint32_t run = s->keys->n - first < RUN ? s->keys->n - first : RUN;
         geometry g = geometry_of(t);
-        find_candidates(t, s->index, &g, s->keys->hashes + first, run, false, &c);
+        candidates_of(t, s->index, &g, s->keys->hashes + first, run, false, &c);
         for (uint32_t i = 0; i < run; i++) {
             *done = first + i;
             CK_TRY(add_one(t, s, first + i, head_of(t, s, &f, path, first + i, &c, i), &rows[first + i]));
@@ -179,7 +179,7 @@ static inline __attribute__((always_inline)) void heads_loop(const ck_table *t, 
     candidates c;
     for (uint32_t first = 0; first < s->keys->n; first += RUN) {
         uint32_t run = s->keys->n - first < RUN ? s->keys->n - first : RUN;
-        find_candidates(t, s->index, &g, s->keys->hashes + first, run, false, &c);
+        candidates_of(t, s->index, &g, s->keys->hashes + first, run, false, &c);
         for (uint32_t i = 0; i < run; i++)
             heads[first + i] = head_of(t, s, &f, path, first + i, &c, i) + 1; /* NO_REF + 1 is 0 */
     }

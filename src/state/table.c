@@ -20,8 +20,8 @@ ck_status ck_table_new(ck_epochs *e, ck_mem mem, const ck_shape *shape, uint64_t
     ck_bytes_init(&t->order_key, m, (size_t)CK_KEY_BYTES_MAX * 2 + 64);
     ck_status s = CK_OK;
     if (!shape->ordered && (!shape->listed || shape->schema->hashed))
-        s = ck_index_init(&t->index, m, ck_table_hash_refs, t);
-    if (s == CK_OK && shape->listed) s = ck_index_init(&t->lists, m, ck_table_list_hash_refs, t);
+        s = ck_index_init(&t->index, e->pool, m, ck_table_hash_refs, t);
+    if (s == CK_OK && shape->listed) s = ck_index_init(&t->lists, e->pool, m, ck_table_list_hash_refs, t);
     if (s != CK_OK) {
         ck_index_destroy(&t->index);
         ck_free(m, t, sizeof *t);
