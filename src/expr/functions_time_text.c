@@ -341,6 +341,7 @@ static ck_status bind_now(ck_bind_call *call, ck_error *err) {
         ck_kind kind;
         int precision;
     } readings[] = {{"now", NOW, CK_TYPE_TIMESTAMP_LTZ, 3},
+                    {"proctime", NOW, CK_TYPE_TIMESTAMP_LTZ, 3},
                     {"localtimestamp", LOCAL, CK_TYPE_TIMESTAMP, 3},
                     {"current_date", TODAY, CK_TYPE_DATE, -1},
                     {"current_time", CLOCK, CK_TYPE_TIME, 0}};
@@ -405,6 +406,8 @@ static const ck_function functions[] = {
     {FN("now", bind_now, "CURRENT_TIMESTAMP or NOW()", "The instant at which the batch (a bounded job: the job) began.",
         "NOW() IS NOT NULL", "true"),
      .aliases = "current_timestamp current_row_timestamp"},
+    {FN("proctime", bind_now, "PROCTIME()", "As NOW(); a column made of it is processing time, for FOR SYSTEM_TIME AS OF.",
+        "PROCTIME() IS NOT NULL", "true")},
     {FN("localtimestamp", bind_now, "LOCALTIMESTAMP",
         "As CURRENT_TIMESTAMP, as the wall clock of the session's time zone.", "LOCALTIMESTAMP IS NOT NULL", "true")},
     {FN("current_date", bind_now, "CURRENT_DATE", "The date in the session's time zone.",

@@ -354,16 +354,6 @@ static ck_status take_batch(interval_join *op, uint32_t side, const ck_batch *b,
 
 /* ---- time ---- */
 
-/* Erases the rows of p that are before the key `hi`, and looks at it again when the next one is due. */
-static ck_status erase_before(ck_time_side *s, ck_partition p, ck_view hi, ck_op_ctx *ctx) {
-    uint64_t erased, had = ck_partition_rows(s->table, p);
-    ck_row *row;
-    CK_TRY(ck_partition_erase_range(s->table, p, (ck_view){0}, hi, &erased, ctx->error));
-    if (erased < had && ck_partition_first(s->table, p, &row))
-        return ck_time_side_timer(s, p, ck_row_i64(row, s->time_at), ctx);
-    return CK_OK;
-}
-
 /* Rows of p before `hi` that have met nobody, into pair_partner; *cut: more than fit, op->last_* is the last looked at.
  */
 static uint32_t lonely(interval_join *op, const ck_time_side *s, ck_partition p, ck_view hi, uint32_t n, uint32_t most,
@@ -397,7 +387,8 @@ static ck_status forget(interval_join *op, uint32_t side, ck_op_ctx *ctx) {
     CK_TRY(emit_rows(op, side, rows, ctx));
     for (uint32_t i = 0; i < keys; i++) {
         bool part = cut && i + 1 == keys;
-        CK_TRY(erase_before(s, op->partitions[i], part ? ck_time_key(op->last_time, op->last_seq + 1, last) : hi, ctx));
+        CK_TRY(ck_time_side_erase_before(s, op->partitions[i],
+                                         part ? ck_time_key(op->last_time, op->last_seq + 1, last) : hi, ctx));
     }
     return keys ? CK_MORE : CK_OK;
 }

@@ -80,13 +80,15 @@ ck_status ck_time_side_plan(ck_arena *a, ck_time_side *s, const ck_op_spec *spec
                             const char *keys_member, const char *time_member, const char *name, const char *state_type,
                             ck_error *err) {
     uint32_t *columns;
-    yyjson_val *time = yyjson_obj_get(root, time_member);
+    yyjson_val *time = time_member ? yyjson_obj_get(root, time_member) : NULL;
     CK_TRY(ck_time_side_columns(a, spec, root, keys_member, s->schema, &columns, &s->keys.count, err));
     const ck_type **types = ck_arena_array(a, s->keys.count + 1u, sizeof(ck_type *));
     if (!types) return ck_nomem(err, a->mem, s->keys.count * sizeof(ck_type *));
     for (uint32_t i = 0; i < s->keys.count; i++) types[i] = s->schema->fields[columns[i]].type;
     s->keys.columns = columns;
     s->keys.types = types;
+    s->time.time = UINT32_MAX;
+    if (!time_member) return plan_slot(a, s, name, state_type, err);
     if (!yyjson_is_uint(time) || yyjson_get_uint(time) >= s->schema->field_count)
         return bad(spec, err, "left_time and right_time must be columns");
     s->time.time = (uint32_t)yyjson_get_uint(time);
@@ -175,6 +177,15 @@ ck_status ck_time_side_open(ck_time_side *s, ck_partition *room, int64_t *next_s
     scan = (ck_table_scan){0};
     while (ck_table_scan_next(s->table, &scan, &row, 1) > 0)
         if (ck_row_i64(row, s->seq_at) >= *next_seq) *next_seq = ck_row_i64(row, s->seq_at) + 1;
+    return CK_OK;
+}
+
+ck_status ck_time_side_erase_before(ck_time_side *s, ck_partition p, ck_view hi, ck_op_ctx *ctx) {
+    uint64_t erased, had = ck_partition_rows(s->table, p);
+    ck_row *row;
+    CK_TRY(ck_partition_erase_range(s->table, p, (ck_view){0}, hi, &erased, ctx->error));
+    if (erased < had && ck_partition_first(s->table, p, &row))
+        return ck_time_side_timer(s, p, ck_row_i64(row, s->time_at), ctx);
     return CK_OK;
 }
 

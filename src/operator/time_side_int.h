@@ -31,7 +31,8 @@ typedef struct ck_time_side {
 CK_NODISCARD ck_status ck_time_side_columns(ck_arena *a, const ck_op_spec *spec, struct yyjson_val *root,
                                             const char *member, const ck_schema *s, uint32_t **out, uint32_t *count,
                                             ck_error *err);
-/* Keys and time of an input. The caller has set schema and flagged; name: of the slot. */
+/* Keys and time of an input (time_member NULL: it has none). The caller has set schema and flagged; name: of the slot.
+ */
 CK_NODISCARD ck_status ck_time_side_plan(ck_arena *a, ck_time_side *s, const ck_op_spec *spec, struct yyjson_val *root,
                                          const char *keys_member, const char *time_member, const char *name,
                                          const char *state_type, ck_error *err);
@@ -50,6 +51,8 @@ CK_NODISCARD ck_status ck_time_side_timer(ck_time_side *s, ck_partition p, int64
 /* Keeps row `at` of a batch with time `us` in partition p. */
 CK_NODISCARD ck_status ck_time_side_keep(ck_time_side *s, ck_partition p, const ck_batch *b, uint32_t at, int64_t us,
                                          int64_t seq, bool flag, ck_op_ctx *ctx);
+/* Erases the rows of p that are before the key `hi`, and looks at it again when the next one is due. */
+CK_NODISCARD ck_status ck_time_side_erase_before(ck_time_side *s, ck_partition p, ck_view hi, ck_op_ctx *ctx);
 /* Partitions of the live rows of b, made where there are none if create; hashes: room for as many. */
 CK_NODISCARD ck_status ck_time_side_partitions(ck_time_side *s, const ck_key_spec *keys, const ck_batch *b, bool create,
                                                uint64_t *hashes, ck_partition *out, ck_op_ctx *ctx);

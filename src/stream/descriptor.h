@@ -84,6 +84,7 @@ typedef struct ck_connector_desc {
     uint32_t option_count;
     const char *source_type; /* operator type, NULL: not a source */
     const char *sink_type;   /* NULL: not a sink */
+    const char *lookup_type; /* the operator that finds rows of a bounded table by key; NULL: none */
     /* Checks the options together (the names and single values are checked already). */
     ck_status (*check)(const ck_table_decl *t, bool as_sink, ck_error *err);
     bool (*bounded)(const ck_table_decl *t);         /* as a source; NULL = yes */

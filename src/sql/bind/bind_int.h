@@ -122,6 +122,11 @@ typedef struct ck_bound_view {
     struct ck_bound_view *next;
 } ck_bound_view;
 
+/* What FOR SYSTEM_TIME AS OF right of a join means: the right side becomes that of its versions, the conjuncts that
+ * compare its key come first. temporal.c */
+CK_NODISCARD ck_status ck_bind_as_of(struct ck_binder *b, const ck_ast_from *f, ck_scope *left, ck_scope *right,
+                                     ck_expr **on, uint32_t count, ck_plan_as_of *out);
+
 /* ---- errors ---- */
 ck_status ck_bind_fail(ck_binder *b, ck_pos at, const char *fmt, ...) CK_PRINTF(3, 4);   /* CK_INVALID */
 ck_status ck_bind_refuse(ck_binder *b, ck_pos at, const char *fmt, ...) CK_PRINTF(3, 4); /* CK_REFUSED */

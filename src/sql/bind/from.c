@@ -178,7 +178,10 @@ ck_status ck_bind_table(ck_binder *b, const ck_ast_from *f, ck_plan_node **out) 
         return ck_bind_refuse(b, f->hints->name.pos,
                               "hint %.*s is not supported; put the options into the table's WITH",
                               ck_cut(f->hints->name.text), f->hints->name.text.p);
-    if (f->as_of) return ck_bind_refuse(b, f->as_of->pos, "FOR SYSTEM_TIME AS OF is not supported yet");
+    if (f->as_of)
+        return ck_bind_refuse(b, f->as_of->pos,
+                              "FOR SYSTEM_TIME AS OF stands right of a JOIN and takes a time of its left side: FROM a JOIN "
+                              "t FOR SYSTEM_TIME AS OF a.ts ON a.x = t.x");
     if (c) return bind_cte(b, c, out);
     CK_TRY(ck_bind_find_entry(b, &f->name, f->name.first->ident.pos, &e));
     return e->kind == CK_ENTRY_VIEW ? bind_view(b, e, f->pos, out) : ck_bind_scan(b, e, f->name.first->ident.pos, out);
@@ -204,7 +207,9 @@ static ck_status bind_joined(ck_binder *b, const ck_ast_from *f, ck_scope *out) 
             return ck_bind_refuse(b, f->right->pos, "UNNEST is joined with CROSS JOIN, or LEFT JOIN ... ON TRUE");
         return ck_bind_unnest(b, f->right, &left, outer, out);
     }
-    CK_TRY(bind_item(b, f->right, &right));
+    ck_ast_from joined = *f->right;
+    if (f->join != CK_JOIN_CROSS) joined.as_of = NULL; /* the join's matter */
+    CK_TRY(bind_item(b, &joined, &right));
     if (f->join == CK_JOIN_CROSS) return ck_bind_cross(b, &left, &right, f->right->pos, out);
     return ck_bind_join(b, f, &left, &right, out);
 }

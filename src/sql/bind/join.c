@@ -156,7 +156,14 @@ ck_status ck_bind_join(ck_binder *b, const ck_ast_from *f, ck_scope *left, const
         CK_TRY(ck_bind_conjuncts(b, &place, f->on, &on, &count));
     }
     ck_plan_node *n;
-    CK_TRY(ck_plan_join(&b->plan, kind, left->node, right->node, on, count, false, both.canonical, &n));
+    if (f->right->kind == CK_FROM_TABLE && f->right->as_of) {
+        ck_plan_as_of as_of;
+        CK_TRY(ck_bind_as_of(b, f, left, &right_side, on, count, &as_of));
+        right = &right_side;
+        CK_TRY(ck_plan_join_as_of(&b->plan, kind, left->node, right->node, on, count, &as_of, both.canonical, &n));
+    } else {
+        CK_TRY(ck_plan_join(&b->plan, kind, left->node, right->node, on, count, false, both.canonical, &n));
+    }
     if (ck_join_keeps_left_only(kind)) {
         *out = *left;
         out->node = n;

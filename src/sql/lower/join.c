@@ -54,6 +54,7 @@ static ck_status split_condition(ck_lower_state *s, const ck_plan_node *n, split
     for (uint32_t i = 0; i < count; i++) {
         bool key = ck_join_equality(n->join.on[i], left, &pair) && pair.left->kind == CK_EXPR_COLUMN &&
                    pair.right->kind == CK_EXPR_COLUMN;
+        if (n->join.as_of.kind != CK_AS_OF_NONE && i >= n->join.as_of.key_count) key = false;
         if (!key) {
             out->residual[out->residual_count++] = n->join.on[i];
             continue;
@@ -65,7 +66,7 @@ static ck_status split_condition(ck_lower_state *s, const ck_plan_node *n, split
     return CK_OK;
 }
 
-static const char *join_label(ck_lower_state *s, const ck_plan_node *n) {
+const char *ck_lower_join_label(ck_lower_state *s, const ck_plan_node *n) {
     const ck_schema *l = n->inputs[0]->schema, *r = n->inputs[1]->schema;
     uint32_t width = l->field_count + r->field_count;
     const char **names = CK_LOWER_ARRAY(s, width, const char *);
@@ -83,7 +84,41 @@ static const char *join_label(ck_lower_state *s, const ck_plan_node *n) {
     return ck_label_cut(s, &text, st);
 }
 
+/* FOR SYSTEM_TIME AS OF an event time or now. */
+static ck_status lower_temporal(ck_lower_state *s, const ck_plan_node *n, ck_lowered *out) {
+    const ck_plan_as_of *as_of = &n->join.as_of;
+    bool event = as_of->kind == CK_AS_OF_EVENT;
+    split c;
+    ck_planned_op op;
+    ck_lower_params p;
+    CK_TRY(split_condition(s, n, &c));
+    ck_columns left = {c.left, c.keys}, right = {c.right, c.keys};
+    CK_TRY(two_inputs(s, n, left, right, &op));
+    op.type = "temporal_join";
+    const char *on = ck_lower_join_label(s, n);
+    op.label = !on     ? NULL
+               : event ? ck_arena_printf(s->arena, "%s, versions of %s", on,
+                                         n->inputs[1]->schema->fields[as_of->right_time].name)
+                       : ck_arena_printf(s->arena, "%s, as it is now", on);
+    CK_TRY(ck_lower_params_begin(s, &p));
+    if (!op.label || !yyjson_mut_obj_add_str(p.doc, p.root, "kind", ck_join_kind_name(n->join.kind)) ||
+        !yyjson_mut_obj_add_str(p.doc, p.root, "as_of", event ? "event" : "now"))
+        return ck_lower_nomem(s);
+    CK_TRY(ck_lower_params_columns(s, &p, "left_keys", left));
+    CK_TRY(ck_lower_params_columns(s, &p, "right_keys", right));
+    if (event && (!yyjson_mut_obj_add_uint(p.doc, p.root, "left_time", as_of->left_time) ||
+                  !yyjson_mut_obj_add_uint(p.doc, p.root, "right_time", as_of->right_time)))
+        return ck_lower_nomem(s);
+    CK_TRY(ck_lower_params_exprs(s, &p, "residual", c.residual, c.residual_count));
+    CK_TRY(ck_lower_params_end(s, &p, &op.params));
+    CK_TRY(ck_lower_add(s, &op, &out->op));
+    out->hashed = true, out->hash = left;
+    return CK_OK;
+}
+
 ck_status ck_lower_join(ck_lower_state *s, const ck_plan_node *n, ck_lowered *out) {
+    if (n->join.as_of.kind == CK_AS_OF_LOOKUP) return ck_lower_lookup(s, n, out);
+    if (n->join.as_of.kind != CK_AS_OF_NONE) return lower_temporal(s, n, out);
     split c;
     ck_planned_op op;
     ck_lower_params p;
@@ -91,7 +126,7 @@ ck_status ck_lower_join(ck_lower_state *s, const ck_plan_node *n, ck_lowered *ou
     ck_columns left = {c.left, c.keys}, right = {c.right, c.keys};
     CK_TRY(two_inputs(s, n, left, right, &op));
     op.type = "join";
-    op.label = join_label(s, n);
+    op.label = ck_lower_join_label(s, n);
     CK_TRY(ck_lower_params_begin(s, &p));
     if (!op.label || !yyjson_mut_obj_add_str(p.doc, p.root, "kind", ck_join_kind_name(n->join.kind)))
         return ck_lower_nomem(s);

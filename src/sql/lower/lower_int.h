@@ -98,6 +98,9 @@ CK_NODISCARD ck_status ck_lower_limit(ck_lower_state *s, const ck_plan_node *n, 
 CK_NODISCARD ck_status ck_lower_sort(ck_lower_state *s, const ck_plan_node *n, ck_lowered *out);
 CK_NODISCARD ck_status ck_lower_top_n(ck_lower_state *s, const ck_plan_node *n, ck_lowered *out);
 CK_NODISCARD ck_status ck_lower_join(ck_lower_state *s, const ck_plan_node *n, ck_lowered *out);
+CK_NODISCARD ck_status ck_lower_lookup(ck_lower_state *s, const ck_plan_node *n, ck_lowered *out);
+/* "inner ON a = b"; NULL without memory. */
+const char *ck_lower_join_label(ck_lower_state *s, const ck_plan_node *n);
 CK_NODISCARD ck_status ck_lower_set_op(ck_lower_state *s, const ck_plan_node *n, ck_lowered *out);
 CK_NODISCARD ck_status ck_lower_unnest(ck_lower_state *s, const ck_plan_node *n, ck_lowered *out);
 CK_NODISCARD ck_status ck_lower_window(ck_lower_state *s, const ck_plan_node *n, ck_lowered *out);
@@ -123,6 +126,9 @@ CK_NODISCARD ck_status ck_lower_late_sinks(ck_lower_state *s);
 CK_NODISCARD ck_status ck_lower_in_order(ck_lower_state *s, const ck_plan_node *n, ck_columns key, bool *yes);
 
 /* ---- params.c: JSON ---- */
+/* Members of a source's parameters: the table, and which of its columns. */
+CK_NODISCARD ck_status ck_lower_params_source(ck_lower_state *s, ck_lower_params *p, const ck_table_def *def,
+                                              ck_columns columns);
 CK_NODISCARD ck_status ck_lower_params_begin(ck_lower_state *s, ck_lower_params *p);
 CK_NODISCARD ck_status ck_lower_params_exprs(ck_lower_state *s, ck_lower_params *p, const char *name,
                                              ck_expr *const *exprs, uint32_t count);

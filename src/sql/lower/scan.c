@@ -63,22 +63,25 @@ static bool add_options(const ck_lower_state *s, yyjson_mut_doc *doc, yyjson_mut
            (format || yyjson_mut_obj_add_str(doc, to, "format", csv ? "csv" : "json"));
 }
 
-static ck_status source_params(ck_lower_state *s, const ck_table_def *def, ck_columns columns, const char **out) {
+ck_status ck_lower_params_source(ck_lower_state *s, ck_lower_params *p, const ck_table_def *def, ck_columns columns) {
     const ck_table_decl *t = &def->decl;
-    ck_lower_params p;
-    CK_TRY(ck_lower_params_begin(s, &p));
-    bool fine = yyjson_mut_obj_add_str(p.doc, p.root, "table", t->name);
-    yyjson_mut_val *schema = fine ? yyjson_mut_obj_add_arr(p.doc, p.root, "table_schema") : NULL;
+    bool fine = yyjson_mut_obj_add_str(p->doc, p->root, "table", t->name);
+    yyjson_mut_val *schema = fine ? yyjson_mut_obj_add_arr(p->doc, p->root, "table_schema") : NULL;
     if (!schema) return ck_lower_nomem(s);
     for (uint32_t i = 0; i < t->schema->field_count; i++)
-        if (!add_field(s, p.doc, schema, &t->schema->fields[i])) return ck_lower_nomem(s);
-    CK_TRY(ck_lower_params_columns(s, &p, "columns", columns));
-    yyjson_mut_val *checked = yyjson_mut_obj_add_arr(p.doc, p.root, "checked");
+        if (!add_field(s, p->doc, schema, &t->schema->fields[i])) return ck_lower_nomem(s);
+    CK_TRY(ck_lower_params_columns(s, p, "columns", columns));
+    yyjson_mut_val *checked = yyjson_mut_obj_add_arr(p->doc, p->root, "checked");
     for (uint32_t i = 0; checked && i < t->schema->field_count; i++)
-        if (is_checked(def, i) && !yyjson_mut_arr_add_uint(p.doc, checked, i)) checked = NULL;
-    yyjson_mut_val *options = checked ? yyjson_mut_obj_add_obj(p.doc, p.root, "options") : NULL;
-    if (!options) return ck_lower_nomem(s);
-    if (!add_options(s, p.doc, options, t)) return ck_lower_nomem(s);
+        if (is_checked(def, i) && !yyjson_mut_arr_add_uint(p->doc, checked, i)) checked = NULL;
+    yyjson_mut_val *options = checked ? yyjson_mut_obj_add_obj(p->doc, p->root, "options") : NULL;
+    return options && add_options(s, p->doc, options, t) ? CK_OK : ck_lower_nomem(s);
+}
+
+static ck_status source_params(ck_lower_state *s, const ck_table_def *def, ck_columns columns, const char **out) {
+    ck_lower_params p;
+    CK_TRY(ck_lower_params_begin(s, &p));
+    CK_TRY(ck_lower_params_source(s, &p, def, columns));
     if (s->event_time && def->time.expr && !add_event_time(&p, &def->time)) return ck_lower_nomem(s);
     return ck_lower_params_end(s, &p, out);
 }

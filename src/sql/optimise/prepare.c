@@ -92,7 +92,7 @@ static ck_status prepare(ck_plan *p, const ck_plan_node *n, ck_plan_node *const 
     uint32_t count = n->join.on_count, pairs_count = 0, residual_count = 0, left = inputs[0]->schema->field_count;
     ck_join_kind k = n->join.kind;
     side l = {.node = inputs[0], .may_drop = !ck_join_pads_right(k) && k != CK_JOIN_LEFT_ANTI};
-    side r = {.node = inputs[1], .may_drop = !ck_join_pads_left(k)};
+    side r = {.node = inputs[1], .may_drop = !ck_join_pads_left(k) && n->join.as_of.kind == CK_AS_OF_NONE};
     prepared_pair *pairs = CK_PLAN_ARRAY(p, count, prepared_pair);
     ck_expr **on = CK_PLAN_ARRAY(p, count, ck_expr *), **residual = CK_PLAN_ARRAY(p, count, ck_expr *);
     ck_join_pair pair;
@@ -118,10 +118,7 @@ static ck_status prepare(ck_plan *p, const ck_plan_node *n, ck_plan_node *const 
     for (uint32_t i = 0; i < left + right_count; i++) map[i] = i < left ? i : i - left + l.node->schema->field_count;
     for (uint32_t i = 0; i < residual_count; i++)
         if (!(on[pairs_count + i] = ck_expr_renumber(p, n, map, residual[i]))) return CK_NOMEM;
-    CK_TRY(ck_plan_join(p, k, l.node, r.node, on, count, n->join.single, NULL, out));
-    ck_plan_keep_identity(*out, n);
-    (*out)->final = n->final;
-    if (n->final) (*out)->mode = n->mode;
+    CK_TRY(ck_plan_join_again(p, n, l.node, r.node, on, count, map, out));
     return l.extra_count || r.extra_count ? original_columns(p, n, l.node, out) : CK_OK;
 }
 

@@ -48,6 +48,7 @@ static void need_for_join(const ck_plan_node *n, const bool *own, const pruning 
     for (uint32_t i = 0; i < n->join.on_count; i++) ck_expr_visit_columns(n->join.on[i], need_of_two, &both);
     for (uint32_t i = 0; i < width; i++)
         if (own[i]) need_of_two(&both, i);
+    if (n->join.as_of.kind == CK_AS_OF_EVENT) l[n->join.as_of.left_time] = r[n->join.as_of.right_time] = true;
 }
 
 static void need_for_window(const ck_plan_node *n, const bool *own, bool *below) {
@@ -252,11 +253,7 @@ static ck_status prune_join(ck_plan *p, const ck_plan_node *n, ck_plan_node *con
     }
     s->moved[n->id] = moved; /* semi and anti: only the left part is asked for */
     CK_TRY(renumber_all(p, inputs[0], moved, n->join.on, n->join.on_count, &on));
-    CK_TRY(ck_plan_join(p, n->join.kind, inputs[0], inputs[1], on, n->join.on_count, n->join.single, NULL, out));
-    ck_plan_keep_identity(*out, n);
-    (*out)->final = n->final;
-    if (n->final) (*out)->mode = n->mode;
-    return CK_OK;
+    return ck_plan_join_again(p, n, inputs[0], inputs[1], on, n->join.on_count, moved, out);
 }
 
 static ck_status moved_order(ck_plan *p, const uint32_t *map, const ck_plan_order *order, uint32_t count,

@@ -174,7 +174,8 @@ static ck_status place_pending(pushdown *d, const ck_plan_node *n, ck_expr *e, j
     ck_join_kind k = n->join.kind;
     ck_join_side side = ck_join_side_of(e, n->inputs[0]->schema->field_count);
     bool left_stays_whole = !ck_join_pads_left(k); /* no left column is NULL because of the join */
-    bool right_stays_whole = !ck_join_pads_right(k) && !ck_join_keeps_left_only(k);
+    bool right_stays_whole =
+        !ck_join_pads_right(k) && !ck_join_keeps_left_only(k) && n->join.as_of.kind == CK_AS_OF_NONE;
     if (moves_freely(e) && side == CK_SIDE_LEFT && left_stays_whole) return to_side(d, n, true, e, parts);
     if (moves_freely(e) && side == CK_SIDE_RIGHT && right_stays_whole) return to_side(d, n, false, e, parts);
     bool joins = k == CK_JOIN_BOTH_INNER && parts->above.count == 0 && !ck_expr_is_volatile(e);
@@ -188,7 +189,8 @@ static ck_status place_on(pushdown *d, const ck_plan_node *n, ck_expr *e, join_p
     ck_join_kind k = n->join.kind;
     ck_join_side side = ck_join_side_of(e, n->inputs[0]->schema->field_count);
     bool left_may_drop = k == CK_JOIN_BOTH_INNER || k == CK_JOIN_LEFT_SEMI || k == CK_JOIN_RIGHT_OUTER;
-    bool right_may_drop = k != CK_JOIN_RIGHT_OUTER && k != CK_JOIN_FULL_OUTER;
+    /* without a row another version would be the one that was valid */
+    bool right_may_drop = k != CK_JOIN_RIGHT_OUTER && k != CK_JOIN_FULL_OUTER && n->join.as_of.kind == CK_AS_OF_NONE;
     if (moves_freely(e) && side == CK_SIDE_LEFT && left_may_drop) return to_side(d, n, true, e, parts);
     if (moves_freely(e) && side == CK_SIDE_RIGHT && right_may_drop) return to_side(d, n, false, e, parts);
     parts->on.at[parts->on.count++] = e;
@@ -207,10 +209,7 @@ static ck_status push_into_join(pushdown *d, ck_plan_node *n, conjuncts pending,
     for (uint32_t i = 0; i < pending.count; i++) CK_TRY(place_pending(d, n, pending.at[i], &parts));
     CK_TRY(push(d, n->inputs[0], parts.left, &left));
     CK_TRY(push(d, n->inputs[1], parts.right, &right));
-    CK_TRY(ck_plan_join(d->p, n->join.kind, left, right, parts.on.at, parts.on.count, n->join.single, NULL, &made));
-    ck_plan_keep_identity(made, n);
-    made->final = n->final;
-    if (n->final) made->mode = n->mode;
+    CK_TRY(ck_plan_join_again(d->p, n, left, right, parts.on.at, parts.on.count, NULL, &made));
     return filtered(d->p, made, parts.above, out);
 }
 

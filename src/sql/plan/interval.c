@@ -104,6 +104,7 @@ static bool look_at(bounds *b, const ck_expr *e) {
 static bool find_bounds(const ck_plan_node *n, bounds *b) {
     ck_join_pair pair;
     *b = (bounds){.join = n};
+    if (n->join.as_of.kind != CK_AS_OF_NONE) return false;
     if (n->join.single || n->inputs[0]->mode != CK_MODE_APPEND || n->inputs[1]->mode != CK_MODE_APPEND) return false;
     for (uint32_t i = 0; i < n->join.on_count; i++) {
         (void)look_at(b, n->join.on[i]);

@@ -97,7 +97,9 @@ static ck_status keys_of(ck_plan *p, ck_plan_node *n) {
     }
     uint32_t *equal = CK_PLAN_ARRAY(p, n->join.on_count, uint32_t);
     if (!equal) return CK_NOMEM;
-    bool one_right = n->join.single || ck_plan_is_unique(right, equal, equal_columns(n, shift, false, equal));
+    ck_as_of as_of = n->join.as_of.kind;
+    bool one_right = n->join.single || as_of == CK_AS_OF_EVENT || as_of == CK_AS_OF_NOW ||
+                     ck_plan_is_unique(right, equal, equal_columns(n, shift, false, equal));
     bool one_left = ck_plan_is_unique(left, equal, equal_columns(n, shift, true, equal));
     for (uint32_t k = 0; one_right && !ck_join_pads_left(n->join.kind) && k < left->key_count; k++)
         if (!add_shifted_key(p, n, &left->keys[k], NULL, 0)) return CK_NOMEM;
@@ -126,9 +128,13 @@ static ck_status identify(ck_plan *p, ck_plan_node *n, const char *const *names)
     const char *key = s == CK_OK ? ck_arena_strndup(p->arena, text.p ? text.p : "", text.n) : NULL;
     ck_bytes_destroy(&text);
     if (!key) return ck_plan_nomem(p);
-    const char *kind = ck_arena_printf(p->arena, "%s_join", ck_join_kind_name(n->join.kind));
+    static const char *const as_of[] = {"", "as_of_", "as_of_now_", "lookup_"};
+    const char *of = as_of[n->join.as_of.kind];
+    bool inner = n->join.kind == CK_JOIN_BOTH_INNER;
+    const char *kind =
+        ck_arena_printf(p->arena, "%s%s%sjoin", of, inner ? "" : ck_join_kind_name(n->join.kind), inner ? "" : "_");
     if (!kind) return ck_plan_nomem(p);
-    return ck_plan_identify(p, n, n->join.kind == CK_JOIN_BOTH_INNER ? "join" : kind, key);
+    return ck_plan_identify(p, n, kind, key);
 }
 
 /* Names of left and right columns one after the other. */
@@ -140,22 +146,51 @@ static const char *const *both_names(ck_plan *p, const ck_plan_node *left, const
     return names;
 }
 
-ck_status ck_plan_join(ck_plan *p, ck_join_kind kind, ck_plan_node *left, ck_plan_node *right, ck_expr *const *on,
-                       uint32_t on_count, bool single, const char *const *names, ck_plan_node **out) {
+static ck_status make(ck_plan *p, ck_join_kind kind, ck_plan_node *left, ck_plan_node *right, ck_expr *const *on,
+                      uint32_t on_count, bool single, const ck_plan_as_of *as_of, const char *const *names,
+                      ck_plan_node **out) {
     ck_plan_node *n, *inputs[2] = {left, right};
     CK_TRY(ck_plan_new(p, CK_PLAN_JOIN, inputs, 2, &n));
     CK_TRY(schema_of(p, left, right, kind, &n->schema));
     n->join.kind = kind, n->join.on = on, n->join.on_count = on_count, n->join.single = single;
-    bool waits =
-        kind != CK_JOIN_BOTH_INNER && kind != CK_JOIN_LEFT_SEMI; /* a row that has no partner yet may get one */
+    if (as_of) n->join.as_of = *as_of;
+    bool temporal = n->join.as_of.kind != CK_AS_OF_NONE;
+    bool waits = !temporal && kind != CK_JOIN_BOTH_INNER && kind != CK_JOIN_LEFT_SEMI; /* a row without a partner yet */
     n->final = waits && (p->emit_on_close || (n->bounded && !p->changes));
     ck_time_bounds bounds;
-    n->join.in_time = !n->final && (!n->bounded || p->changes) && ck_plan_time_bounds(n, &bounds);
+    n->join.in_time = !temporal && !n->final && (!n->bounded || p->changes) && ck_plan_time_bounds(n, &bounds);
     if (waits) n->mode = n->final || n->join.in_time ? CK_MODE_APPEND : CK_MODE_RETRACT;
+    if (temporal) n->mode = CK_MODE_APPEND, n->bounded = left->bounded;
     CK_TRY(keys_of(p, n));
     if (!names && !(names = both_names(p, left, right))) return CK_NOMEM;
     CK_TRY(ck_plan_canonical_exprs(p, n, on, on_count, names));
     CK_TRY(identify(p, n, names));
     *out = n;
+    return CK_OK;
+}
+
+ck_status ck_plan_join(ck_plan *p, ck_join_kind kind, ck_plan_node *left, ck_plan_node *right, ck_expr *const *on,
+                       uint32_t on_count, bool single, const char *const *names, ck_plan_node **out) {
+    return make(p, kind, left, right, on, on_count, single, NULL, names, out);
+}
+
+ck_status ck_plan_join_as_of(ck_plan *p, ck_join_kind kind, ck_plan_node *left, ck_plan_node *right, ck_expr *const *on,
+                             uint32_t on_count, const ck_plan_as_of *as_of, const char *const *names,
+                             ck_plan_node **out) {
+    return make(p, kind, left, right, on, on_count, false, as_of, names, out);
+}
+
+ck_status ck_plan_join_again(ck_plan *p, const ck_plan_node *n, ck_plan_node *left, ck_plan_node *right,
+                             ck_expr *const *on, uint32_t on_count, const uint32_t *moved, ck_plan_node **out) {
+    ck_plan_as_of as_of = n->join.as_of;
+    uint32_t was = n->inputs[0]->schema->field_count, is = left->schema->field_count;
+    if (moved && as_of.kind == CK_AS_OF_EVENT) {
+        as_of.left_time = moved[as_of.left_time];
+        as_of.right_time = moved[was + as_of.right_time] - is;
+    }
+    CK_TRY(make(p, n->join.kind, left, right, on, on_count, n->join.single, &as_of, NULL, out));
+    ck_plan_keep_identity(*out, n);
+    (*out)->final = n->final;
+    if (n->final) (*out)->mode = n->mode;
     return CK_OK;
 }

@@ -249,6 +249,7 @@ bool ck_plan_grows(const ck_plan_node *n) {
         ck_time_bounds b;
         bool whole = n->join.in_time && ck_plan_time_bounds(n, &b) && b.lower_us != -CK_TIME_UNBOUNDED &&
                      b.upper_us != CK_TIME_UNBOUNDED;
+        if (n->join.as_of.kind != CK_AS_OF_NONE) return false; /* a row a key, and what waits */
         return !n->bounded && !whole;
     }
     case CK_PLAN_SET_OP: return !n->bounded;

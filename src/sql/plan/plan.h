@@ -39,6 +39,19 @@ typedef enum ck_join_kind {
     CK_JOIN_LEFT_ANTI,
 } ck_join_kind;
 
+/* FOR SYSTEM_TIME AS OF: which row of the right side a left row meets. */
+typedef enum ck_as_of {
+    CK_AS_OF_NONE,
+    CK_AS_OF_EVENT,  /* the version valid at its event time */
+    CK_AS_OF_NOW,    /* the key's row as it stands */
+    CK_AS_OF_LOOKUP, /* what is found outside; the right side is a scan with projections */
+} ck_as_of;
+typedef struct ck_plan_as_of {
+    ck_as_of kind;
+    uint32_t left_time, right_time; /* EVENT: columns, each of its side */
+    uint32_t key_count; /* EVENT, NOW: the first conjuncts compare the right side's key; LOOKUP: what is looked up by */
+} ck_plan_as_of;
+
 typedef enum ck_rank { CK_RANK_ROW_NUMBER, CK_RANK_RANK, CK_RANK_DENSE } ck_rank;
 
 typedef struct ck_columns { /* column numbers */
@@ -150,6 +163,7 @@ struct ck_plan_node {
             uint32_t on_count;
             bool single;  /* at most one right row may match: more is an error */
             bool in_time; /* over input that goes on, its condition bounds it in event time */
+            ck_plan_as_of as_of;
         } join;
         struct {
             bool except, all;
@@ -210,6 +224,25 @@ CK_NODISCARD ck_status ck_plan_top_n(ck_plan *p, ck_plan_node *input, const ck_p
 CK_NODISCARD ck_status ck_plan_join(ck_plan *p, ck_join_kind kind, ck_plan_node *left, ck_plan_node *right,
                                     ck_expr *const *on, uint32_t on_count, bool single, const char *const *names,
                                     ck_plan_node **out);
+/* Inner or left. */
+CK_NODISCARD ck_status ck_plan_join_as_of(ck_plan *p, ck_join_kind kind, ck_plan_node *left, ck_plan_node *right,
+                                          ck_expr *const *on, uint32_t on_count, const ck_plan_as_of *as_of,
+                                          const char *const *names, ck_plan_node **out);
+/* The join n stands for over other inputs and conditions, with its identity. moved: where its columns, left then right,
+ * have gone in the inputs taken together; NULL: nowhere. */
+CK_NODISCARD ck_status ck_plan_join_again(ck_plan *p, const ck_plan_node *n, ck_plan_node *left, ck_plan_node *right,
+                                          ck_expr *const *on, uint32_t on_count, const uint32_t *moved,
+                                          ck_plan_node **out);
+/* n with one row a version: its key, its time, and what gives the versions - a table with PRIMARY KEY and event time,
+ * or the rows a ROW_NUMBER keeps the last of by event time. *out NULL: it is none of these. */
+typedef struct ck_plan_versions {
+    ck_plan_node *node; /* of n's columns */
+    ck_columns key;
+    uint32_t time; /* CK_NO_COLUMN: a table without event time, or none of its columns */
+} ck_plan_versions;
+CK_NODISCARD ck_status ck_plan_versions_of(ck_plan *p, ck_plan_node *n, ck_plan_versions *out);
+/* Whether a column of n is PROCTIME(). */
+bool ck_plan_is_proctime(const ck_plan_node *n, uint32_t column);
 /* Same number and types of columns. */
 CK_NODISCARD ck_status ck_plan_set_op(ck_plan *p, bool except, bool all, ck_plan_node *left, ck_plan_node *right,
                                       ck_plan_node **out);
@@ -254,7 +287,8 @@ typedef struct ck_time_origin {
 } ck_time_origin;
 /* Whether a column of n is event time that a watermark goes with, or of a window. */
 ck_time_origin ck_plan_time_of(const ck_plan_node *n, uint32_t column);
-/* How far apart in event time partners of a join may be, where its conditions say so: from below, from above, or both. */
+/* How far apart in event time partners of a join may be, where its conditions say so: from below, from above, or both.
+ */
 #define CK_TIME_UNBOUNDED 630720000000000000LL /* 20,000 years */
 typedef struct ck_time_bounds {
     uint32_t left, right;       /* the time columns, of each side */

@@ -31,9 +31,7 @@ static ck_status again(ck_plan *p, const ck_plan_node *n, ck_plan_node *const *i
     case CK_PLAN_TOP_N:
         return ck_plan_top_n(p, inputs[0], &n->top,
                              n->top.rank_column ? n->schema->fields[n->schema->field_count - 1].name : NULL, out);
-    case CK_PLAN_JOIN:
-        return ck_plan_join(p, n->join.kind, inputs[0], inputs[1], n->join.on, n->join.on_count, n->join.single, NULL,
-                            out);
+    case CK_PLAN_JOIN: return ck_plan_join_again(p, n, inputs[0], inputs[1], n->join.on, n->join.on_count, NULL, out);
     case CK_PLAN_SET_OP: return ck_plan_set_op(p, n->set_op.except, n->set_op.all, inputs[0], inputs[1], out);
     case CK_PLAN_UNNEST: {
         uint32_t width = n->inputs[0]->schema->field_count;
@@ -46,8 +44,8 @@ static ck_status again(ck_plan *p, const ck_plan_node *n, ck_plan_node *const *i
     case CK_PLAN_WINDOW_AGG: {
         const char *const *names = ck_plan_names(p, n);
         if (!names) return CK_NOMEM;
-        return ck_plan_window_agg(p, inputs[0], &n->window.of, n->window.keys, n->window.calls, n->window.call_count, "",
-                                  names + n->window.keys.count + CK_WINDOW_FIELDS, out);
+        return ck_plan_window_agg(p, inputs[0], &n->window.of, n->window.keys, n->window.calls, n->window.call_count,
+                                  "", names + n->window.keys.count + CK_WINDOW_FIELDS, out);
     }
     }
     ck_assert_failed(__FILE__, __LINE__, "every kind is rebuilt");

@@ -141,6 +141,9 @@ static ck_time_origin of_join(const ck_plan_node *n, uint32_t column) {
     uint32_t left = n->inputs[0]->schema->field_count;
     bool right = column >= left;
     if (right ? ck_join_pads_right(n->join.kind) : ck_join_pads_left(n->join.kind)) return (ck_time_origin){0};
+    if (n->join.as_of.kind != CK_AS_OF_NONE)
+        return right || n->join.as_of.kind == CK_AS_OF_NOW ? (ck_time_origin){0}
+                                                           : ck_plan_time_of(n->inputs[0], column);
     if (!ck_plan_time_bounds(n, &b)) return (ck_time_origin){0};
     if (b.lower_us == -CK_TIME_UNBOUNDED || b.upper_us == CK_TIME_UNBOUNDED) return (ck_time_origin){0};
     return ck_plan_time_of(n->inputs[right], right ? column - left : column);
