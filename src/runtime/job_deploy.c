@@ -31,12 +31,6 @@ static uint32_t parallelism_of(const ck_job *j, const ck_job_op *o) { return j->
 
 /* ---- operators and state ---- */
 
-static bool is_keyed(const ck_vertex *v) {
-    for (uint32_t i = 0; i < v->ops[0]->input_count; i++)
-        if (v->ops[0]->inputs[i].kind == CK_EDGE_HASH) return true;
-    return false;
-}
-
 static ck_status make_op(ck_job *j, uint32_t vertex, uint32_t place, ck_subtask *s, ck_state_store *store,
                          ck_error *err) {
     const ck_vertex *v = &j->plan.vertices[vertex];
@@ -44,7 +38,6 @@ static ck_status make_op(ck_job *j, uint32_t vertex, uint32_t place, ck_subtask 
     ck_chain *chain = ck_subtask_chain(s);
     ck_op_runtime *op = ck_chain_op(chain, place);
     uint32_t index = ck_subtask_index(s), key_groups = j->graph->key_groups;
-    ck_key_group_range all = {0, key_groups - 1};
     op->desc = o->desc;
     op->restored_ended = o->ended;
     op->ctx = (ck_op_ctx){
@@ -54,7 +47,7 @@ static ck_status make_op(ck_job *j, uint32_t vertex, uint32_t place, ck_subtask 
         .op_id = ck_op_id(o->op->uid),
         .subtask = index,
         .parallelism = v->parallelism,
-        .key_groups = is_keyed(v) ? ck_key_group_range_for_subtask(index, v->parallelism, key_groups) : all,
+        .key_groups = ck_key_group_range_for_subtask(index, v->parallelism, key_groups),
         .input_count = o->op->input_count,
         .mem = j->queue_mem,
     };

@@ -36,7 +36,7 @@ struct ck_op_ctx {
     const char *uid;
     uint64_t op_id; /* FNV-1a 64 of "uid/" + uid */
     uint32_t subtask, parallelism;
-    ck_key_group_range key_groups; /* owned by this subtask; all of them for unkeyed operators */
+    ck_key_group_range key_groups; /* owned by this subtask, whichever way its rows come */
     uint32_t input_count;
     ck_mem mem;      /* CK_MEM_QUEUE account: batches and scratch */
     ck_arena *arena; /* reset after every call: what must survive goes to state or own memory, by copy */
