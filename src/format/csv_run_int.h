@@ -169,9 +169,10 @@ CK_TARGET static uint32_t CK_NAME(integers)(ck_decoder *d, ck_target *t, const C
         bool minus = *p == '-';
         uint64_t u;
         unsigned n = CK_NAME(digits)(p + minus, &u);
-        int64_t v = minus ? -(int64_t)u : (int64_t)u;
+        if (n == 16) n = CK_NAME(more_digits)(p + minus, &u);
+        int64_t v = minus ? (int64_t)(0 - u) : (int64_t)u;
         out[i] = v;
-        if (CK_LIKELY(n - 1 < 15 && p + minus + n == end && v >= lo && v <= hi))
+        if (CK_LIKELY(n > 0 && p + minus + n == end && v >= lo && v <= hi && u <= (uint64_t)INT64_MAX + minus))
             ck_rows_valid(t, row + i);
         else if (!CK_NAME(general)(d, t, row + i, p, end, buf, status))
             return i;

@@ -71,6 +71,33 @@ static void test_plain_records(void **state) {
              "");
 }
 
+/* Integers of fifteen to twenty digits, on either side of what the fast way takes at once. */
+static void test_long_integers(void **state) {
+    (void)state;
+    ck_field f[] = {{"v", simple(CK_TYPE_BIGINT), true}};
+    ck_schema schema = {f, 1};
+    ck_decoder_spec spec = {.format = "json", .schema = &schema};
+    static const char text[] =
+        "{\"v\":123456789012345}\n{\"v\":1234567890123456}\n{\"v\":-12345678901234567}\n{\"v\":123456789012345678}\n"
+        "{\"v\":-1234567890123456789}\n{\"v\":9223372036854775807}\n{\"v\":-9223372036854775808}\n"
+        "{\"v\":1000000000000000000}\n{\"v\":1234567890123456e2}\n{\"v\":12345678901234567.0}\n"
+        "{\"v\":100000000000000000000e-2}\n{\"v\":9999999999999999}\n";
+    ck_expect(&spec, text, sizeof text - 1,
+              "123456789012345|\n1234567890123456|\n-12345678901234567|\n123456789012345678|\n"
+              "-1234567890123456789|\n9223372036854775807|\n-9223372036854775808|\n"
+              "1000000000000000000|\n123456789012345600|\n12345678901234567|\n"
+              "1000000000000000000|\n9999999999999999|\n",
+              "");
+    static const char bad[] = "{\"v\":9223372036854775808}\n{\"v\":-9223372036854775809}\n{\"v\":9999999999999999999}\n"
+                              "{\"v\":12345678901234567890}\n{\"v\":0123456789012345678}\n";
+    ck_expect(&spec, bad, sizeof bad - 1, "",
+              "0 6 v: 9223372036854775808 is out of range for BIGINT: {\"v\":9223372036854775808}\n"
+              "26 6 v: -9223372036854775809 is out of range for BIGINT: {\"v\":-9223372036854775809}\n"
+              "53 6 v: 9999999999999999999 is out of range for BIGINT: {\"v\":9999999999999999999}\n"
+              "79 6 v: 12345678901234567890 is out of range for BIGINT: {\"v\":12345678901234567890}\n"
+              "106 7 -: not valid JSON: unexpected '1' at byte 7 of the record: {\"v\":0123456789012345678}\n");
+}
+
 static void test_wanted_columns_only(void **state) {
     (void)state;
     ck_field f[] = {{"auction", simple(CK_TYPE_BIGINT), true},
@@ -646,6 +673,7 @@ static void test_refused_specs(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_plain_records),
+        cmocka_unit_test(test_long_integers),
         cmocka_unit_test(test_wanted_columns_only),
         cmocka_unit_test(test_checked_columns),
         cmocka_unit_test(test_order_spacing_missing_duplicates),

@@ -67,13 +67,16 @@ CK_TARGET static inline const uint8_t *CK_NAME(put_integer)(ck_json *j, ck_json_
     const uint8_t *q = p + minus;
     uint64_t u;
     unsigned n = CK_NAME(digits)(q, &u);
-    int64_t v = minus ? -(int64_t)u : (int64_t)u;
-    if (CK_LIKELY(n > 0 && n < 16 && (*q != '0' || n == 1) && v >= t->lo && v <= t->hi)) {
+    bool is_long = n == 16;
+    if (is_long) n = CK_NAME(more_digits)(q, &u);
+    int64_t v = minus ? (int64_t)(0 - u) : (int64_t)u;
+    if (CK_LIKELY(n > 0 && (*q != '0' || n == 1) && v >= t->lo && v <= t->hi &&
+                  (!is_long || u <= (uint64_t)INT64_MAX + minus))) {
         ck_rows_valid(t, row);
         t->i64[row] = v;
         return q + n; /* a fraction matches no run: the record is given up there */
     }
-    q = n == 16 ? CK_NAME(odd_integer)(t, row, p) : NULL;
+    q = is_long ? CK_NAME(odd_integer)(t, row, p) : NULL;
     return q ? q : CK_NAME(put_any)(j, s, t, row, p);
 }
 

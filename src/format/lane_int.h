@@ -37,7 +37,7 @@ CK_TARGET static inline size_t CK_NAME(count_digits)(const uint8_t *p) {
     }
 }
 
-/* The digits at p: their number (16: that many or more) and, below 16, their value. */
+/* The digits at p: their number (16: that many or more) and the value of so many. */
 CK_TARGET static inline unsigned CK_NAME(digits)(const uint8_t *p, uint64_t *value) {
 #if CK_SIMD
     static const uint8_t align[32] = {0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80,
@@ -63,10 +63,20 @@ CK_TARGET static inline unsigned CK_NAME(digits)(const uint8_t *p, uint64_t *val
     x = ck_load64(p + 8);
     stop = ck_swar_no_digit(x);
     unsigned more = stop ? ck_swar_index(stop) : 8;
-    static const uint64_t power[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000};
-    if (more && more < 8) *value = *value * power[more] + ck_swar_number(x, more);
+    static const uint64_t power[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
+    if (more) *value = *value * power[more] + ck_swar_number(x, more);
     return 8 + more;
 #endif
+}
+
+/* The same for digits of which there are 16 or more, whose first 16 have this value: up to 19; 0: there are more. */
+CK_TARGET static inline unsigned CK_NAME(more_digits)(const uint8_t *p, uint64_t *value) {
+    static const uint64_t power[] = {1, 10, 100, 1000};
+    uint64_t x = ck_load64(p + 16), stop = ck_swar_no_digit(x);
+    unsigned more = stop ? ck_swar_index(stop) : 8;
+    if (more > 3) return 0;
+    if (more) *value = *value * power[more] + ck_swar_number(x, more);
+    return 16 + more;
 }
 
 /* The view of a string at p; offset: of p in the heap `buffer`. */

@@ -1,6 +1,8 @@
 /* See number_int.h. */
 #include "format/number_int.h"
 
+#include <float.h>
+
 #include <yyjson.h>
 
 static const uint64_t power_of_ten[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
@@ -97,6 +99,28 @@ bool ck_number_i64(const ck_number *n, int64_t *out, bool *range) {
     *out = n->negative ? (int64_t)(0 - m) : (int64_t)m;
     *range = false;
     return true;
+}
+
+/* Over 53 bits of digits: one product or quotient of 64 bits, where the machine has them. It is at most half a unit
+ * off, so that rounding it to 53 bits is right unless what is cut off lies next to the middle. */
+bool ck_number_f64_wide(const ck_number *n, double *out) {
+#if LDBL_MANT_DIG == 64
+    static const long double power[] = {1e0L,  1e1L,  1e2L,  1e3L,  1e4L,  1e5L,  1e6L,  1e7L,  1e8L,  1e9L,
+                                        1e10L, 1e11L, 1e12L, 1e13L, 1e14L, 1e15L, 1e16L, 1e17L, 1e18L, 1e19L,
+                                        1e20L, 1e21L, 1e22L, 1e23L, 1e24L, 1e25L, 1e26L, 1e27L};
+    if (!n->exact || n->exponent < -27 || n->exponent > 27) return false;
+    long double m = (long double)n->digits;
+    m = n->exponent < 0 ? m / power[-n->exponent] : m * power[n->exponent];
+    uint64_t mantissa;
+    memcpy(&mantissa, &m, sizeof mantissa);
+    uint32_t cut = (uint32_t)mantissa & 0x7FF;
+    if (cut >= 0x3FF && cut <= 0x401) return false;
+    *out = n->negative ? -(double)m : (double)m;
+    return true;
+#else
+    (void)n, (void)out;
+    return false;
+#endif
 }
 
 bool ck_number_f64_exact(const uint8_t *p, const uint8_t *end, double *out) {

@@ -19,12 +19,15 @@ const uint8_t *ck_number_scan(const uint8_t *p, ck_number *out, const uint8_t **
 
 /* true: *out is the integer n stands for. false: it has a fraction, or (*range) does not fit 64 bits. */
 bool ck_number_i64(const ck_number *n, int64_t *out, bool *range);
+/* The same as ck_number_f64, for more digits. */
+bool ck_number_f64_wide(const ck_number *n, double *out);
 /* true: *out is the nearest double. false: not this easily, ask ck_parse_f64 with the text. */
 static inline bool ck_number_f64(const ck_number *n, double *out) {
     static const double power[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
                                    1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
     /* Both factors are exact doubles, so that one rounding is left. */
-    if (!n->exact || n->digits > (1ULL << 53) || n->exponent < -22 || n->exponent > 22) return false;
+    if (!n->exact || n->digits > (1ULL << 53) || n->exponent < -22 || n->exponent > 22)
+        return ck_number_f64_wide(n, out);
     double m = (double)n->digits;
     m = n->exponent < 0 ? m / power[-n->exponent] : m * power[n->exponent];
     *out = n->negative ? -m : m;
