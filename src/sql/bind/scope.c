@@ -272,7 +272,12 @@ ck_status ck_scope_star(ck_binder *b, ck_scope *s, const ck_ast_expr *star, uint
             return ck_bind_refuse(b, of->pos, ".* takes a table; name the fields of a ROW one by one");
         const ck_scope_table *t = find_table(s, of->name, of->quoted);
         ck_bind_place place = {.scope = s, .clause = "SELECT"};
-        if (!t) return unknown_table(b, &place, of);
+        if (!t) {
+            ck_expr *column = NULL;
+            CK_TRY(plain_column(b, &place, of, &column));
+            if (!column) return unknown_table(b, &place, of);
+            return ck_bind_refuse(b, of->pos, ".* takes a table; name the fields of a ROW one by one");
+        }
         first = t->first, end = t->first + t->count;
     } else if (!s->node || s->no_from) {
         return ck_bind_fail(b, star->pos, "* stands for the columns of FROM, and there is no FROM");

@@ -1,0 +1,3 @@
+CREATE TABLE t (a VARCHAR(99999999999)) WITH (connector='file', path='x');
+-- way out:
+CREATE TABLE t (a VARCHAR) WITH (connector='file', path='x');

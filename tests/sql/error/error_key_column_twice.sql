@@ -1,0 +1,3 @@
+CREATE TABLE t (a INT, PRIMARY KEY (a, a) NOT ENFORCED) WITH (connector='file', path='x');
+-- way out:
+CREATE TABLE t (a INT, PRIMARY KEY (a) NOT ENFORCED) WITH (connector='file', path='x');

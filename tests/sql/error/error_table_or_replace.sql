@@ -1,0 +1,4 @@
+CREATE OR REPLACE TABLE t (a INT) WITH (connector='file', path='x');
+-- way out:
+DROP TABLE IF EXISTS t;
+CREATE TABLE t (a INT) WITH (connector='file', path='x');

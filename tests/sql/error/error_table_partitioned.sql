@@ -1,0 +1,3 @@
+CREATE TABLE t (a INT) PARTITIONED BY (a) WITH (connector='file', path='x');
+-- way out:
+CREATE TABLE t (a INT) WITH (connector='file', path='x');

@@ -1,0 +1,3 @@
+CREATE TABLE t (a VARCHAR(0)) WITH (connector='file', path='x');
+-- way out:
+CREATE TABLE t (a VARCHAR(1)) WITH (connector='file', path='x');
