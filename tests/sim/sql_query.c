@@ -243,6 +243,109 @@ static void set_op_model(sql_query *q, dice *d, const rows *in) {
     }
 }
 
+static void right_join_model(sql_query *q, dice *d, const rows *in) {
+    (void)d;
+    column(q, "i", "BIGINT"), column(q, "name", "VARCHAR");
+    q->select = "SELECT i, name FROM src RIGHT JOIN " NAMES " ON g = dg AND v > 0";
+    for (int k = 0; k < NAMES_COUNT; k++) {
+        bool met = false;
+        for (size_t r = 0; r < in->count; r++) {
+            const row *x = &in->items[r];
+            if (x->g != names[k].g || x->v == NONE || x->v <= 0) continue;
+            met = true;
+            sql_emit(q, (cell[]){NUMBER(x->i), TEXT(names[k].name)});
+        }
+        if (!met) sql_emit(q, (cell[]){NUMBER(NONE), TEXT(names[k].name)});
+    }
+}
+
+static void union_distinct_model(sql_query *q, dice *d, const rows *in) {
+    (void)d;
+    column(q, "g", "BIGINT");
+    q->key = "g";
+    q->select = "SELECT g FROM src WHERE g IS NOT NULL UNION SELECT v FROM src WHERE v IS NOT NULL";
+    for (int64_t g = -64; g < 64; g++) {
+        bool met = count_of(in, g) > 0;
+        for (size_t r = 0; r < in->count; r++) met |= in->items[r].v == g;
+        if (met) sql_emit(q, (cell[]){NUMBER(g)});
+    }
+}
+
+/* ---- elements, ranks ---- */
+
+static void unnest_model(sql_query *q, dice *d, const rows *in) {
+    (void)d;
+    column(q, "i", "BIGINT"), column(q, "x", "BIGINT");
+    q->select = "SELECT i, x FROM src CROSS JOIN UNNEST(ARRAY[i, g, v]) AS u (x)";
+    for (size_t r = 0; r < in->count; r++) {
+        const row *y = &in->items[r];
+        sql_emit(q, (cell[]){NUMBER(y->i), NUMBER(y->i)});
+        sql_emit(q, (cell[]){NUMBER(y->i), NUMBER(y->g)});
+        sql_emit(q, (cell[]){NUMBER(y->i), NUMBER(y->v)});
+    }
+}
+
+/* How many rows of x's key come before it: the greatest v first, NULL last, then the greatest i. */
+static int64_t rank_of(const rows *in, const row *x) {
+    int64_t before = 0;
+    for (size_t r = 0; r < in->count; r++) {
+        const row *y = &in->items[r]; /* NONE is less than any */
+        if (y->key == x->key) before += y->v > x->v || (y->v == x->v && y->i > x->i);
+    }
+    return before + 1;
+}
+
+#define RANKED                                                                                                         \
+    "(SELECT k, i, v, ROW_NUMBER() OVER (PARTITION BY k ORDER BY v DESC NULLS LAST, i DESC) AS rn FROM src) AS q"
+
+/* The places of a key: who stands at each changes as better rows come. */
+static void top_n_model(sql_query *q, dice *d, const rows *in) {
+    int64_t n = 1 + dice_below(d, 3);
+    column(q, "k", "VARCHAR"), column(q, "rn", "BIGINT"), column(q, "i", "BIGINT"), column(q, "v", "BIGINT");
+    q->key = "k, rn";
+    q->select = ck_arena_printf(&q->c->arena, "SELECT k, rn, i, v FROM " RANKED " WHERE rn <= %lld", (long long)n);
+    for (size_t r = 0; r < in->count; r++) {
+        const row *x = &in->items[r];
+        int64_t rank = rank_of(in, x);
+        if (rank <= n) sql_emit(q, (cell[]){TEXT(sql_key_text(x->key)), NUMBER(rank), NUMBER(x->i), NUMBER(x->v)});
+    }
+}
+
+/* The best row of each key, and what of these leaves a group when a better one comes. */
+static void first_model(sql_query *q, dice *d, const rows *in) {
+    bool counted = dice_below(d, 2);
+    column(q, counted ? "v" : "k", counted ? "BIGINT" : "VARCHAR"), column(q, "n", "BIGINT");
+    q->key = counted ? "v" : "k";
+    q->select = counted ? "SELECT v, COUNT(*) AS n FROM " RANKED " WHERE rn = 1 AND v IS NOT NULL GROUP BY v"
+                        : "SELECT k, i AS n FROM " RANKED " WHERE rn = 1";
+    for (size_t r = 0; !counted && r < in->count; r++)
+        if (rank_of(in, &in->items[r]) == 1)
+            sql_emit(q, (cell[]){TEXT(sql_key_text(in->items[r].key)), NUMBER(in->items[r].i)});
+    for (int64_t v = -64; counted && v < 64; v++) {
+        int64_t n = 0;
+        for (size_t r = 0; r < in->count; r++) n += in->items[r].v == v && rank_of(in, &in->items[r]) == 1;
+        if (n) sql_emit(q, (cell[]){NUMBER(v), NUMBER(n)});
+    }
+}
+
+/* The first rows of all in an order; sorted only where the result ends. */
+static void sort_model(sql_query *q, dice *d, const rows *in) {
+    int64_t n = 1 + dice_below(d, 40);
+    column(q, "i", "BIGINT"), column(q, "k", "VARCHAR");
+    q->key = "i";
+    q->select = ck_arena_printf(
+        &q->c->arena, "SELECT i, k FROM (SELECT i, k FROM src ORDER BY k, i DESC LIMIT %lld) AS q", (long long)n);
+    for (size_t r = 0; r < in->count; r++) {
+        const row *x = &in->items[r];
+        int64_t before = 0;
+        for (size_t o = 0; o < in->count; o++) {
+            int c = strcmp(sql_key_text(in->items[o].key), sql_key_text(x->key));
+            before += c < 0 || (c == 0 && in->items[o].i > x->i);
+        }
+        if (before < n) sql_emit(q, (cell[]){NUMBER(x->i), TEXT(sql_key_text(x->key))});
+    }
+}
+
 /* ---- drawing ---- */
 
 typedef void (*model)(sql_query *q, dice *d, const rows *in);
@@ -257,7 +360,9 @@ static const struct {
     {select_distinct_model, true, true}, {counts_model, false, true},      {distinct_aggregate_model, false, true},
     {two_columns_model, false, true},    {having_model, false, true},      {global_model, false, false},
     {join_model, true, false},           {outer_join_model, false, false}, {moving_model, false, true},
-    {anti_model, false, true},           {set_op_model, false, true},
+    {anti_model, false, true},           {set_op_model, false, true},      {right_join_model, false, false},
+    {union_distinct_model, true, true},  {unnest_model, true, false},      {top_n_model, false, true},
+    {first_model, false, true},          {sort_model, false, true},
 };
 
 void sql_query_draw(sql_query *q, dice *d, const rows *in, bool append_only) {
