@@ -13,12 +13,16 @@ static ck_status bind_inside(ck_binder *b, const ck_bind_place *place, const ck_
     if (place->inside)
         return ck_bind_refuse(
             b, e->pos, "a subquery cannot stand inside an aggregate (%s); join it in a subquery first", place->inside);
-    bool correlates = e->query->kind == CK_QUERY_SELECT && !e->query->limit && !e->query->offset;
-    b->outer = correlates ? outer : NULL;
+    b->outer = e->query->kind == CK_QUERY_SELECT ? outer : NULL;
     ck_status s = ck_bind_query(b, e->query, false, out);
     b->outer = NULL;
     CK_TRY(s);
-    if (outer->pair_count + outer->residual_count == 0) outer->visible = (*out)->schema->field_count;
+    bool tied = outer->pair_count + outer->residual_count > 0;
+    if (tied && (e->query->limit || e->query->offset))
+        return ck_bind_refuse(b, e->query->limit ? e->query->limit_pos : e->query->offset->pos,
+                              "LIMIT in a subquery that is tied to the query around it is not supported; EXISTS needs "
+                              "none, and MIN or MAX gives one value");
+    if (!tied) outer->visible = (*out)->schema->field_count;
     if (e->kind != CK_AST_EXISTS && outer->visible != 1)
         return ck_bind_fail(b, e->query->pos, "this subquery gives %u columns where one is wanted", outer->visible);
     return CK_OK;
