@@ -77,6 +77,9 @@ typedef enum clink_output {
 } clink_output;
 typedef enum clink_changes { CLINK_CHANGES_FINAL = 0, CLINK_CHANGES_PREFIX = 1, CLINK_CHANGES_FIELD = 2 } clink_changes;
 
+/* Where barriers are held up: wait; overtake what is under way and store it; the first until a checkpoint stalls. */
+typedef enum clink_alignment { CLINK_ALIGNED = 0, CLINK_UNALIGNED = 1, CLINK_ADAPTIVE = 2 } clink_alignment;
+
 /* How a script is run. Zero is a good default; struct_bytes = sizeof(clink_run). */
 typedef struct clink_run {
     size_t struct_bytes;
@@ -104,6 +107,8 @@ typedef struct clink_run {
     /* Return as soon as the script has compiled: what is found (restoring, looking for files) and what fails before
      * the first row is clink_job_wait's to say, and the job can be cancelled meanwhile. */
     int32_t background;
+    clink_alignment alignment;
+    int64_t alignment_stall_ms; /* CLINK_ADAPTIVE; 0 = 1000 */
 } clink_run;
 
 /* An argument that must be there and is NULL is CLINK_INVALID; calls on no job (*job is NULL) do nothing or say so. */

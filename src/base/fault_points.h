@@ -8,9 +8,14 @@ CK_FAULT_POINT(DURABLE_AFTER_DIRSYNC, "durable.after_dirsync", "the final name i
 CK_FAULT_POINT(CHECKPOINT_BEFORE_TRIGGER, "checkpoint.before_trigger", "a checkpoint is due, no barrier has been sent")
 CK_FAULT_POINT(CHECKPOINT_BEFORE_BARRIER, "checkpoint.before_barrier", "a source is about to emit a barrier")
 CK_FAULT_POINT(CHECKPOINT_AFTER_MARK, "checkpoint.after_mark", "a subtask has marked its state")
+CK_FAULT_POINT(CHECKPOINT_AFTER_OVERTAKE, "checkpoint.after_overtake",
+               "a subtask has marked its state ahead of what is under way to it")
 CK_FAULT_POINT(CHECKPOINT_BEFORE_SNAPSHOT, "checkpoint.before_snapshot", "the snapshot writer is about to start")
 CK_FAULT_POINT(CHECKPOINT_BEFORE_ACK, "checkpoint.before_ack",
                "the subtask's files are durable, its acknowledgement is not sent")
+CK_FAULT_POINT(CHECKPOINT_BEFORE_INFLIGHT, "checkpoint.before_inflight",
+               "what was under way is recorded, its file is not written")
+CK_FAULT_POINT(CHECKPOINT_AFTER_INFLIGHT, "checkpoint.after_inflight", "the in-flight file is durable")
 CK_FAULT_POINT(CHECKPOINT_BEFORE_MANIFEST, "checkpoint.before_manifest",
                "all have acknowledged, the manifest is not written")
 CK_FAULT_POINT(CHECKPOINT_AFTER_MANIFEST, "checkpoint.after_manifest", "the manifest is durable, nothing is committed")
@@ -22,6 +27,7 @@ CK_FAULT_POINT(COMMITTED_AFTER_MARK, "commit.after_committed", "checkpoint-N.com
 CK_FAULT_POINT(RETENTION_BEFORE_DELETE, "retention.before_delete", "a file no kept checkpoint needs is about to go")
 CK_FAULT_POINT(RESTORE_BEFORE_LOAD, "restore.before_load", "the manifest is read, no state is loaded")
 CK_FAULT_POINT(RESTORE_AFTER_LOAD, "restore.after_load", "state is loaded, nothing runs")
+CK_FAULT_POINT(RESTORE_BEFORE_REPLAY, "restore.before_replay", "an in-flight file is about to be dealt out")
 CK_FAULT_POINT(RESTORE_AFTER_COMMIT, "restore.after_commit", "what the restored checkpoint carries is committed")
 CK_FAULT_POINT(FILE_SINK_BEFORE_ROLL, "file_sink.before_roll", "a part is full or a barrier came, it is not closed yet")
 CK_FAULT_POINT(FILE_SINK_AFTER_SYNC, "file_sink.after_sync", "a staged part is synced")

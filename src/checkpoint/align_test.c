@@ -24,21 +24,21 @@ static void close_align(ck_align *a) {
 }
 
 static ck_align_step barrier(ck_align *a, uint32_t channel, uint64_t n) {
-    return ck_align_barrier(a, channel, n, CK_BARRIER_PERIODIC, 100);
+    return ck_align_barrier(a, channel, n, CK_BARRIER_PERIODIC, false, 100);
 }
 
 static void waits_for_all_channels(void **state) {
     (void)state;
     ck_align *a = open_align(3, 0);
-    ck_align_step s = ck_align_barrier(a, 1, 1, CK_BARRIER_SAVEPOINT, 100);
+    ck_align_step s = ck_align_barrier(a, 1, 1, CK_BARRIER_SAVEPOINT, false, 100);
     assert_true(s.block && !s.snapshot && !s.unblock && s.cancelled == 0);
     assert_true(ck_align_blocked(a, 1) && !ck_align_blocked(a, 0));
     int64_t since;
     assert_int_equal(ck_align_pending(a, &since), 1);
     assert_int_equal(since, 100);
-    s = ck_align_barrier(a, 0, 1, CK_BARRIER_SAVEPOINT, 150);
+    s = ck_align_barrier(a, 0, 1, CK_BARRIER_SAVEPOINT, false, 150);
     assert_true(s.block && !s.snapshot);
-    s = ck_align_barrier(a, 2, 1, CK_BARRIER_SAVEPOINT, 170);
+    s = ck_align_barrier(a, 2, 1, CK_BARRIER_SAVEPOINT, false, 170);
     assert_true(s.snapshot && s.unblock && !s.block);
     assert_int_equal(s.checkpoint, 1);
     assert_int_equal(s.kind, CK_BARRIER_SAVEPOINT);

@@ -37,6 +37,8 @@ struct ck_checkpoints {
     uint64_t pending;
     ck_barrier_kind kind;
     bool pending_stop; /* a savepoint that ends the job */
+    bool overtakes;    /* the pending one does by now */
+    bool waits;        /* the next ones do not overtake, until one is complete */
     int64_t since_us, next_due_us;
     uint32_t missing;
     uint32_t failed_in_a_row;
@@ -181,7 +183,9 @@ static void trigger(ck_checkpoints *c, ck_barrier_kind kind, int64_t now_us) {
         c->pending_stop |= c->requests[i].stop;
     }
     ck_checkpoints_action *a = act(c, CK_CKPT_DO_TRIGGER, c->pending);
-    a->barrier = kind, a->stop = c->pending_stop;
+    c->overtakes = kind == CK_BARRIER_PERIODIC && c->cfg.alignment == CK_UNALIGNED && !c->waits;
+    a->barrier = kind, a->stop = c->pending_stop, a->overtakes = c->overtakes;
+    if (c->overtakes) act(c, CK_CKPT_DO_OVERTAKE, c->pending)->barrier = kind;
 }
 
 static void fail_pending(ck_checkpoints *c, int64_t now_us, ck_status status, const char *reason) {
@@ -199,6 +203,29 @@ static void fail_pending(ck_checkpoints *c, int64_t now_us, ck_status status, co
     }
 }
 
+/* Some subtasks of an operator had ended at their mark and others not yet: a restore could not tell whom to end again.
+ */
+static void ends_mixed(ck_checkpoints *c, int64_t now_us) {
+    ck_checkpoints_action *a = act(c, CK_CKPT_DO_ABORT, c->pending);
+    a->status = CK_CANCELLED, a->reason = "it overtook the ends of inputs; the next one waits for them";
+    answer(c, c->pending, CK_CANCELLED, a->reason);
+    c->phase = PENDING_NONE, c->pending = 0;
+    c->waits = true;
+    c->next_due_us = now_us;
+}
+
+/* Whether the pending one may still begin to overtake. */
+static bool may_overtake(const ck_checkpoints *c) {
+    return c->phase == PENDING_ACKS && c->kind == CK_BARRIER_PERIODIC && c->cfg.alignment == CK_ALIGN_ADAPTIVE &&
+           !c->overtakes && !c->waits;
+}
+
+static void overtake_if_stalled(ck_checkpoints *c, int64_t now_us) {
+    if (!may_overtake(c) || now_us - c->since_us < c->cfg.stall_us) return;
+    c->overtakes = true;
+    act(c, CK_CKPT_DO_OVERTAKE, c->pending)->barrier = c->kind;
+}
+
 static void acked(ck_checkpoints *c, uint32_t subtask) {
     CK_ASSERT(subtask < c->cfg.subtasks);
     if (ck_bit_get(c->acked, subtask)) return;
@@ -213,6 +240,7 @@ static void manifest_done(ck_checkpoints *c) {
     uint64_t id = c->pending;
     c->phase = PENDING_NONE, c->pending = 0;
     c->failed_in_a_row = 0;
+    c->waits = false;
     c->completed_count++;
     c->last_completed = id;
     CK_ASSERT(c->uncommitted_count < UNCOMMITTED_MAX);
@@ -311,6 +339,9 @@ static void take(ck_checkpoints *c, int64_t now_us, const ck_checkpoints_event *
         else
             fail_pending(c, now_us, ev->status, "a subtask could not take its snapshot");
         break;
+    case CK_CKPT_ENDS_MIXED:
+        if (of_pending && c->phase == PENDING_MANIFEST) ends_mixed(c, now_us);
+        break;
     case CK_CKPT_SUBTASK_FINISHED: subtask_finished(c, ev->subtask, now_us); break;
     case CK_CKPT_MANIFEST_DONE:
         if (of_pending && c->phase == PENDING_MANIFEST) manifest_done(c);
@@ -362,6 +393,7 @@ uint32_t ck_checkpoints_step(ck_checkpoints *c, int64_t now_us, const ck_checkpo
     } else {
         take(c, now_us, ev);
         if (!over(c)) timeouts(c, now_us);
+        if (!over(c)) overtake_if_stalled(c, now_us);
         if (!over(c)) advance(c, now_us);
     }
     *actions = c->actions;
@@ -375,6 +407,7 @@ int64_t ck_checkpoints_deadline(const ck_checkpoints *c) {
     if ((condition) && (time) < at) at = (time)
     EARLIER(all_finished(c), c->final_deadline_us);
     EARLIER(c->phase == PENDING_ACKS, c->since_us + c->cfg.timeout_us);
+    EARLIER(may_overtake(c), c->since_us + c->cfg.stall_us);
     EARLIER(c->uncommitted_count > 0 && commit_idle(c), c->commit_retry_us);
     EARLIER(may_trigger(c) && all_finished(c), c->final_retry_us);
     EARLIER(may_trigger(c) && !all_finished(c) && c->cfg.interval_us > 0, c->next_due_us);
@@ -389,6 +422,7 @@ void ck_checkpoints_look(const ck_checkpoints *c, ck_checkpoints_view *out) {
                                  .pending_kind = c->kind,
                                  .pending_since_us = c->since_us,
                                  .pending_missing = c->phase == PENDING_ACKS ? c->missing : 0,
+                                 .pending_overtakes = c->overtakes,
                                  .last_completed = c->last_completed,
                                  .last_committed = c->last_committed,
                                  .next_id = c->next_id,

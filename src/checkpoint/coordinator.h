@@ -16,6 +16,10 @@
 
 typedef struct ck_checkpoints ck_checkpoints;
 
+/* What periodic checkpoints do where barriers are held up: wait, overtake what is under way from the start, or do so
+ * once the acknowledgements have not all come for a while. Savepoints and the final one always wait. */
+typedef enum ck_alignment { CK_ALIGNED, CK_UNALIGNED, CK_ALIGN_ADAPTIVE } ck_alignment;
+
 typedef struct ck_checkpoints_config {
     bool enabled; /* false: no directory. Nothing is ever triggered; savepoints are refused; FINISHED at once when
                      all subtasks have finished */
@@ -23,14 +27,18 @@ typedef struct ck_checkpoints_config {
     int64_t timeout_us;        /* trigger to all acks; a manifest being written is waited for */
     int64_t final_timeout_us;  /* all finished to committed */
     uint32_t tolerable_failed; /* periodic failures in a row beyond which the job fails; 0 = unlimited */
-    uint32_t subtasks;         /* of the whole job, sources included; numbered 0..subtasks-1 by the runtime */
-    uint64_t next_id;          /* above every id seen in the directory */
+    ck_alignment alignment;
+    int64_t stall_us;  /* ADAPTIVE: trigger to overtaking, above 0 */
+    uint32_t subtasks; /* of the whole job, sources included; numbered 0..subtasks-1 by the runtime */
+    uint64_t next_id;  /* above every id seen in the directory */
 } ck_checkpoints_config;
 
 typedef enum ck_checkpoints_event_kind {
     CK_CKPT_TICK,             /* time has passed (call at ck_checkpoints_deadline) */
     CK_CKPT_ACK,              /* checkpoint, subtask: its files are durable */
     CK_CKPT_NACK,             /* checkpoint, subtask, status: it could not (also: cancelled while aligning) */
+    CK_CKPT_ENDS_MIXED,       /* checkpoint: all have acknowledged, but it overtook the ends of some inputs: it is given
+                                 up without counting as a failure, and the next one waits (WRITE_MANIFEST's answer) */
     CK_CKPT_SUBTASK_FINISHED, /* subtask: has handled the END of all inputs, its own END is out; it stays to forward
                                  barriers and to acknowledge */
     CK_CKPT_MANIFEST_DONE,    /* checkpoint: durable */
@@ -57,6 +65,7 @@ typedef struct ck_checkpoints_event {
 
 typedef enum ck_checkpoints_action_kind {
     CK_CKPT_DO_TRIGGER,        /* checkpoint, barrier: to all sources, ended ones included */
+    CK_CKPT_DO_OVERTAKE,       /* checkpoint, barrier: to all subtasks; with a TRIGGER that overtakes, or later */
     CK_CKPT_DO_WRITE_MANIFEST, /* checkpoint: ck_checkpoint_dir_publish with the files of all acks */
     CK_CKPT_DO_COMPLETED,      /* checkpoint: tell all subtasks (ck_subtask_snapshots_completed) */
     CK_CKPT_DO_COMMIT,         /* checkpoint: run the committers over what it carries */
@@ -74,7 +83,8 @@ typedef struct ck_checkpoints_action {
     ck_checkpoints_action_kind kind;
     uint64_t checkpoint;
     ck_barrier_kind barrier;
-    bool stop; /* TRIGGER, COMPLETED: this savepoint ends the job; sources wait behind its barrier */
+    bool overtakes; /* TRIGGER: its barriers do, and an OVERTAKE follows */
+    bool stop;      /* TRIGGER, COMPLETED: this savepoint ends the job; sources wait behind its barrier */
     uint64_t request;
     ck_status status;
     const char *reason; /* a literal for people */
@@ -97,6 +107,7 @@ typedef struct ck_checkpoints_view {
     ck_barrier_kind pending_kind;
     int64_t pending_since_us;
     uint32_t pending_missing; /* acks still to come */
+    bool pending_overtakes;
     uint64_t last_completed, last_committed, next_id;
     uint64_t completed_count, failed_count;
     uint32_t failed_in_a_row;

@@ -402,6 +402,7 @@ static void check_action(model *m, const ck_checkpoints_action *a) {
         assert_true(a->checkpoint > m->newest);
         m->pending = m->newest = a->checkpoint;
         break;
+    case CK_CKPT_DO_OVERTAKE: assert_int_equal(a->checkpoint, m->pending); break;
     case CK_CKPT_DO_WRITE_MANIFEST:
         assert_int_equal(a->checkpoint, m->pending);
         m->manifest = a->checkpoint;
@@ -479,6 +480,8 @@ static ck_checkpoints_event random_event(model *m, uint64_t *x) {
 static void random_world(uint64_t seed) {
     ck_checkpoints_config cfg = plain;
     cfg.tolerable_failed = (uint32_t)(seed % 5);
+    cfg.alignment = (ck_alignment)(seed % 3);
+    cfg.stall_us = 1 + (int64_t)(seed % 700);
     cfg.final_timeout_us = 50000;
     world w = start(cfg);
     model m = {.newest = 6};

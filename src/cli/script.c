@@ -140,7 +140,8 @@ void run_flags_init(run_flags *f) {
                      .checkpoint_timeout_ms = 600000,
                      .final_checkpoint_timeout_ms = 60000,
                      .tolerable_failed = 3,
-                     .retained = 3};
+                     .retained = 3,
+                     .alignment_stall_ms = 1000};
 }
 
 size_t run_flags_table(run_flags *f, flag *out) {
@@ -174,6 +175,10 @@ size_t run_flags_table(run_flags *f, flag *out) {
         {"tolerable-failed-checkpoints", 0, FLAG_COUNT, &f->tolerable_failed, "N", "3",
          "failures in a row before the job fails; 0: any number"},
         {"checkpoint-retained", 0, FLAG_COUNT, &f->retained, "N", "3", "complete checkpoints kept"},
+        {"alignment", 0, FLAG_TEXT, &f->alignment, "HOW", "aligned",
+         "aligned, unaligned (barriers overtake and what is under way is stored) or adaptive"},
+        {"alignment-stall-ms", 0, FLAG_COUNT, &f->alignment_stall_ms, "N", "1000",
+         "adaptive: how long one may stall before it overtakes"},
         {"restore", 0, FLAG_TEXT, &f->restore, "WHAT", "latest", "latest, a checkpoint id, or DIR[:ID]"},
         {"restore-from-dir", 0, FLAG_TEXT, &f->restore_dir, "DIR", "none", "as --restore DIR"},
         {"restore-from-checkpoint-id", 0, FLAG_COUNT, &f->restore_id, "N", "0",
@@ -306,7 +311,8 @@ int run_flags_apply(const verb *v, run_flags *f, const script *s, clink_run *run
     if (f->savepoint_dir && !*f->savepoint_dir) return usage_error(v, "--savepoint-dir needs a directory");
     if (f->changes && *f->changes && strcmp(f->changes, "json") != 0)
         return usage_error(v, "--changes stands alone or is --changes=json");
-    const int64_t times[] = {f->checkpoint_interval_ms, f->checkpoint_timeout_ms, f->final_checkpoint_timeout_ms};
+    const int64_t times[] = {f->checkpoint_interval_ms, f->checkpoint_timeout_ms, f->final_checkpoint_timeout_ms,
+                             f->alignment_stall_ms};
     for (size_t i = 0; i < sizeof times / sizeof times[0]; i++)
         if (times[i] > INT64_MAX / 1000)
             return usage_error(v, "the times of checkpoints are at most %lld milliseconds",
@@ -317,6 +323,15 @@ int run_flags_apply(const verb *v, run_flags *f, const script *s, clink_run *run
                             : f->savepoint_dir    ? "--savepoint-dir"
                                                   : NULL;
     if (needs_dir && !dir) return usage_error(v, "%s needs --checkpoint-dir", needs_dir);
+    clink_alignment alignment = CLINK_ALIGNED;
+    if (!f->alignment || strcmp(f->alignment, "aligned") == 0)
+        alignment = CLINK_ALIGNED;
+    else if (strcmp(f->alignment, "unaligned") == 0)
+        alignment = CLINK_UNALIGNED;
+    else if (strcmp(f->alignment, "adaptive") == 0)
+        alignment = CLINK_ADAPTIVE;
+    else
+        return usage_error(v, "--alignment is aligned, unaligned or adaptive, not '%s'", f->alignment);
     if (f->name && !*f->name) return usage_error(v, "--name is empty");
     const char *name = f->name ? f->name : s->name;
     if (dir && !*name)
@@ -337,6 +352,8 @@ int run_flags_apply(const verb *v, run_flags *f, const script *s, clink_run *run
     run->checkpoint_retained = (int32_t)f->retained;
     run->restore = f->restore;
     run->fresh = f->fresh;
+    run->alignment_stall_ms = f->alignment_stall_ms;
+    run->alignment = alignment;
     run->allow_duplicates = f->allow_duplicates;
     return 0;
 }

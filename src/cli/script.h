@@ -29,6 +29,8 @@ typedef struct run_flags {
     bool fresh, allow_duplicates, explain;
     uint64_t memory_bytes;
     flag_list set;
+    const char *alignment;
+    int64_t alignment_stall_ms;
     const char *restore_dir; /* the specified pair, for --restore DIR:ID */
     int64_t restore_id;
     char restore_pair[4352];
@@ -36,7 +38,7 @@ typedef struct run_flags {
 
 void run_flags_init(run_flags *f);
 /* Rows for flags_parse over *f; fills out (room for RUN_FLAG_COUNT). */
-enum { RUN_FLAG_COUNT = 26 };
+enum { RUN_FLAG_COUNT = 28 };
 size_t run_flags_table(run_flags *f, flag *out);
 /* Those of them that the shell takes, and those that explain takes. */
 size_t run_flags_shell(run_flags *f, flag *out);

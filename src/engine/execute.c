@@ -26,6 +26,8 @@ static ck_status check_checkpoints(const clink_run *r, ck_error *err) {
         {"final_checkpoint_timeout_ms", r->final_checkpoint_timeout_ms, 0, INT64_MAX / 1000},
         {"tolerable_failed_checkpoints", r->tolerable_failed_checkpoints, -1, INT32_MAX},
         {"checkpoint_retained", r->checkpoint_retained, 0, INT32_MAX},
+        {"alignment", r->alignment, CLINK_ALIGNED, CLINK_ADAPTIVE},
+        {"alignment_stall_ms", r->alignment_stall_ms, 0, INT64_MAX / 1000},
     };
     for (size_t i = 0; i < CK_ARRAY_COUNT(numbers); i++)
         if (numbers[i].value < numbers[i].least || numbers[i].value > numbers[i].most)

@@ -22,6 +22,10 @@ static ck_checkpoint_config checkpoint_config(const clink_run *r) {
                             : r->tolerable_failed_checkpoints   ? (uint32_t)r->tolerable_failed_checkpoints
                                                                 : 3,
         .retained = r->checkpoint_retained > 0 ? (uint32_t)r->checkpoint_retained : 3,
+        .alignment = r->alignment == CLINK_UNALIGNED  ? CK_UNALIGNED
+                     : r->alignment == CLINK_ADAPTIVE ? CK_ALIGN_ADAPTIVE
+                                                      : CK_ALIGNED,
+        .stall_us = ms_or(r->alignment_stall_ms, 1000),
         .restore = r->restore,
         .fresh = r->fresh != 0,
         .allow_duplicates = r->allow_duplicates != 0,

@@ -324,16 +324,19 @@ void ck_chain_begin_step(ck_chain *c, const ck_quantum *q) {
         look_at_closed_channels(c);
 }
 
+void ck_chain_push_on(ck_chain *c, uint32_t events) { c->push_on = events; }
+
 static ck_chain_result run_inboxes(ck_chain *c) {
     for (ck_op_runtime *op; (op = deepest_pending(c));) {
-        if (c->full) return CK_CHAIN_FULL;
+        if (c->full && !c->push_on) return CK_CHAIN_FULL;
         if (op->waiting && !atomic_load(&op->woken)) return CK_CHAIN_WAIT;
         if (ck_chain_spent(c)) return CK_CHAIN_SPENT;
+        if (c->full) c->push_on--;
         ck_status s = deliver(op);
         if (s != CK_OK && s != CK_MORE && s != CK_AGAIN) return CK_CHAIN_FAILED;
         spend_event(c);
     }
-    return c->full ? CK_CHAIN_FULL : CK_CHAIN_IDLE;
+    return c->full && !c->push_on ? CK_CHAIN_FULL : CK_CHAIN_IDLE;
 }
 
 ck_chain_result ck_chain_run(ck_chain *c) {
@@ -360,6 +363,17 @@ ck_status ck_chain_offer(ck_chain *c, uint32_t input, const ck_event *ev) {
     ck_status s = CK_OK;
     if (!head->dead && !head->ended && !(head->inputs[input] & CK_INPUT_CLOSED)) {
         s = ck_inbox_push(head, input, ev, false);
+        if (s == CK_OK) return CK_OK;
+    }
+    ck_batch_unref(&b);
+    return s;
+}
+
+ck_status ck_chain_replay(ck_chain *c, uint32_t op, const ck_event *ev) {
+    ck_batch *b = ev->kind == CK_EVENT_BATCH ? ev->batch : NULL;
+    ck_status s = CK_OK;
+    if (!c->ops[op].dead && !c->ops[op].ended) {
+        s = ck_inbox_push(&c->ops[op], 0, ev, false);
         if (s == CK_OK) return CK_OK;
     }
     ck_batch_unref(&b);

@@ -100,6 +100,8 @@ CK_NODISCARD ck_status ck_chain_connect_exchange(ck_chain *c, uint32_t from, uin
 
 /* A new step: its budget, and whether closed or emptied channels change anything. */
 void ck_chain_begin_step(ck_chain *c, const ck_quantum *q);
+/* Full targets do not stop the chain for so many events: an overtaking barrier waits behind them. 0: they do again. */
+void ck_chain_push_on(ck_chain *c, uint32_t events);
 /* Works off inboxes. */
 ck_chain_result ck_chain_run(ck_chain *c);
 bool ck_chain_spent(const ck_chain *c);
@@ -107,6 +109,8 @@ void ck_chain_count_input(ck_chain *c); /* taking input is work too */
 
 /* Hands the head an event (takes the batch). */
 CK_NODISCARD ck_status ck_chain_offer(ck_chain *c, uint32_t input, const ck_event *ev);
+/* The same for the only input of an operator behind others, before anything else comes to it. */
+CK_NODISCARD ck_status ck_chain_replay(ck_chain *c, uint32_t op, const ck_event *ev);
 /* A barrier or its cancellation, on to every exchange. */
 CK_NODISCARD ck_status ck_chain_forward(ck_chain *c, const ck_event *ev);
 /* What exchanges have gathered goes out: the source idles, or the time is up. */

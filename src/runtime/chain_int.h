@@ -29,10 +29,11 @@ struct ck_chain {
     ck_exchange_group exchanges;
     uint64_t *pending; /* operators with something in their inbox */
     uint32_t words;
-    uint32_t live; /* operators neither ended nor dead */
-    bool closing;  /* an input or output closed: settle after this call */
-    bool broken;   /* no memory where nothing could be returned: fail after this call */
-    bool full;     /* an exchange has a full target */
+    uint32_t live;    /* operators neither ended nor dead */
+    bool closing;     /* an input or output closed: settle after this call */
+    bool broken;      /* no memory where nothing could be returned: fail after this call */
+    bool full;        /* an exchange has a full target */
+    uint32_t push_on; /* so many events more in spite of that */
     bool source_emitted;
     bool has_wakes; /* some operator may ask for wake-ups */
     int64_t now_us; /* wall clock of this call; INT64_MIN: not read yet */

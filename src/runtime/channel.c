@@ -146,6 +146,25 @@ bool ck_channel_pop(ck_channel *ch, ck_event *out) {
     return true;
 }
 
+/* With nothing ahead the segment may be gone: then it begins anew at the head. Otherwise the head is at or before it.
+ */
+bool ck_channel_peek(ck_channel *ch, ck_channel_cursor *c, ck_event *out) {
+    if (c->ahead == 0) {
+        c->segment = readable_segment(ch);
+        c->at = ch->head_at;
+        if (!c->segment) return false;
+    } else if (c->at == SEGMENT_EVENTS) {
+        ck_channel_segment *next = atomic_load_explicit(&c->segment->next, memory_order_acquire);
+        if (!next) return false;
+        c->segment = next;
+        c->at = 0;
+    }
+    if (c->at >= atomic_load_explicit(&c->segment->filled, memory_order_acquire)) return false;
+    *out = c->segment->items[c->at++].event;
+    c->ahead++;
+    return true;
+}
+
 void ck_channel_close(ck_channel *ch) {
     bool was = atomic_exchange(&ch->closed, true);
     drop_all(ch);

@@ -52,6 +52,14 @@ static inline bool ck_channel_is_closed(const ck_channel *ch) { return atomic_lo
 
 /* Consumer. false: nothing there. The batch reference is the caller's. */
 bool ck_channel_pop(ck_channel *ch, ck_event *out);
+/* Consumer: looks at what is queued without taking it. Zeroed it stands before the oldest; `ahead` is how many have
+ * been looked at and not popped, and whoever pops lowers it. */
+typedef struct ck_channel_cursor {
+    ck_channel_segment *segment;
+    uint32_t at, ahead;
+} ck_channel_cursor;
+/* false: nothing further is there. The batch stays the channel's. */
+bool ck_channel_peek(ck_channel *ch, ck_channel_cursor *c, ck_event *out);
 /* Consumer: drops what is queued, and what may still come, and tells the producer. Idempotent. */
 void ck_channel_close(ck_channel *ch);
 

@@ -115,6 +115,7 @@ static ck_status prepare(ck_job *j, const ck_graph *g, const ck_job_config *cfg,
     CK_TRY(ck_job_make_committers(j, err));
     if (!j->was_finished) CK_TRY(ck_job_deploy(j, err));
     CK_TRY(ck_job_restore(j, err));
+    if (j->restored && !j->was_finished) CK_TRY(ck_job_replay(j, err));
     if (!j->was_finished) CK_TRY(ck_job_deal_splits(j, err));
     CK_TRY(ck_job_make_actor(j, err));
     if (ck_job_follows(j)) return ck_job_check_splits(j, err);

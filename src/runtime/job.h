@@ -3,6 +3,7 @@
 #ifndef CK_RUNTIME_JOB_H
 #define CK_RUNTIME_JOB_H
 
+#include "checkpoint/coordinator.h"
 #include "graph/graph.h"
 #include "plugin/registry.h"
 
@@ -25,6 +26,8 @@ typedef struct ck_checkpoint_config {
     int64_t final_timeout_us;
     uint32_t tolerable_failed; /* in a row; 0 unlimited */
     uint32_t retained;
+    ck_alignment alignment;
+    int64_t stall_us;    /* CK_ALIGN_ADAPTIVE */
     const char *restore; /* "latest", "N", "DIR[:N]"; NULL = latest when this job is in dir */
     bool fresh;          /* start anew in a used directory, under a new UUID */
     bool allow_duplicates;

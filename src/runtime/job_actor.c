@@ -99,9 +99,37 @@ static void trigger(ck_job *j, const ck_checkpoints_action *a) {
         ck_job_out_of_memory(j);
         return;
     }
-    ck_tell what = {.kind = CK_TELL_TRIGGER, .checkpoint = checkpoint, .barrier = a->barrier, .stop = a->stop};
+    ck_tell what = {.kind = CK_TELL_TRIGGER,
+                    .checkpoint = checkpoint,
+                    .barrier = a->barrier,
+                    .stop = a->stop,
+                    .overtakes = a->overtakes};
     for (uint32_t i = 0; i < j->subtask_count; i++)
         if (is_source(j, i) || j->detached[i]) ck_job_tell(j, i, &what);
+}
+
+/* Everyone marks now, ahead of what is under way. Sources have their trigger; who has marked already does nothing. */
+static void overtake(ck_job *j, const ck_checkpoints_action *a) {
+    ck_job_acks *acks = find_acks(j, a->checkpoint);
+    if (!acks) return; /* its trigger failed */
+    acks->overtook = true;
+    ck_tell what = {.kind = CK_TELL_OVERTAKE, .checkpoint = a->checkpoint, .barrier = a->barrier, .overtakes = true};
+    for (uint32_t i = 0; i < j->subtask_count; i++)
+        if (!is_source(j, i)) ck_job_tell(j, i, &what);
+}
+
+/* Behind FORWARD edges subtasks end one by one, and their barriers are not overtaken. */
+static bool ends_are_mixed(const ck_job *j, const ck_job_acks *acks) {
+    for (uint32_t v = 0; v < j->plan.count; v++) {
+        const ck_vertex *vertex = &j->plan.vertices[v];
+        bool exchanged = false;
+        for (uint32_t i = 0; i < vertex->ops[0]->input_count; i++)
+            exchanged |= vertex->ops[0]->inputs[i].kind != CK_EDGE_FORWARD;
+        uint32_t ended = 0;
+        for (uint32_t i = 0; i < vertex->parallelism; i++) ended += acks->reports[j->first_subtask[v] + i]->had_ended;
+        if (exchanged && ended > 0 && ended < vertex->parallelism) return true;
+    }
+    return false;
 }
 
 /* request 0: all of them, and those to come. */
@@ -159,7 +187,12 @@ static void carry_out(ck_job *j, const ck_checkpoints_action *a) {
     ck_job_acks *acks = find_acks(j, a->checkpoint);
     switch (a->kind) {
     case CK_CKPT_DO_TRIGGER: trigger(j, a); break;
+    case CK_CKPT_DO_OVERTAKE: overtake(j, a); break;
     case CK_CKPT_DO_WRITE_MANIFEST:
+        if (acks->overtook && ends_are_mixed(j, acks)) {
+            j->mixed_ends = a->checkpoint;
+            break;
+        }
         acks->acked_us = ck_mono_us(j->proc);
         disk(j, CK_DISK_MANIFEST, a->checkpoint, acks);
         break;
@@ -195,6 +228,10 @@ static void feed(ck_job *j, ck_checkpoints_event ev) {
         j->failed_trigger = 0;
         feed(j, (ck_checkpoints_event){.kind = CK_CKPT_NACK, .checkpoint = checkpoint, .status = CK_IO});
     }
+    if (!j->mixed_ends || j->ending) return;
+    uint64_t mixed = j->mixed_ends;
+    j->mixed_ends = 0;
+    feed(j, (ck_checkpoints_event){.kind = CK_CKPT_ENDS_MIXED, .checkpoint = mixed});
 }
 
 /* ---- reports ---- */
@@ -228,7 +265,8 @@ static void on_detached(ck_job *j, uint32_t subtask) {
     j->detached[subtask] = true;
     ck_checkpoints_look(j->checkpoints, &v);
     if (!v.pending || !ck_checkpoints_waits_for(j->checkpoints, subtask)) return;
-    ck_tell what = {.kind = CK_TELL_TRIGGER, .checkpoint = v.pending, .barrier = v.pending_kind};
+    ck_tell what = {
+        .kind = CK_TELL_TRIGGER, .checkpoint = v.pending, .barrier = v.pending_kind, .overtakes = v.pending_overtakes};
     ck_job_tell(j, subtask, &what);
 }
 
@@ -407,6 +445,8 @@ ck_status ck_job_make_actor(ck_job *j, ck_error *err) {
                                  .timeout_us = c->timeout_us,
                                  .final_timeout_us = c->final_timeout_us,
                                  .tolerable_failed = c->tolerable_failed,
+                                 .alignment = c->alignment,
+                                 .stall_us = c->stall_us,
                                  .subtasks = j->subtask_count,
                                  .next_id = next_id(j)};
     CK_TRY(ck_checkpoints_new(j->mem, &cfg, ck_mono_us(j->proc), &j->checkpoints, err));

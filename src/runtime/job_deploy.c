@@ -92,6 +92,23 @@ static ck_status make_state(ck_job *j, uint32_t vertex, ck_subtask *s, ck_state_
     return CK_OK;
 }
 
+static ck_status make_inflight_place(ck_job *j, ck_job_op *o, ck_error *err) {
+    uint32_t n = o->op->input_count;
+    if (!j->dir || n == 0) return CK_OK;
+    ck_inflight_input *inputs = ck_arena_array(&j->arena, n, sizeof *inputs);
+    ck_inflight_place *place = CK_ARENA_NEW(&j->arena, ck_inflight_place);
+    if (!inputs || !place) return ck_nomem(err, j->mem, n * sizeof *inputs);
+    for (uint32_t i = 0; i < n; i++)
+        inputs[i] = (ck_inflight_input){o->inputs[i].schema, o->op->inputs[i].mode != CK_MODE_APPEND};
+    *place = (ck_inflight_place){.proc = j->proc,
+                                 .mem = ck_mem_as(j->mem, CK_MEM_SNAPSHOT),
+                                 .dir = ck_checkpoint_dir_path(j->dir),
+                                 .inputs = inputs,
+                                 .input_count = n};
+    o->inflight = place;
+    return CK_OK;
+}
+
 static ck_status make_subtask(ck_job *j, uint32_t vertex, uint32_t index, ck_error *err) {
     const ck_vertex *v = &j->plan.vertices[vertex];
     const ck_job_op *head = ck_job_chain_op(j, vertex, 0);
@@ -109,6 +126,9 @@ static ck_status make_subtask(ck_job *j, uint32_t vertex, uint32_t index, ck_err
         .flush_us = flush ? j->cfg.flush_us : 0,
         .flush_each = flush && j->cfg.batch_rows == 1,
         .flush_origin_us = j->flush_origin_us,
+        .vertex = v->id,
+        .key_groups = ck_key_group_range_for_subtask(index, v->parallelism, j->graph->key_groups),
+        .inflight = head->inflight,
         .host = {j, ck_job_report, ck_job_subtask_retired, ck_job_ref, ck_job_unref},
     };
     ck_state_store *store;
@@ -148,17 +168,22 @@ static bool feeds_one(const ck_job *j, const ck_graph_input *in) {
     return true;
 }
 
+/* What is under way on these edges belongs to one subtask and cannot be dealt out again at another parallelism. */
+static bool is_strict(const ck_graph_input *in) { return in->kind == CK_EDGE_FORWARD || in->kind == CK_EDGE_BROADCAST; }
+
 static ck_status make_gate(ck_job *j, uint32_t vertex, uint32_t index, ck_error *err) {
     const ck_graph_op *head = j->plan.vertices[vertex].ops[0];
     if (head->input_count == 0) return CK_OK;
     uint32_t *channels_of = ck_arena_array(&j->arena, head->input_count, sizeof *channels_of), channels = 0;
     bool *may_hold = ck_arena_array(&j->arena, head->input_count, sizeof *may_hold);
-    if (!channels_of || !may_hold) return ck_nomem(err, j->mem, head->input_count * sizeof *channels_of);
+    bool *strict = ck_arena_array(&j->arena, head->input_count, sizeof *strict);
+    if (!channels_of || !may_hold || !strict) return ck_nomem(err, j->mem, head->input_count * sizeof *channels_of);
     for (uint32_t i = 0; i < head->input_count; i++)
         may_hold[i] = head->input_count > 1 && feeds_one(j, &head->inputs[i]);
     for (uint32_t i = 0; i < head->input_count; i++)
         channels += channels_of[i] =
             head->inputs[i].kind == CK_EDGE_FORWARD ? 1 : parallelism_of(j, producer_of(j, &head->inputs[i]));
+    for (uint32_t i = 0; i < head->input_count; i++) strict[i] = is_strict(&head->inputs[i]);
     ck_subtask *s = subtask_of(j, vertex, index);
     ck_gate_config cfg = {.proc = j->proc,
                           .mem = j->mem,
@@ -169,6 +194,7 @@ static ck_status make_gate(ck_job *j, uint32_t vertex, uint32_t index, ck_error 
                           .queue_mem = j->queue_mem,
                           .restored = j->restored ? j->restored->checkpoint : 0,
                           .may_hold = may_hold,
+                          .strict = strict,
                           .flush_each = j->cfg.batch_rows == 1,
                           .consumer = ck_subtask_task(s)};
     ck_gate *gate;
@@ -254,6 +280,7 @@ static ck_status connect_vertex(ck_job *j, uint32_t vertex, ck_error *err) {
 
 ck_status ck_job_deploy(ck_job *j, ck_error *err) {
     j->flush_origin_us = ck_wall_us(j->proc) - ck_mono_us(j->proc);
+    for (uint32_t i = 0; i < j->graph->op_count; i++) CK_TRY(make_inflight_place(j, &j->ops[i], err));
     for (uint32_t v = 0; v < j->plan.count; v++)
         for (uint32_t i = 0; i < j->plan.vertices[v].parallelism; i++)
             if (ck_job_is_here(j, v, i)) CK_TRY(make_subtask(j, v, i, err));

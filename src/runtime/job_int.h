@@ -26,7 +26,8 @@ typedef struct ck_job_op {
     const ck_op_desc *desc;
     const ck_op_input *inputs;
     uint32_t vertex;
-    uint32_t place; /* in the vertex's chain */
+    uint32_t place;                    /* in the vertex's chain */
+    const ck_inflight_place *inflight; /* NULL: without inputs or a directory */
     bool unbounded_source;
     bool ended;      /* the restored checkpoint says so: all its subtasks had ended */
     void *committer; /* sinks that commit; used on the I/O executor, one call at a time */
@@ -38,6 +39,7 @@ typedef struct ck_job_acks {
     uint32_t refs;
     uint64_t checkpoint;
     ck_barrier_kind kind;
+    bool overtook;
     int64_t started_ms, started_us, acked_us;
     ck_report *reports[]; /* by subtask number */
 } ck_job_acks;
@@ -135,6 +137,7 @@ struct ck_job {
     bool closed;             /* it ran */
     bool *detached;          /* by subtask: barriers reach it by trigger */
     uint64_t failed_trigger; /* a fault met before it went out; 0 = none */
+    uint64_t mixed_ends;     /* a checkpoint that overtook them; 0 = none */
     ck_job_state outcome;
     ck_error error;      /* the first one, when it failed */
     ck_error disk_error; /* why the last checkpoint failed */
@@ -182,6 +185,8 @@ CK_NODISCARD ck_status ck_job_open_dir(ck_job *j, ck_error *err);
 CK_NODISCARD ck_status ck_job_make_committers(ck_job *j, ck_error *err);
 /* State into the deployed subtasks, then the commits that are owed. */
 CK_NODISCARD ck_status ck_job_restore(ck_job *j, ck_error *err);
+/* What was under way at the restored checkpoint, into the gates. */
+CK_NODISCARD ck_status ck_job_replay(ck_job *j, ck_error *err);
 CK_NODISCARD ck_status ck_job_deal_splits(ck_job *j, ck_error *err);
 CK_NODISCARD ck_status ck_job_commit_one(ck_job *j, ck_job_op *sink, const ck_committable *c, ck_error *err);
 

@@ -48,6 +48,7 @@ ck_status ck_subtask_new(const ck_subtask_config *cfg, ck_subtask **out, ck_erro
     pthread_mutex_init(&s->hold_lock, NULL);
     ck_arena_init(&s->arena, cfg->mem, SPLITS_BYTES_MAX);
     s->splits.arena = &s->arena;
+    s->replays_end = &s->replays;
     ck_chain_host host = {
         s, &s->task, close_head_input, hold_head_input, ck_subtask_hold_ack, ck_subtask_release_ack, io_begin, io_end};
     ck_status st = ck_chain_new(cfg->proc, cfg->mem, cfg->queue_mem, cfg->op_count, &host, &s->chain, err);
@@ -67,6 +68,16 @@ void ck_subtask_disconnect(ck_subtask *s) {
     s->gate = NULL;
 }
 
+static ck_batch *next_replay(ck_subtask *s, uint32_t *op) {
+    struct ck_subtask_replay *r = s->replays;
+    if (!r) return NULL;
+    ck_batch *b = r->batch;
+    *op = r->op;
+    s->replays = r->next;
+    ck_free(s->cfg.mem, r, sizeof *r);
+    return b;
+}
+
 void ck_subtask_free(ck_subtask *s) {
     if (!s) return;
     if (s->task.scheduler && !ck_task_is_retired(&s->task)) ck_task_remove(&s->task);
@@ -74,6 +85,8 @@ void ck_subtask_free(ck_subtask *s) {
         next = m->next;
         ck_free(s->cfg.mem, m, sizeof(ck_tell));
     }
+    uint32_t op;
+    for (ck_batch *b; (b = next_replay(s, &op));) ck_batch_unref(&b);
     ck_subtask_drop_records(s);
     if (s->chain) (void)ck_chain_close(s->chain); /* of one that never started */
     ck_chain_free(s->chain);
@@ -99,6 +112,18 @@ ck_status ck_subtask_add_split(ck_subtask *s, const ck_split *split) {
     ck_status st = ck_split_list_add(&s->splits, split->id, split->spec);
     if (st == CK_OK) s->splits.splits[s->splits.count - 1].order = split->order;
     return st;
+}
+
+ck_status ck_subtask_add_replay(ck_subtask *s, uint32_t op, ck_batch *b) {
+    struct ck_subtask_replay *r = ck_alloc(s->cfg.mem, sizeof *r);
+    if (!r) {
+        ck_batch_unref(&b);
+        return CK_NOMEM;
+    }
+    *r = (struct ck_subtask_replay){.op = op, .batch = b};
+    *s->replays_end = r;
+    s->replays_end = &r->next;
+    return CK_OK;
 }
 
 void ck_subtask_tell(ck_subtask *s, ck_tell *t) {
@@ -158,6 +183,11 @@ static ck_status hand_over_splits(ck_subtask *s) {
     s->splits = (ck_split_list){.arena = &s->arena};
     ck_arena_destroy(&s->arena);
     s->opened = true;
+    uint32_t op;
+    for (ck_batch *b; (b = next_replay(s, &op));) {
+        ck_event ev = ck_event_batch(b);
+        if (ck_chain_replay(s->chain, op, &ev) != CK_OK) return ck_nomem(ck_chain_error(s->chain), s->cfg.mem, 0);
+    }
     return ck_chain_end_restored(s->chain);
 }
 
@@ -293,6 +323,7 @@ static ck_step blocked(ck_subtask *s, ck_chain_result r, int64_t *until_us) {
 
 static ck_step run(ck_subtask *s, int64_t *until_us) {
     for (;;) {
+        ck_subtask_push_on(s);
         ck_chain_result r = ck_chain_run(s->chain);
         if (r != CK_CHAIN_IDLE) return blocked(s, r, until_us);
         if (!s->opened) {

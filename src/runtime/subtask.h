@@ -26,13 +26,15 @@ typedef enum ck_tell_kind {
     CK_TELL_ABORT,     /* checkpoint: it will not complete; sources cancel it in band */
     CK_TELL_COMPLETED, /* checkpoint: its manifest is durable */
     CK_TELL_COMMITTED, /* checkpoint: all sinks have committed it */
+    CK_TELL_OVERTAKE,  /* checkpoint, barrier: mark now, ahead of what is under way (unaligned) */
 } ck_tell_kind;
 
 typedef struct ck_tell {
     ck_msg msg;
     ck_tell_kind kind;
     ck_barrier_kind barrier;
-    bool stop; /* TRIGGER, COMPLETED: of the savepoint the job ends with; sources wait behind its barrier */
+    bool overtakes; /* TRIGGER: the barrier does */
+    bool stop;      /* TRIGGER, COMPLETED: of the savepoint the job ends with; sources wait behind its barrier */
     uint64_t checkpoint;
 } ck_tell;
 
@@ -86,10 +88,13 @@ typedef struct ck_subtask_config {
     uint32_t number;  /* in the job */
     uint32_t index;   /* in the vertex */
     uint32_t op_count;
-    uint64_t restored;       /* checkpoint restored from; 0 = none */
-    int64_t flush_us;        /* 0: no FLUSH is injected */
-    bool flush_each;         /* after every batch */
-    int64_t flush_origin_us; /* added to the monotonic clock, so that all sources of a job count alike */
+    uint64_t restored;                 /* checkpoint restored from; 0 = none */
+    int64_t flush_us;                  /* 0: no FLUSH is injected */
+    bool flush_each;                   /* after every batch */
+    int64_t flush_origin_us;           /* added to the monotonic clock, so that all sources of a job count alike */
+    uint64_t vertex;                   /* its id */
+    ck_key_group_range key_groups;     /* of its state */
+    const ck_inflight_place *inflight; /* where in-flight files go; NULL: without a directory. Outlives it */
     ck_subtask_host host;
 } ck_subtask_config;
 
@@ -106,6 +111,8 @@ void ck_subtask_set_gate(ck_subtask *s, ck_gate *g);
 void ck_subtask_set_state(ck_subtask *s, ck_state_store *store,
                           ck_subtask_snapshots *snapshots);                        /* snapshots: or NULL */
 CK_NODISCARD ck_status ck_subtask_add_split(ck_subtask *s, const ck_split *split); /* copied */
+/* Before the start: a batch that was under way to an operator behind others in the chain. It is the subtask's. */
+CK_NODISCARD ck_status ck_subtask_add_replay(ck_subtask *s, uint32_t op, ck_batch *b);
 ck_state_store *ck_subtask_store(ck_subtask *s);
 ck_gate *ck_subtask_gate(ck_subtask *s); /* NULL: its head is a source */
 

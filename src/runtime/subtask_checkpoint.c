@@ -2,7 +2,11 @@
  * sweep and one snapshot are under way; a record may outlive both while sinks hold its acknowledgement.
  *
  *   barrier complete -> [sweep pre_snapshot] -> mark, forward -> [I/O: write] -> release the mark -> [holds] -> report
+ *
+ * With a barrier that overtakes, the gate records from the mark on what is under way; when that is whole and the
+ * snapshot is written, a second write makes the in-flight file.
  */
+#include "checkpoint/directory.h"
 #include "runtime/subtask_int.h"
 #include "state/operator_rows.h"
 
@@ -37,6 +41,7 @@ static ck_subtask_record *new_record(ck_subtask *s, uint64_t checkpoint, ck_barr
 /* Not on the list any more. */
 static void free_record(ck_subtask *s, ck_subtask_record *r) {
     if (r->snapshot) ck_subtask_snapshot_end(s->snapshots, r->snapshot);
+    ck_inflight_free(r->inflight);
     ck_report_free(r->report);
     ck_free(s->cfg.mem, r, sizeof *r);
 }
@@ -142,19 +147,112 @@ static void write_done(ck_io_job *j) {
     host.io_end(host.arg); /* from here on the subtask may be gone */
 }
 
+/* ---- what was under way ---- */
+
+static ck_status add_file(ck_subtask_files *files, const ck_manifest_file *f) {
+    ck_manifest_file *more = ck_arena_array(&files->arena, files->file_count + 1u, sizeof *more);
+    if (!more) return CK_NOMEM;
+    if (files->file_count) memcpy(more, files->files, files->file_count * sizeof *more);
+    more[files->file_count] = *f;
+    files->files = more;
+    files->file_count++;
+    return CK_OK;
+}
+
+static ck_status write_inflight(ck_subtask_record *r, ck_error *err) {
+    ck_subtask *s = r->subtask;
+    const ck_subtask_config *cfg = &s->cfg;
+    ck_subtask_files *files = r->report->files;
+    uint64_t *op = ck_arena_array(&files->arena, 1, sizeof *op);
+    ck_manifest_file f = {
+        .vertex = cfg->vertex,
+        .subtask = cfg->index,
+        .ops = op,
+        .op_count = 1,
+        .key_groups = cfg->key_groups,
+        .kind = CK_FILE_INFLIGHT,
+        .path = ck_checkpoint_path_file(&files->arena, cfg->vertex, cfg->index, r->checkpoint, CK_FILE_INFLIGHT)};
+    if (!op || !f.path) return ck_nomem(err, cfg->mem, 0);
+    *op = cfg->vertex;
+    CK_FAULT(cfg->proc, CHECKPOINT_BEFORE_INFLIGHT);
+    CK_TRY(ck_inflight_write(cfg->inflight, r->inflight, r->checkpoint, &f, err));
+    CK_FAULT(cfg->proc, CHECKPOINT_AFTER_INFLIGHT);
+    return add_file(files, &f) == CK_OK ? CK_OK : ck_nomem(err, cfg->mem, sizeof f);
+}
+
+static void inflight_run(ck_io_job *j) {
+    ck_subtask_record *r = (ck_subtask_record *)((char *)j - offsetof(ck_subtask_record, job));
+    ck_error err = CK_ERROR_INIT;
+    ck_status s = write_inflight(r, &err);
+    if (s != CK_OK) note_failure(r, s, err.status != CK_OK ? &err : NULL);
+}
+
+static void inflight_done(ck_io_job *j) {
+    ck_subtask_record *r = (ck_subtask_record *)((char *)j - offsetof(ck_subtask_record, job));
+    ck_subtask *s = r->subtask;
+    ck_subtask_host host = s->cfg.host;
+    atomic_store(&r->inflight_written, true);
+    ck_task_notify(&s->task);
+    host.io_end(host.arg); /* from here on the subtask may be gone */
+}
+
+/* A failed release of an older checkpoint may fail this one from another thread at any time. */
+static bool still_wanted(ck_subtask *s, const ck_subtask_record *r) {
+    pthread_mutex_lock(&s->hold_lock);
+    bool wanted = r->status == CK_OK;
+    pthread_mutex_unlock(&s->hold_lock);
+    return wanted;
+}
+
+/* Once the recording has ended, in whatever way. */
+static void take_recording(ck_subtask *s, ck_subtask_record *r) {
+    ck_recording how = ck_gate_recording(s->gate, r->checkpoint);
+    bool given_up = r->checkpoint <= s->aborted || !still_wanted(s, r);
+    if (how == CK_RECORDING_OPEN && !given_up) return;
+    r->recording = false;
+    r->inflight = ck_gate_take_recording(s->gate, r->checkpoint);
+    if (how == CK_RECORDING_WHOLE && !given_up) return;
+    ck_error why = CK_ERROR_INIT;
+    ck_fail(&why, CK_CANCELLED, "what checkpoint %llu overtook could not be recorded whole",
+            (unsigned long long)r->checkpoint);
+    note_failure(r, CK_CANCELLED, &why);
+}
+
+/* The snapshot is written and nothing is recorded any more: the file, when there is something and someone wants it. */
+static void finish_record(ck_subtask *s, ck_subtask_record *r) {
+    bool file = r->inflight && ck_inflight_batches(r->inflight) > 0 && r->report->files && still_wanted(s, r);
+    if (!r->inflight_begun && file) {
+        r->inflight_begun = true;
+        r->job = (ck_io_job){inflight_run, inflight_done, NULL};
+        s->cfg.host.io_begin(s->cfg.host.arg);
+        s->cfg.proc->io->submit(s->cfg.proc->io, &r->job);
+        return;
+    }
+    if (r->inflight_begun && !atomic_load(&r->inflight_written)) return;
+    r->complete = true;
+}
+
 void ck_subtask_settle_records(ck_subtask *s) {
     if (!s->records) return;
     ck_subtask_record *w = s->writer;
     if (w && atomic_load(&w->written)) {
         ck_subtask_snapshot_end(s->snapshots, w->snapshot);
         w->snapshot = NULL;
-        w->complete = true;
         s->writer = NULL;
+    }
+    for (ck_subtask_record *r = s->records; r; r = r->next) {
+        if (r->complete || r == s->current) continue;
+        if (r->recording) take_recording(s, r);
+        if (r != s->writer && !r->recording) finish_record(s, r);
     }
     report_complete(s);
 }
 
-bool ck_subtask_is_writing(const ck_subtask *s) { return s->writer && !atomic_load(&s->writer->written); }
+bool ck_subtask_is_writing(const ck_subtask *s) {
+    for (const ck_subtask_record *r = s->records; r; r = r->next)
+        if (r->inflight_begun && !atomic_load(&r->inflight_written)) return true;
+    return s->writer && !atomic_load(&s->writer->written);
+}
 
 void ck_subtask_drop_records(ck_subtask *s) {
     s->writer = s->current = NULL;
@@ -196,6 +294,7 @@ static ck_status list_committables(ck_subtask *s, ck_report *report) {
 static ck_status mark(ck_subtask *s, ck_subtask_record *r, ck_error *err) {
     CK_TRY(ck_subtask_snapshot_begin(s->snapshots, r->checkpoint, r->kind, &r->snapshot, err));
     CK_FAULT(s->cfg.proc, CHECKPOINT_AFTER_MARK);
+    if (r->recording) CK_FAULT(s->cfg.proc, CHECKPOINT_AFTER_OVERTAKE);
     return CK_OK;
 }
 
@@ -216,12 +315,8 @@ static ck_status take_snapshot(ck_subtask *s, ck_subtask_record *r) {
     return atomic_load(&s->cfg.proc->faults->crashed) ? CK_CANCELLED : CK_OK;
 }
 
-/* A failed release of an older checkpoint may fail this one from another thread at any time. */
-static bool still_wanted(ck_subtask *s, const ck_subtask_record *r) {
-    pthread_mutex_lock(&s->hold_lock);
-    bool wanted = r->status == CK_OK;
-    pthread_mutex_unlock(&s->hold_lock);
-    return wanted;
+static void drop_recording(ck_subtask *s, uint64_t checkpoint) {
+    if (s->gate) ck_inflight_free(ck_gate_take_recording(s->gate, checkpoint));
 }
 
 /* The sweep is over. What was given up meanwhile is cancelled in the barrier's place. */
@@ -229,17 +324,17 @@ static ck_status finish_barrier(ck_subtask *s) {
     ck_subtask_record *r = s->current;
     s->current = NULL;
     ck_event ev = ck_event_barrier(r->checkpoint, r->kind);
+    ev.barrier.overtakes = r->overtakes;
     if (r->checkpoint <= s->aborted) {
         ev.kind = CK_EVENT_CANCEL_BARRIER;
         note_failure(r, CK_CANCELLED, NULL);
+        drop_recording(s, r->checkpoint);
     } else {
+        r->recording = s->gate && ck_gate_recording(s->gate, r->checkpoint) != CK_RECORDING_NONE;
         CK_TRY(take_snapshot(s, r));
     }
     CK_TRY(ck_chain_forward(s->chain, &ev));
-    if (still_wanted(s, r))
-        start_writing(s, r);
-    else
-        r->complete = true;
+    if (still_wanted(s, r)) start_writing(s, r);
     ck_subtask_settle_records(s);
     return CK_OK;
 }
@@ -247,11 +342,15 @@ static ck_status finish_barrier(ck_subtask *s) {
 static ck_status begin_barrier(ck_subtask *s) {
     s->has_barrier = false;
     uint64_t checkpoint = s->barrier.barrier.checkpoint;
-    if (checkpoint <= s->last_barrier) return CK_OK; /* given up meanwhile */
+    if (checkpoint <= s->last_barrier) { /* given up meanwhile */
+        drop_recording(s, checkpoint);
+        return CK_OK;
+    }
     s->last_barrier = checkpoint;
     if (ck_chain_has_source(s->chain)) CK_FAULT(s->cfg.proc, CHECKPOINT_BEFORE_BARRIER);
     s->current = new_record(s, checkpoint, s->barrier.barrier.kind);
     if (!s->current) return ck_nomem(error_of(s), s->cfg.mem, sizeof *s->current);
+    s->current->overtakes = s->barrier.barrier.overtakes;
     ck_chain_sweep(s->chain, CK_SWEEP_PRE_SNAPSHOT, checkpoint);
     return CK_OK;
 }
@@ -284,8 +383,27 @@ static void trigger(ck_subtask *s, const ck_tell *t) {
         return;
     }
     s->barrier = ck_event_barrier(t->checkpoint, t->barrier); /* a newer one replaces one that has not begun */
+    s->barrier.barrier.overtakes = t->overtakes;
     s->has_barrier = true;
     if (t->stop) s->held = t->checkpoint;
+}
+
+static void overtake(ck_subtask *s, const ck_tell *t) {
+    if (!s->gate) return; /* its trigger has come */
+    if (ck_gate_is_detached(s->gate))
+        trigger(s, t);
+    else
+        ck_gate_overtake(s->gate, t->checkpoint, t->barrier);
+}
+
+enum { PUSH_EVENTS = 64 }; /* beyond full targets, for one barrier */
+
+void ck_subtask_push_on(ck_subtask *s) {
+    bool urgent = (s->gate && ck_gate_is_urgent(s->gate)) || (s->has_barrier && s->barrier.barrier.overtakes) ||
+                  (s->current && s->current->overtakes);
+    if (urgent == s->pushing) return;
+    s->pushing = urgent;
+    ck_chain_push_on(s->chain, urgent ? PUSH_EVENTS : 0);
 }
 
 /* Sources cancel in band, those too that never sent the barrier: only so does the cancel reach a subtask that waits for
@@ -305,6 +423,7 @@ static void abort_checkpoint(ck_subtask *s, uint64_t checkpoint) {
 void ck_subtask_on_tell(ck_subtask *s, const ck_tell *t) {
     switch (t->kind) {
     case CK_TELL_TRIGGER: trigger(s, t); break;
+    case CK_TELL_OVERTAKE: overtake(s, t); break;
     case CK_TELL_ABORT: abort_checkpoint(s, t->checkpoint); break;
     case CK_TELL_COMPLETED:
         if (!t->stop && s->held <= t->checkpoint) s->held = 0; /* whoever wanted to stop has given up */

@@ -9,14 +9,19 @@
 /* One checkpoint here, from the barrier to the report. */
 typedef struct ck_subtask_record {
     struct ck_subtask_record *next;
-    ck_io_job job; /* writes the snapshot */
+    ck_io_job job; /* writes the snapshot, then the in-flight file */
     ck_subtask *subtask;
     ck_report *report;
     ck_subtask_snapshot *snapshot; /* NULL: not begun, or ended */
     uint64_t checkpoint;
     ck_barrier_kind kind;
-    bool complete; /* nothing more to do but wait for holds */
+    bool overtakes;        /* its barrier does */
+    bool recording;        /* the gate records what is under way to it */
+    bool complete;         /* nothing more to do but wait for holds */
+    ck_inflight *inflight; /* what was recorded; NULL: not yet, or nothing */
     _Atomic bool written;
+    bool inflight_begun;
+    _Atomic bool inflight_written;
     uint32_t holds;   /* guarded by hold_lock */
     ck_status status; /* first failure; of holds: guarded by hold_lock */
 } ck_subtask_record;
@@ -31,6 +36,11 @@ struct ck_subtask {
     ck_arena arena; /* splits until they are handed over */
     ck_split_list splits;
     uint32_t splits_added;
+    struct ck_subtask_replay { /* until the operators are open */
+        struct ck_subtask_replay *next;
+        uint32_t op;
+        ck_batch *batch;
+    } * replays, **replays_end;
     ck_mailbox mailbox;
     _Atomic bool stop;
     bool opening; /* the sweep over open has begun */
@@ -50,6 +60,7 @@ struct ck_subtask {
     uint64_t held;    /* the savepoint the job is to end with: nothing is read behind its barrier; 0 = none */
     ck_event barrier; /* complete or triggered, waits for its turn; kind BARRIER or none */
     bool has_barrier;
+    bool pushing;               /* an overtaking barrier waits behind the chain */
     uint64_t last_barrier;      /* begun, or given up before */
     ck_subtask_record *current; /* its pre_snapshot sweep runs */
     ck_subtask_record *writer;  /* its snapshot is being written */
@@ -67,6 +78,8 @@ void ck_subtask_settle_records(ck_subtask *s);
  * run the chain again. CK_AGAIN: a completion will notify, take no input. */
 CK_NODISCARD ck_status ck_subtask_checkpoints(ck_subtask *s, bool *busy);
 bool ck_subtask_is_writing(const ck_subtask *s);
+/* Lets the chain go on past full targets while an overtaking barrier waits behind it. */
+void ck_subtask_push_on(ck_subtask *s);
 /* Not while writing, and after the operators were closed: nobody releases a hold any more. */
 void ck_subtask_drop_records(ck_subtask *s);
 void ck_subtask_hold_ack(void *arg);

@@ -84,6 +84,8 @@ ck_status ck_wire_read_credit(const ck_frame *f, uint32_t *count, ck_error *err)
     return ck_cursor_u32be(&c, count) && c.left == 0 ? CK_OK : bad(f, err);
 }
 
+enum { OVERTAKES = 0x80 }; /* beside the barrier kind */
+
 static ck_frame *number_frame(ck_mem mem, ck_wire_kind kind, uint32_t edge, uint64_t number, bool with_byte,
                               uint8_t byte) {
     ck_frame *f = edge_frame(mem, kind, edge, with_byte ? 9 : 8);
@@ -98,7 +100,8 @@ ck_frame *ck_wire_control_frame(ck_mem mem, uint32_t edge, const ck_event *ev) {
     case CK_EVENT_WATERMARK:
         return number_frame(mem, CK_WIRE_WATERMARK, edge, (uint64_t)ev->watermark.value, true, ev->watermark.idle);
     case CK_EVENT_BARRIER:
-        return number_frame(mem, CK_WIRE_BARRIER, edge, ev->barrier.checkpoint, true, (uint8_t)ev->barrier.kind);
+        return number_frame(mem, CK_WIRE_BARRIER, edge, ev->barrier.checkpoint, true,
+                            (uint8_t)((unsigned)ev->barrier.kind | (ev->barrier.overtakes ? OVERTAKES : 0)));
     case CK_EVENT_CANCEL_BARRIER:
         return number_frame(mem, CK_WIRE_CANCEL, edge, ev->barrier.checkpoint, true, (uint8_t)ev->barrier.kind);
     case CK_EVENT_FLUSH: return number_frame(mem, CK_WIRE_FLUSH, edge, ev->flush_seq, false, 0);
@@ -113,9 +116,11 @@ ck_frame *ck_wire_control_frame(ck_mem mem, uint32_t edge, const ck_event *ev) {
 
 static bool read_barrier(ck_cursor *c, ck_event *out) {
     uint8_t kind;
-    if (!ck_cursor_u64be(c, &out->barrier.checkpoint) || !ck_cursor_u8(c, &kind) || kind > CK_BARRIER_FINAL)
+    if (!ck_cursor_u64be(c, &out->barrier.checkpoint) || !ck_cursor_u8(c, &kind) ||
+        (kind & ~OVERTAKES) > CK_BARRIER_FINAL)
         return false;
-    out->barrier.kind = (ck_barrier_kind)kind;
+    out->barrier.kind = (ck_barrier_kind)(kind & ~OVERTAKES);
+    out->barrier.overtakes = kind & OVERTAKES;
     return true;
 }
 

@@ -8,7 +8,7 @@
  *   SCHEMA           Arrow IPC schema message
  *   BATCH            u32 backlog: further batches that wait at the sender; Arrow IPC record batch message and body
  *   WATERMARK        i64 us, u8 idle
- *   BARRIER, CANCEL  u64 checkpoint, u8 barrier kind
+ *   BARRIER, CANCEL  u64 checkpoint, u8 barrier kind, plus 128 when it overtakes
  *   FLUSH, ROUTE     u64 number
  *   DRAIN, END       nothing
  *   CREDIT           u32 batches more may be sent            (towards the producer)

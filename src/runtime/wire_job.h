@@ -2,12 +2,12 @@
  * numbers the checkpoints, gathers their acknowledgements, publishes and commits, and says when the job has ended. All
  * numbers big-endian; a string is u32 length and bytes.
  *
- *   TELL     from the leader: u32 subtask, u8 ck_tell_kind, u8 barrier kind and flags (64 stop), u64 checkpoint
- *   REPORT   to the leader, FAILED both ways: u32 subtask, u8 ck_report_kind, u64 checkpoint, then of an
- *     ACK           u8 had ended; u32 files: string path, u64 bytes, u32 crc32c, u64 vertex, u32 subtask, u32 first and
- *                   u32 last key group, u8 kind, string base (empty: none), u32 operators, u64 each; u32 lists of
- *                   committables: u32 operator in the chain, u32 items: string name, u64 checkpoint, string payload
- *     NACK, FAILED  u8 status, u8 flags (1 retriable, 2 fatal), string message */
+ *   TELL     from the leader: u32 subtask, u8 ck_tell_kind, u8 barrier kind and flags (64 stop, 128 overtakes), u64
+ * checkpoint REPORT   to the leader, FAILED both ways: u32 subtask, u8 ck_report_kind, u64 checkpoint, then of an ACK
+ * u8 had ended; u32 files: string path, u64 bytes, u32 crc32c, u64 vertex, u32 subtask, u32 first and u32 last key
+ * group, u8 kind, string base (empty: none), u32 operators, u64 each; u32 lists of committables: u32 operator in the
+ * chain, u32 items: string name, u64 checkpoint, string payload NACK, FAILED  u8 status, u8 flags (1 retriable, 2
+ * fatal), string message */
 #ifndef CK_RUNTIME_WIRE_JOB_H
 #define CK_RUNTIME_WIRE_JOB_H
 

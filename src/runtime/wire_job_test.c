@@ -33,10 +33,11 @@ static int teardown(void **state) {
 
 static void tells_go_over(void **state) {
     fixture *f = *state;
-    for (int kind = CK_TELL_TRIGGER; kind <= CK_TELL_COMMITTED; kind++) {
+    for (int kind = CK_TELL_TRIGGER; kind <= CK_TELL_OVERTAKE; kind++) {
         ck_tell t = {.kind = (ck_tell_kind)kind,
                      .barrier = CK_BARRIER_FINAL,
                      .stop = kind & 1,
+                     .overtakes = kind & 2,
                      .checkpoint = 1ULL << 40},
                 got;
         uint32_t subtask;
@@ -45,6 +46,7 @@ static void tells_go_over(void **state) {
         assert_int_equal(subtask, 8);
         assert_int_equal(got.kind, kind);
         assert_int_equal(got.barrier, CK_BARRIER_FINAL);
+        assert_true(got.stop == t.stop && got.overtakes == t.overtakes);
         assert_int_equal(got.checkpoint, 1ULL << 40);
         assert_int_equal(ck_wire_read_tell(frame, 8, &subtask, &got, NULL), CK_CORRUPT); /* nobody has number 8 */
         for (size_t n = frame->n; n-- > 0;) {

@@ -162,6 +162,7 @@ static void controls_go_both_ways(void **state) {
     ck_event events[] = {ck_event_watermark(-5, true),
                          ck_event_watermark(CK_WATERMARK_MAX, false),
                          ck_event_barrier(1ULL << 40, CK_BARRIER_SAVEPOINT),
+                         {.kind = CK_EVENT_BARRIER, .barrier = {7, CK_BARRIER_PERIODIC, true}},
                          {.kind = CK_EVENT_CANCEL_BARRIER, .barrier = {.checkpoint = 3}},
                          ck_event_flush(UINT64_MAX),
                          ck_event_end()};
@@ -176,7 +177,10 @@ static void controls_go_both_ways(void **state) {
         assert_int_equal(got.kind, events[i].kind);
         assert_int_equal(got.barrier.checkpoint, events[i].barrier.checkpoint);
         if (got.kind == CK_EVENT_WATERMARK) assert_int_equal(got.watermark.idle, events[i].watermark.idle);
-        if (got.kind == CK_EVENT_BARRIER) assert_int_equal(got.barrier.kind, events[i].barrier.kind);
+        if (got.kind == CK_EVENT_BARRIER) {
+            assert_int_equal(got.barrier.kind, events[i].barrier.kind);
+            assert_true(got.barrier.overtakes == events[i].barrier.overtakes);
+        }
         for (size_t n = frame->n; n-- > 0;) { /* cut short anywhere */
             frame->n = n;
             bool edge_ok = ck_wire_edge(frame, &edge, &err) == CK_OK;

@@ -41,7 +41,8 @@ typedef struct ck_event {
         struct {
             uint64_t checkpoint;
             ck_barrier_kind kind;
-        } barrier; /* CANCEL_BARRIER uses checkpoint */
+            bool overtakes; /* unaligned: who gets it does not wait for the others, what they still bring is stored */
+        } barrier;          /* CANCEL_BARRIER uses checkpoint */
         uint64_t flush_seq;
         uint64_t route_epoch;
     };

@@ -125,7 +125,9 @@ static ck_status start(world *w, process *p, uint32_t parallelism, ck_error *err
                                         .timeout_us = p->impatient ? w->timeout_us : PATIENT_US,
                                         .final_timeout_us = 600000000,
                                         .tolerable_failed = 0,
-                                        .retained = 1 + below(w, 3)}};
+                                        .retained = 1 + below(w, 3),
+                                        .alignment = (ck_alignment)below(w, 3),
+                                        .stall_us = below(w, 2) ? 1 : 200 + below(w, 20000)}};
     return ck_job_start(p->scheduler, &p->registry, step->graph, &cfg, &p->job, err);
 }
 
@@ -162,12 +164,14 @@ static life_end live(world *w, uint32_t parallelism, trouble kind) {
 /* ---- the lives of a seed ---- */
 
 /* A subtask's files: "checkpoint-<id>.snap", "delta-<id>.snap". Notes deltas, and whether one spans the abort. */
-static void look_at_files(world *w, const char **files, size_t count, uint64_t *deltas, bool *over_abort) {
+static void look_at_files(world *w, const char **files, size_t count, uint64_t *deltas, bool *over_abort,
+                          uint64_t *inflight) {
     uint64_t base = 0, last = 0;
     for (size_t i = 0; i < count; i++) {
         uint64_t b = strncmp(files[i], "checkpoint-", 11) == 0 ? strtoull(files[i] + 11, NULL, 10) : 0;
         uint64_t d = strncmp(files[i], "delta-", 6) == 0 ? strtoull(files[i] + 6, NULL, 10) : 0;
         *deltas += d > 0;
+        *inflight += strncmp(files[i], "inflight-", 9) == 0;
         if (b > base) base = b;
         if (d > last) last = d;
     }
@@ -178,7 +182,7 @@ static void look_at_files(world *w, const char **files, size_t count, uint64_t *
 static void count_deltas(world *w) {
     ck_fs *fs = ck_simfs_base(w->disk);
     ck_arena a;
-    uint64_t found = 0;
+    uint64_t found = 0, inflight = 0;
     bool over_abort = false;
     const char **vertices, **subtasks, **files;
     size_t vertex_count, subtask_count, file_count;
@@ -190,12 +194,13 @@ static void count_deltas(world *w) {
         for (size_t s = 0; s < subtask_count; s++) {
             const char *subtask = ck_arena_printf(&a, "%s/%s", vertex, subtasks[s]);
             if (fs->list(fs, subtask, &a, &files, &file_count, NULL) == CK_OK)
-                look_at_files(w, files, file_count, &found, &over_abort);
+                look_at_files(w, files, file_count, &found, &over_abort, &inflight);
         }
     }
     ck_arena_destroy(&a);
     w->stats->deltas += found;
     w->stats->restored_deltas += found > 0;
+    w->stats->inflight += inflight > 0;
     w->stats->over_abort += over_abort;
 }
 

@@ -63,7 +63,9 @@ static ck_status start(world *w, process *p, uint32_t parallelism, ck_error *err
                                         .timeout_us = w->plan.timeout_us,
                                         .final_timeout_us = 600000000,
                                         .tolerable_failed = w->plan.tolerable_failed,
-                                        .retained = 1 + below(w, 3)}};
+                                        .retained = 1 + below(w, 3),
+                                        .alignment = (ck_alignment)below(w, 3),
+                                        .stall_us = below(w, 2) ? 1 : 200 + below(w, 20000)}};
     return ck_job_start(p->scheduler, &p->registry, graph, &cfg, &p->job, err);
 }
 
