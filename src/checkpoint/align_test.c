@@ -135,6 +135,32 @@ static void a_source_follows_its_trigger(void **state) {
     close_align(a);
 }
 
+static void overtaking_waits_for_strict_channels_only(void **state) {
+    (void)state;
+    ck_align *a = open_align(3, 0);
+    ck_align_set_strict(a, 2);
+    barrier(a, 0, 1);
+    ck_align_step s = ck_align_overtake(a, 1, CK_BARRIER_PERIODIC, 120);
+    assert_true(!s.snapshot && !s.unblock && ck_align_blocked(a, 0));
+    s = barrier(a, 2, 1);
+    assert_true(s.snapshot && s.overtaken && s.overtakes && s.unblock && !s.block);
+    assert_true(!ck_align_missed(a, 0) && ck_align_missed(a, 1) && !ck_align_missed(a, 2));
+    s = barrier(a, 1, 1); /* what it was is recorded elsewhere */
+    assert_true(!s.snapshot && !s.block && s.cancelled == 0);
+    s = ck_align_overtake(a, 1, CK_BARRIER_PERIODIC, 130); /* again */
+    assert_false(s.snapshot);
+    ck_align_end(a, 2, 140); /* an ended strict channel is not waited for */
+    s = ck_align_overtake(a, 2, CK_BARRIER_PERIODIC, 150);
+    assert_true(s.snapshot && s.overtaken && ck_align_missed(a, 0) && ck_align_missed(a, 1) && !ck_align_missed(a, 2));
+    barrier(a, 0, 3);
+    s = ck_align_overtake(a, 4, CK_BARRIER_PERIODIC, 160); /* newer than what was being aligned */
+    assert_true(s.cancelled == 3 && s.snapshot && s.overtaken && ck_align_missed(a, 0));
+    barrier(a, 0, 5);
+    s = ck_align_barrier(a, 1, 5, CK_BARRIER_PERIODIC, true, 170); /* the last: nothing is overtaken, it is passed on */
+    assert_true(s.snapshot && !s.overtaken && s.overtakes);
+    close_align(a);
+}
+
 /* Each channel sends an ascending list of barriers, some missing, some as cancels, then END. Whatever the order of
  * reading: ids of snapshots and cancels ascend, a snapshot's barrier or END has been taken from every channel, no
  * blocked channel is read, and nothing blocks for ever. */
@@ -197,6 +223,7 @@ int main(void) {
         cmocka_unit_test(cancel_in_band),
         cmocka_unit_test(end_counts_as_every_barrier),
         cmocka_unit_test(a_source_follows_its_trigger),
+        cmocka_unit_test(overtaking_waits_for_strict_channels_only),
         cmocka_unit_test(random_orders),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

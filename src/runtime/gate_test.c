@@ -352,8 +352,125 @@ static void every_allocation_may_fail(void **state) {
     }
 }
 
-int main(void) {
+/* ---- checkpoints that overtake ---- */
+
+static ck_event overtaking(uint64_t checkpoint) {
+    return (ck_event){.kind = CK_EVENT_BARRIER, .barrier = {checkpoint, CK_BARRIER_PERIODIC, true}};
+}
+
+/* Up to the barrier: what comes before it in drain's words. */
+static const char *until_barrier(fixture *f, bool *overtakes) {
+    uint32_t input;
+    ck_event ev;
+    f->n = 0;
+    f->log[0] = 0;
+    while (ck_gate_next(f->g, &input, &ev) == CK_GATE_EVENT) {
+        if (ev.kind == CK_EVENT_BARRIER) {
+            *overtakes = ev.barrier.overtakes;
+            note(f, "B%llu", (unsigned long long)ev.barrier.checkpoint);
+            return f->log;
+        }
+        if (ev.kind != CK_EVENT_BATCH) continue;
+        note(f, "b%u:%u ", input, ev.batch->sel_count);
+        ck_batch_unref(&ev.batch);
+    }
+    return f->log;
+}
+
+static uint64_t take_recorded(fixture *f, uint64_t checkpoint) {
+    ck_inflight *in = ck_gate_take_recording(f->g, checkpoint);
+    uint64_t n = in ? ck_inflight_batches(in) : 0;
+    ck_inflight_free(in);
+    return n;
+}
+
+static void what_is_under_way_is_recorded(void **state) {
+    fixture *f = *state;
+    bool overtakes = false;
+    make(f, 1, (uint32_t[]){3});
+    for (uint32_t i = 0; i < 40; i++) push_batch(f, 0, 0, 1); /* over several segments of the queue */
+    push_batch(f, 0, 1, 2);
+    push(f, 0, 1, overtaking(5));
+    push_batch(f, 0, 1, 3); /* behind the barrier */
+    ck_gate_overtake(f->g, 5, CK_BARRIER_PERIODIC);
+    assert_true(ck_gate_is_urgent(f->g));
+    assert_string_equal(until_barrier(f, &overtakes), "B5");
+    assert_true(overtakes && !ck_gate_is_urgent(f->g));
+    assert_int_equal(ck_gate_recording(f->g, 5), CK_RECORDING_OPEN);
+    assert_int_equal(ck_gate_recording(f->g, 4), CK_RECORDING_NONE);
+    uint32_t input;
+    ck_event ev;
+    for (int i = 0; i < 20; i++) { /* reading goes on meanwhile */
+        assert_int_equal(ck_gate_next(f->g, &input, &ev), CK_GATE_EVENT);
+        ck_batch_unref(&ev.batch);
+        push_batch(f, 0, 2, 4); /* later than the mark, before the barrier */
+    }
+    push(f, 0, 0, overtaking(5));
+    push(f, 0, 2, overtaking(5));
+    push_batch(f, 0, 2, 5);
+    assert_int_equal(ck_gate_recording(f->g, 5), CK_RECORDING_WHOLE);
+    assert_int_equal(take_recorded(f, 5), 40 + 1 + 20);
+    assert_null(strchr(drain(f), 'B')); /* the barriers that were overtaken say nothing more */
+}
+
+static void an_overtaking_barrier_from_a_channel(void **state) {
+    fixture *f = *state;
+    bool overtakes = false;
+    make(f, 2, (uint32_t[]){1, 1});
+    push(f, 0, 0, overtaking(5));
+    push_batch(f, 1, 0, 2);
+    push(f, 1, 0, ck_event_end());
+    assert_string_equal(until_barrier(f, &overtakes), "B5");
+    assert_int_equal(ck_gate_recording(f->g, 5), CK_RECORDING_WHOLE); /* END stands for the barrier */
+    assert_int_equal(take_recorded(f, 5), 1);
+    ck_gate_overtake(f->g, 6, CK_BARRIER_PERIODIC);
+    assert_int_equal(strcmp(until_barrier(f, &overtakes), "B6"), 0);
+    push(f, 0, 0, cancel_of(6));
+    assert_int_equal(ck_gate_recording(f->g, 6), CK_RECORDING_BROKEN);
+    take_recorded(f, 6);
+    assert_string_equal(drain(f), "b1:2 e1 ");
+    ck_gate_overtake(f->g, 7, CK_BARRIER_PERIODIC);
+    until_barrier(f, &overtakes);
+    ck_gate_close_input(f->g, 0); /* what it would have brought is lost */
+    assert_int_equal(ck_gate_recording(f->g, 7), CK_RECORDING_BROKEN);
+    take_recorded(f, 7);
+}
+
+static void replays_come_first(void **state) {
+    fixture *f = *state;
+    ck_channel *first, *second;
+    bool overtakes = false;
+    ck_mem mem = ck_proc_mem(&f->t.proc, CK_MEM_QUEUE);
+    make(f, 2, (uint32_t[]){1, 1});
+    assert_int_equal(ck_gate_add_replay(f->g, 0, 100, false, true, &first), CK_OK);
+    assert_int_equal(ck_gate_add_replay(f->g, 1, 50, false, true, &second), CK_OK);
+    for (uint32_t i = 0; i < 2; i++) ck_gate_restore_watermark(f->g, i, 90);
+    ck_event events[] = {ck_event_batch(kit_batch(mem, 0, 3)), ck_event_watermark(120, false),
+                         ck_event_batch(kit_batch(mem, 0, 4))};
+    for (int i = 0; i < 3; i++) assert_int_equal(ck_channel_push(first, &events[i]), CK_OK);
+    ck_event more[] = {ck_event_batch(kit_batch(mem, 0, 5)), ck_event_watermark(80, false),
+                       ck_event_batch(kit_batch(mem, 0, 6))};
+    for (int i = 0; i < 3; i++) assert_int_equal(ck_channel_push(second, &more[i]), CK_OK);
+    push_batch(f, 0, 0, 1);
+    push(f, 0, 0, ck_event_barrier(9, CK_BARRIER_PERIODIC));
+    push(f, 1, 0, ck_event_barrier(9, CK_BARRIER_PERIODIC));
+    uint32_t input;
+    ck_event ev;
+    assert_int_equal(ck_gate_next(f->g, &input, &ev), CK_GATE_EVENT); /* the least of all that take part */
+    assert_int_equal(ev.watermark.value, 50);
+    assert_int_equal(ck_gate_next(f->g, &input, &ev), CK_GATE_EVENT);
+    assert_int_equal(ev.batch->sel_count, 3);
+    ck_batch_unref(&ev.batch);
+    ck_gate_overtake(f->g, 8, CK_BARRIER_PERIODIC); /* before all is through: the rest is in flight again */
+    assert_string_equal(until_barrier(f, &overtakes), "B8");
+    push(f, 0, 0, ck_event_barrier(8, CK_BARRIER_PERIODIC)); /* late, behind 9: stale, and 8 cannot be whole */
+    assert_int_equal(ck_gate_recording(f->g, 8), CK_RECORDING_BROKEN);
+    assert_int_equal(take_recorded(f, 8), 1 + 2 + 1);
+    assert_string_equal(drain(f), "b0:4 b1:5 w80 b1:6 w90 f1 b0:1 B9 ");
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+int main(void) {
     const struct CMUnitTest tests[] = {
         T(channels_take_turns),
         T(many_channels_are_found),
@@ -371,6 +488,9 @@ int main(void) {
         T(a_closed_input_is_quiet),
         T(a_detached_gate_is_triggered),
         T(closing_completes_an_alignment),
+        T(what_is_under_way_is_recorded),
+        T(an_overtaking_barrier_from_a_channel),
+        T(replays_come_first),
         T(every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

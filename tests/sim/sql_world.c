@@ -128,6 +128,10 @@ static ck_status start(world *w, process *p, uint32_t parallelism, ck_error *err
                                         .retained = 1 + below(w, 3),
                                         .alignment = (ck_alignment)below(w, 3),
                                         .stall_us = below(w, 2) ? 1 : 200 + below(w, 20000)}};
+    if (w->o->verbose)
+        printf("    %s, stall %lld us, timeout %lld us, queues %zu\n",
+               (const char *const[]){"aligned", "unaligned", "adaptive"}[cfg.checkpoint.alignment],
+               (long long)cfg.checkpoint.stall_us, (long long)cfg.checkpoint.timeout_us, cfg.queue_bytes);
     return ck_job_start(p->scheduler, &p->registry, step->graph, &cfg, &p->job, err);
 }
 
@@ -266,7 +270,7 @@ bool sql_world_run(uint64_t seed, const sql_world_options *o, sql_world_stats *s
     dice job = {o->job * 0x2545F4914F6CDD1DULL + 7};
     sql_case_make(&w.c, o->job ? &job : &w.dice, &input);
     w.interval_us = 300 + (int64_t)below(&w, 6000);
-    w.timeout_us = o->undisturbed || below(&w, 3) ? PATIENT_US : 10000 + (int64_t)below(&w, 150000);
+    w.timeout_us = o->undisturbed || below(&w, 3) ? PATIENT_US : 60000 + (int64_t)below(&w, 150000);
     if (o->verbose)
         printf("seed %llu: %u rows, batch_rows %u%s%s%s, interval %lld us\n%s", (unsigned long long)seed, w.c.row_count,
                w.c.batch_rows, w.c.follow ? ", followed" : "", w.c.changes ? ", changes" : "",
