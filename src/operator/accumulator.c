@@ -75,7 +75,8 @@ ck_slot_schema *ck_acc_side_slot(ck_arena *arena, const char *slot, const char *
                           .order_count = n + (order ? 1 : 0),
                           .values = v,
                           .value_count = 1,
-                          .hashed = n > 0};
+                          .hashed = n > 0,
+                          .ttl_us = scope->ttl_us};
     return s;
 }
 

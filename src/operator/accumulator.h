@@ -45,6 +45,7 @@ typedef struct ck_acc_scope {
     uint32_t partition_count;
     const ck_order_field *within; /* slice end, window start; none: the key is the group */
     uint32_t within_count;
+    int64_t ttl_us;
 } ck_acc_scope;
 
 typedef struct ck_acc ck_acc;

@@ -84,6 +84,7 @@ static ck_status erase_empty_now(ck_group *op, const ck_batch *b, ck_op_ctx *ctx
 
 static ck_status count_batch(ck_group *op, ck_batch *b, ck_op_ctx *ctx) {
     if (b->sel_count == 0) return CK_OK;
+    if (op->touched.count == 0) CK_TRY(ck_op_ttl_come(&op->plan.ttl, ctx)); /* what is touched stays */
     CK_TRY(find_groups(op, b, ctx));
     if (passes_new_keys(op)) return emit_new_keys(op, b, ctx);
     if (!op->plan.final) CK_TRY(ck_group_touch(op, b, ctx));

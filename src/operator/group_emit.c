@@ -277,7 +277,8 @@ static ck_status assemble(ck_group *op, const slice *s, ck_batch **out, ck_op_ct
     return CK_OK;
 }
 
-/* Groups without rows leave the table; those below zero wait there for what is still to come. */
+/* Groups without rows leave the table; those below zero wait there for what is still to come, except where it may have
+ * been forgotten. */
 static ck_status erase_empty(ck_group *op, const slice *s, ck_op_ctx *ctx) {
     const ck_group_plan *p = &op->plan;
     if (!p->row_count || ck_group_is_global(p)) return CK_OK;
@@ -288,9 +289,9 @@ static ck_status erase_empty(ck_group *op, const slice *s, ck_op_ctx *ctx) {
         if (!s->rows[i]) continue;
         int64_t rows = ck_row_i64(s->rows[i], p->row_count->offset[0]);
         negative += rows < 0;
-        if (rows == 0) gone[count++] = (ck_row *)(uintptr_t)s->rows[i];
+        if (rows == 0 || (rows < 0 && p->ttl_us)) gone[count++] = (ck_row *)(uintptr_t)s->rows[i];
     }
-    if (negative) ck_op_count(ctx, "negative_groups", negative);
+    if (negative) ck_op_count(ctx, p->ttl_us ? "unmatched_rows" : "negative_groups", negative);
     return count ? ck_table_erase(op->table, gone, count, ctx->error) : CK_OK;
 }
 

@@ -5,6 +5,7 @@
 #define CK_OPERATOR_GROUP_INT_H
 
 #include "expr/aggregate.h"
+#include "operator/ttl_int.h"
 #include "operator/accumulator.h"
 
 struct yyjson_val;
@@ -55,6 +56,8 @@ typedef struct ck_group_plan {
     ck_acc *row_count; /* the hidden COUNT(*) over retract input; NULL over append */
     ck_slot_schema slot;
     uint32_t capacity; /* of lanes, distincts and accs */
+    ck_op_ttl ttl;
+    int64_t ttl_us; /* of its slots; 0: for ever */
 } ck_group_plan;
 
 static inline bool ck_group_is_global(const ck_group_plan *p) { return p->keys.count == 0; }

@@ -184,7 +184,7 @@ static ck_status plan_keys(ck_group_plan *p, const ck_op_spec *spec, yyjson_val 
     p->side_keys = (ck_key_spec){columns, types, all};
     p->own_side_keys = (ck_key_spec){own, types, all};
     p->partition = partition;
-    p->scope = (ck_acc_scope){partition, count, within, within_count};
+    p->scope = (ck_acc_scope){partition, count, within, within_count, p->ttl_us};
     return CK_OK;
 }
 
@@ -205,7 +205,8 @@ static ck_status plan_slot(ck_group_plan *p, ck_error *err) {
                                .partition = p->partition,
                                .partition_count = p->keys.count,
                                .values = fields,
-                               .value_count = count};
+                               .value_count = count,
+                               .ttl_us = p->ttl_us};
     return CK_OK;
 }
 
@@ -229,6 +230,7 @@ ck_status ck_group_plan_make_within(ck_group_plan *p, ck_arena *arena, const ck_
     *p = (ck_group_plan){.arena = arena, .input = spec->inputs[0].schema};
     p->retract = spec->inputs[0].mode == CK_MODE_RETRACT;
     p->final = spec->final;
+    CK_TRY(ck_op_ttl_read(spec, root, "ttl_us", &p->ttl, &p->ttl_us, err));
     CK_TRY(plan_keys(p, spec, root, within, within_columns, within_count, err));
     yyjson_val *list = yyjson_obj_get(root, "aggregates");
     if (!yyjson_is_arr(list))
@@ -256,7 +258,7 @@ ck_status ck_group_plan_make_within(ck_group_plan *p, ck_arena *arena, const ck_
 }
 
 ck_status ck_group_plan_make(ck_group_plan *p, ck_arena *arena, const ck_op_spec *spec, ck_error *err) {
-    static const char *const known[] = {"keys", "aggregates", NULL};
+    static const char *const known[] = {"keys", "aggregates", "ttl_us", "ttl_time", NULL};
     yyjson_val *root;
     CK_TRY(ck_params_inputs(spec, 1, 1u << CK_MODE_UPSERT, err));
     CK_TRY(ck_params_read(arena, spec, known, &root, err));

@@ -129,7 +129,13 @@ static ck_status build_batch(ck_join *j, ck_op_ctx *ctx) {
 static ck_status join_batch(ck_join *j, uint32_t input, ck_batch *b, ck_op_ctx *ctx) {
     if (j->run.kind == CK_JOIN_RUN_NONE) {
         if (b->sel_count == 0) return CK_OK;
-        CK_TRY(ck_join_run_begin(j, input, b, NULL, ctx));
+        CK_TRY(ck_op_ttl_come(&j->plan.ttl, ctx));
+        ck_batch *known = ck_batch_ref(b);
+        ck_status known_now = ck_join_drop_unmatched(j, input, &known, ctx);
+        bool none = known->sel_count == 0;
+        if (known_now == CK_OK && !none) known_now = ck_join_run_begin(j, input, known, NULL, ctx);
+        ck_batch_unref(&known);
+        if (known_now != CK_OK || none) return known_now;
         if (j->plan.build == CK_JOIN_BOTH) {
             CK_TRY(begin_both(j, ctx));
         } else if (input == j->plan.build) {

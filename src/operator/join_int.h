@@ -13,6 +13,7 @@
 
 #include "expr/program.h"
 #include "operator/params_int.h"
+#include "operator/ttl_int.h"
 #include "state/state.h"
 
 typedef enum ck_join_type {
@@ -55,6 +56,7 @@ typedef struct ck_join_plan {
     bool single, final;
     uint32_t build; /* side, or CK_JOIN_BOTH */
     const ck_schema *output;
+    ck_op_ttl ttl;
 } ck_join_plan;
 
 static inline bool ck_join_left_only(ck_join_type t) { return t == CK_JOIN_SEMI || t == CK_JOIN_ANTI; }
@@ -146,6 +148,8 @@ typedef struct ck_join {
 
 /* ---- join_side.c ---- */
 CK_NODISCARD ck_status ck_join_table_open(ck_join *j, uint32_t side, ck_op_ctx *ctx);
+/* Of a side whose rows may have been forgotten: *b without what takes back a row that is not there (counted). */
+CK_NODISCARD ck_status ck_join_drop_unmatched(ck_join *j, uint32_t side, ck_batch **b, ck_op_ctx *ctx);
 /* Rows live[0..n) of the run into the table of the run's side. */
 CK_NODISCARD ck_status ck_join_store(ck_join *j, const uint16_t *live, uint32_t n, ck_op_ctx *ctx);
 /* The counted side takes the run's matchable rows; the run becomes that of the keys that appeared or vanished. */

@@ -62,6 +62,56 @@ static ck_status with_zeros(ck_join *j, ck_batch **b, ck_op_ctx *ctx) {
     return CK_OK;
 }
 
+/* The batch's rows by their whole key: with which hash, and how many of each are there. */
+static ck_status look_at_rows(ck_join *j, uint32_t side, ck_batch **b, uint64_t *hashes, int64_t *there,
+                              ck_op_ctx *ctx) {
+    const ck_join_table *t = &j->tables[side];
+    const ck_key_spec *spec = &t->side->row_key;
+    if (!t->side->counted && spec->columns[spec->count - 1] == t->side->width) CK_TRY(with_zeros(j, b, ctx));
+    ck_key_hash(spec, *b, ck_table_seed(t->table), hashes);
+    ck_keys keys = {spec, *b, hashes, (*b)->sel_count};
+    CK_TRY(ck_table_find(t->table, &keys, (const ck_row **)j->rows, ctx->error));
+    for (uint32_t k = 0; k < keys.n; k++) there[k] = j->rows[k] ? ck_row_i64(j->rows[k], t->count_at) : 0;
+    return CK_OK;
+}
+
+/* Rows of the batch with one hash (of 64 bits) are one row here; the first of them keeps the count. */
+static uint32_t first_of(const uint64_t *hashes, uint16_t *slots, uint32_t k) {
+    uint32_t at = (uint32_t)(hashes[k] >> 17) % (2 * CK_BATCH_ROWS_MAX);
+    for (; slots[at]; at = (at + 1) % (2 * CK_BATCH_ROWS_MAX))
+        if (hashes[slots[at] - 1] == hashes[k]) return slots[at] - 1u;
+    slots[at] = (uint16_t)(k + 1);
+    return k;
+}
+
+ck_status ck_join_drop_unmatched(ck_join *j, uint32_t side, ck_batch **b, ck_op_ctx *ctx) {
+    const ck_join_side *s = &j->plan.sides[side];
+    uint32_t n = (*b)->sel_count, kept = 0;
+    if (!s->slot.ttl_us || !s->retract || !(*b)->weights) return CK_OK;
+    uint64_t *hashes = ck_arena_alloc(ctx->arena, n * sizeof *hashes);
+    int64_t *there = ck_arena_alloc(ctx->arena, n * sizeof *there);
+    uint16_t *slots = ck_arena_array(ctx->arena, 2 * CK_BATCH_ROWS_MAX, sizeof *slots);
+    if (!hashes || !there || !slots) return ck_nomem(ctx->error, ctx->mem, n * sizeof *hashes);
+    ck_batch *wide = ck_batch_ref(*b);
+    ck_status st = look_at_rows(j, side, &wide, hashes, there, ctx);
+    ck_batch_unref(&wide);
+    if (st != CK_OK) return st;
+    for (uint32_t k = 0; k < n; k++) {
+        uint32_t row = ck_batch_row(*b, k), first = first_of(hashes, slots, k);
+        int weight = ck_batch_weight(*b, row);
+        if (weight < 0 && there[first] <= 0) continue;
+        there[first] += weight;
+        j->sel[kept++] = (uint16_t)row;
+    }
+    if (kept == n) return CK_OK;
+    ck_op_count(ctx, "unmatched_rows", n - kept);
+    ck_batch *some = ck_batch_select(*b, j->sel, kept);
+    if (!some) return ck_nomem(ctx->error, ctx->mem, n * sizeof *j->sel);
+    ck_batch_unref(b);
+    *b = some;
+    return CK_OK;
+}
+
 static ck_status store_retract(ck_join *j, ck_batch **b, const uint16_t *live, ck_op_ctx *ctx) {
     const ck_join_table *t = &j->tables[j->run.side];
     const ck_key_spec *spec = &t->side->row_key;

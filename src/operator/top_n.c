@@ -57,12 +57,15 @@ static ck_status emit_all(top_n *op, ck_op_ctx *ctx) {
     return op->first ? ck_first_emit_all(op->first, ctx) : ck_top_emit_all(&op->top, ctx);
 }
 
+static bool is_touched(const top_n *op) { return op->first ? op->first->touched.count > 0 : op->top.touched.count > 0; }
+
 static ck_status top_n_on_event(void *self, uint32_t input, const ck_event *ev, ck_op_ctx *ctx) {
     top_n *op = self;
     (void)input;
     switch (ev->kind) {
     case CK_EVENT_BATCH:
         if (!(op->first ? op->first->flushing : op->top.flush.running)) {
+            if (!is_touched(op)) CK_TRY(ck_op_ttl_come(&op->top.plan.ttl, ctx));
             CK_TRY(op->first ? ck_first_batch(op->first, ev->batch, ctx) : ck_top_batch(&op->top, ev->batch, ctx));
             bool full = op->first ? ck_first_is_full(op->first) : ck_top_touched_is_full(&op->top.touched);
             if (ctx->settings->batch_rows > 1 && !full) return CK_OK;

@@ -11,6 +11,7 @@
 #ifndef CK_OPERATOR_TOP_N_INT_H
 #define CK_OPERATOR_TOP_N_INT_H
 
+#include "operator/ttl_int.h"
 #include "operator/group_int.h"
 #include "operator/params_int.h"
 
@@ -33,6 +34,7 @@ typedef struct ck_top_plan {
     bool rank_column, retract, final;
     bool first; /* one row a partition, in a hash slot */
     ck_slot_schema slot;
+    ck_op_ttl ttl;
 } ck_top_plan;
 
 /* An order from the parameters, as in "keys" of sort. */

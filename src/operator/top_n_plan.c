@@ -186,7 +186,8 @@ static ck_status check_output(const ck_top_plan *p, const ck_op_spec *spec, ck_e
 }
 
 ck_status ck_top_plan_make(ck_top_plan *p, ck_arena *a, const ck_op_spec *spec, ck_error *err) {
-    static const char *const known[] = {"partition", "order", "limit", "offset", "rank", "rank_column", NULL};
+    static const char *const known[] = {"partition",   "order",  "limit",    "offset", "rank",
+                                        "rank_column", "ttl_us", "ttl_time", NULL};
     yyjson_val *root;
     ck_top_key *keys;
     uint32_t *partition, count;
@@ -209,6 +210,7 @@ ck_status ck_top_plan_make(ck_top_plan *p, ck_arena *a, const ck_op_spec *spec, 
     /* Nested values are only compared as order keys. */
     p->first = !p->retract && p->rank == CK_TOP_ROW_NUMBER && p->limit == 1 && p->offset == 0 && !has_nested(p->input);
     CK_TRY(finish(p, spec, keys, count, err));
+    CK_TRY(ck_op_ttl_read(spec, root, "ttl_us", &p->ttl, &p->slot.ttl_us, err));
     return check_output(p, spec, err);
 }
 

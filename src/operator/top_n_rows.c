@@ -240,6 +240,10 @@ static ck_status change_row(ck_top *op, const ck_batch *b, uint32_t k, zero *zer
     CK_TRY(touch(op, b, k, row, ctx));
     CK_TRY(ck_partition_upsert(op->table, p, key_of(op, &e), &stored, NULL, ctx->error));
     int64_t old = ck_row_i64(stored, op->count_at), now = old + ck_batch_weight(b, row);
+    if (now < 0 && op->plan.slot.ttl_us) { /* of a row that has been forgotten */
+        now = 0;
+        ck_op_count(ctx, "unmatched_rows", 1);
+    }
     ck_row_set_i64(stored, op->count_at, now);
     op->negative += (now < 0) - (old < 0);
     if (now == 0)

@@ -47,9 +47,6 @@ static ck_status check_all(agree *a, const ck_slot_schema *s, const ck_slot_sche
         return ck_fail(a->err, CK_REFUSED,
                        "operator '%s', slot \"%s\": type '%s' is stored in version %u, this job has %u", a->uid,
                        a->slot, s->state_type, s->version, w->version);
-    if (s->ttl_us != w->ttl_us && (s->ttl_us == 0 || w->ttl_us == 0))
-        return ck_fail(a->err, CK_REFUSED, "operator '%s', slot \"%s\": stored %s a time to live, this job has it %s",
-                       a->uid, a->slot, s->ttl_us ? "with" : "without", w->ttl_us ? "with one" : "without");
     CK_TRY(check_count(a, "partition", s->partition_count, w->partition_count));
     CK_TRY(check_count(a, "order", s->order_count, w->order_count));
     CK_TRY(check_count(a, "value", s->value_count, w->value_count));

@@ -180,6 +180,8 @@ ck_status ck_table_upsert(ck_table *t, const ck_keys *keys, ck_row **rows, uint8
         if (st != CK_OK) {
             undo_fresh(t, rows, fresh, done);
             st = ck_upsert_failed(t, st, err);
+        } else {
+            ck_ttl_written(t, rows, keys->n);
         }
     }
     ck_key_source_destroy(&s, t);
@@ -197,9 +199,10 @@ ck_status ck_table_find(ck_table *t, const ck_keys *keys, const ck_row **rows, c
 }
 
 ck_status ck_table_touch(ck_table *t, ck_row **row, ck_error *err) {
-    return ck_row_writable(t, ck_ref_of(t, *row), row) == CK_OK
-               ? CK_OK
-               : ck_nomem(err, t->mem, t->shape->forms[CK_SMALL_PAGES].bytes);
+    if (ck_row_writable(t, ck_ref_of(t, *row), row) != CK_OK)
+        return ck_nomem(err, t->mem, t->shape->forms[CK_SMALL_PAGES].bytes);
+    ck_ttl_written(t, row, 1);
+    return CK_OK;
 }
 
 ck_status ck_table_touch_rows(ck_table *t, ck_row **rows, uint32_t n, ck_error *err) {
@@ -211,6 +214,7 @@ ck_status ck_table_touch_rows(ck_table *t, ck_row **rows, uint32_t n, ck_error *
             return ck_nomem(err, t->mem, t->shape->forms[CK_SMALL_PAGES].bytes);
     for (uint32_t i = 0; i < n; i++)
         rows[i] = ck_row_of(t, refs[i]); /* a later one may have moved an earlier one's page */
+    ck_ttl_written(t, rows, n);
     return CK_OK;
 }
 
@@ -249,5 +253,7 @@ ck_status ck_table_single(ck_table *t, bool create, ck_row **row, bool *fresh, c
             if (fresh) *fresh = true;
         }
     }
-    return ck_row_writable(t, t->single - 1, row) == CK_OK ? CK_OK : ck_nomem(err, t->mem, t->shape->forms[0].bytes);
+    if (ck_row_writable(t, t->single - 1, row) != CK_OK) return ck_nomem(err, t->mem, t->shape->forms[0].bytes);
+    ck_ttl_written(t, row, 1);
+    return CK_OK;
 }

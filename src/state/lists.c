@@ -224,6 +224,8 @@ ck_status ck_table_list_add(ck_table *t, const ck_keys *keys, ck_row **rows, ck_
                 ck_row_drop(t, ref);
             }
             st = ck_upsert_failed(t, st, err);
+        } else {
+            ck_ttl_written(t, rows, keys->n);
         }
     }
     ck_key_source_destroy(&s, t);

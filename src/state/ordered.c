@@ -134,6 +134,7 @@ static ck_status upsert(ck_table *t, ck_partition p, ck_tree_key *key, const ck_
     else if (s == CK_OK)
         s = insert_row(t, p, &h, key, from, &ref);
     if (s == CK_OK) s = ck_row_writable(t, ref, row);
+    if (s == CK_OK) ck_ttl_written(t, row, 1);
     if (fresh) *fresh = s == CK_OK && !equal;
     return s;
 }

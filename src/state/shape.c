@@ -57,9 +57,9 @@ static ck_status check(const ck_slot_schema *s, ck_error *err) {
     if (!s->slot || !*s->slot || strlen(s->slot) > CK_NAME_BYTES_MAX || strpbrk(s->slot, "|\n"))
         return ck_fail(err, CK_REFUSED, "a slot name is 1 to %d bytes without '|' and newline: '%s'", CK_NAME_BYTES_MAX,
                        s->slot ? s->slot : "");
-    if (s->ttl_us != 0)
-        return ck_fail(err, CK_REFUSED, "slot \"%s\": state that expires (ttl) is not supported by this version",
-                       s->slot);
+    if (s->ttl_us < 0 || (s->ttl_us && (s->mode != CK_SLOT_KEYED || s->bucketed)))
+        return ck_fail(err, CK_REFUSED,
+                       "slot \"%s\": only keyed state without buckets expires, after a time above zero", s->slot);
     if (s->mode != CK_SLOT_KEYED && (s->partition_count != 1 || s->order_count != 0 || s->partition[0].nullable ||
                                      s->partition[0].type->kind != CK_TYPE_VARCHAR))
         return ck_fail(err, CK_REFUSED,
@@ -167,6 +167,7 @@ static ck_status finish(ck_shape *s, ck_error *err) {
     s->path = path_of(s, s->key_count);
     if (s->listed) s->list_path = path_of(s, s->partition_count);
     s->plain = is_plain(s);
+    s->ttl_at = s->schema->ttl_us && s->extra_bytes && !s->is_hidden ? s->row_bytes - 8 : 0;
     return CK_OK;
 }
 
@@ -194,6 +195,7 @@ ck_status ck_shape_new(ck_arena *a, const ck_slot_schema *schema, ck_shape **out
     s->value_first = c->partition_count + c->order_count;
     s->listed = c->listed;
     if (s->listed) s->extra_bytes = sizeof(ck_list_link);
+    if (c->ttl_us) s->extra_bytes += 8;
     s->ordered = c->order_count > 0 && !c->hashed && !c->bucketed && !c->listed;
     for (uint32_t i = 0; i < s->value_first && !s->ordered; i++)
         if (!(c->bucketed && i == c->partition_count)) s->key_fields[s->key_count++] = i;
@@ -212,6 +214,7 @@ ck_status ck_shape_partitions(ck_arena *a, const ck_shape *of, uint32_t extra_by
     }
     s->partition_count = s->value_first = of->partition_count;
     s->extra_bytes = extra_bytes;
+    s->is_hidden = true;
     ck_status st = finish(s, err);
     if (st == CK_NOMEM) return ck_nomem(err, a->mem, s->row_bytes);
     *out = s;

@@ -58,9 +58,11 @@ typedef struct ck_shape {
     ck_key_path list_path; /* of the partition fields, which are the first of key_fields then */
     bool ordered;          /* order columns that sort, not hash */
     bool listed;           /* extra bytes: ck_list_link */
-    bool plain; /* keyed by one 8-byte or text column, values of fixed width, nothing nullable, no order: rows and
-                   stored bytes have fast ways between them */
+    bool plain;     /* keyed by one 8-byte or text column, values of fixed width, nothing nullable, no order: rows and
+                       stored bytes have fast ways between them */
+    bool is_hidden; /* of partitions */
     uint32_t row_bytes, extra_at, extra_bytes;
+    uint32_t ttl_at;    /* when a row expires: ms, the last of the extra bytes; 0: rows live for ever */
     uint32_t var_count; /* fields held by reference */
     uint32_t *var_fields;
     uint8_t *blank; /* a new row: zeros, nullable value fields NULL */

@@ -153,6 +153,7 @@ static ck_status rebuild_row(rebuild *r, const ck_table *from, const ck_row *row
     if (!r->slot->raw) {
         CK_TRY(ck_key_rest_encode(from->shape, v, row, &r->key, &n));
         CK_TRY(ck_value_encode(from->shape, v, row, &r->value));
+        CK_TRY(ck_ttl_convert(from->shape->schema, r->to->shape->schema, &r->value));
         return ck_table_stored_put(r->to, ck_bytes_as_view(&r->key), ck_bytes_as_view(&r->value), 0, UINT32_MAX);
     }
     ck_view stored = ck_var_get(from, row, from->shape->fields[0].offset);
@@ -208,7 +209,7 @@ ck_status ck_state_table(ck_state *st, const ck_slot_schema *schema, ck_table **
         const ck_slot_schema *stored = slot->shape->schema;
         if (!slot->raw) CK_TRY(ck_slot_agree(st->store->mem, st->uid, stored, schema, err));
         bool rebuilt = slot->raw || stored->hashed != schema->hashed || stored->bucketed != schema->bucketed ||
-                       stored->listed != schema->listed;
+                       stored->listed != schema->listed || stored->ttl_us != schema->ttl_us;
         if (rebuilt) {
             CK_ASSERT(!st->store->marks); /* slots are opened before the first barrier */
             CK_TRY(slot_rebuild(st, slot, schema, err));

@@ -30,6 +30,12 @@ CK_NODISCARD ck_status ck_state_of(ck_state_store *s, const char *uid, const cha
  * layout is CK_REFUSED and names slot, field and both types (migration, later, runs before). */
 CK_NODISCARD ck_status ck_state_table(ck_state *st, const ck_slot_schema *schema, ck_table **out, ck_error *err);
 
+/* Time to live: the operator's clock has come to now. Entries of its slots with `ttl_us` that have not been written for
+ * so long go, and what is written from here on counts from now (their number is added up in *expired; at most a 64th of
+ * the time to live late). Nothing before a first call; INT64_MIN: the clock is not known yet. Invalidates row pointers.
+ */
+CK_NODISCARD ck_status ck_state_come_to(ck_state *st, int64_t now_us, uint64_t *expired, ck_error *err);
+
 /* Between steps: true while a mark is being read and what copy on write may need would pass the job's limit. The
  * subtask then takes no input until the mark is released or its checkpoint aborted. */
 bool ck_state_must_wait(const ck_state_store *s);

@@ -183,7 +183,8 @@ static uint32_t value_null_bytes(const ck_shape *s) {
 
 ck_status ck_value_encode(const ck_shape *s, ck_var_source v, const ck_row *row, ck_bytes *out) {
     uint32_t null_bytes = value_null_bytes(s);
-    CK_TRY(ck_bytes_reserve(out, null_bytes + s->row_bytes));
+    CK_TRY(ck_bytes_reserve(out, 8 + null_bytes + s->row_bytes));
+    if (s->ttl_at) CK_TRY(append_le(out, (uint64_t)ck_row_i64(row, s->ttl_at), 8));
     uint8_t *nulls = (uint8_t *)out->p + out->n, *at = nulls + null_bytes;
     memset(nulls, 0, null_bytes);
     for (uint32_t i = s->value_first; i < s->field_count; i++) {
@@ -220,6 +221,9 @@ bool ck_value_decode(const ck_shape *s, ck_view value, ck_loose_row *l) {
     ck_cursor c = ck_cursor_of(value.p, value.n);
     uint32_t null_bytes = value_null_bytes(s);
     ck_view nulls, bytes;
+    int64_t expiry = 0;
+    if (s->ttl_at && !ck_cursor_i64le(&c, &expiry)) return false;
+    if (s->ttl_at) ck_row_set_i64(l->row, s->ttl_at, expiry);
     if (!ck_cursor_take(&c, null_bytes, &nulls)) return false;
     if (null_bytes && s->value_count % 8 && (uint8_t)nulls.p[null_bytes - 1] >> s->value_count % 8) return false;
     for (uint32_t i = s->value_first; i < s->field_count; i++) {
@@ -308,5 +312,6 @@ ck_status ck_loose_store(ck_table *t, const ck_loose_row *l, uint32_t first, uin
         }
         if (f->null_bit != UINT32_MAX) ck_row_set_null(row, f->null_bit, is_null);
     }
+    if (t->shape->ttl_at && end == t->shape->field_count) memcpy(row + t->shape->ttl_at, l->row + t->shape->ttl_at, 8);
     return CK_OK;
 }

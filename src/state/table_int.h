@@ -82,6 +82,10 @@ struct ck_table {
     uint32_t bucket_count, bucket_capacity;
     int64_t bucket; /* a bucket's own */
     uint32_t born;  /* epoch in which the table was made */
+    /* time to live (ttl.c) */
+    int64_t expiry_ms; /* of what is written now */
+    int64_t swept_us;
+    bool swept;
     bool is_bucket;
 };
 
@@ -199,6 +203,14 @@ CK_NODISCARD ck_status ck_lists_resume(ck_table *t);
 /* A row that is in no list; its partition fields are set. Nothing to do while lists are suspended. */
 CK_NODISCARD ck_status ck_list_link_row(ck_table *t, uint32_t ref);
 void ck_list_unlink_row(ck_table *t, uint32_t ref);
+
+/* ---- ttl.c ---- */
+void ck_ttl_stamp(ck_table *t, ck_row *const *rows, uint32_t n);
+static inline void ck_ttl_written(ck_table *t, ck_row *const *rows, uint32_t n) {
+    if (CK_UNLIKELY(t->shape->ttl_at)) ck_ttl_stamp(t, rows, n);
+}
+/* A stored value under another time to live: with or without its first 8 bytes, moved by the difference. */
+CK_NODISCARD ck_status ck_ttl_convert(const ck_slot_schema *from, const ck_slot_schema *to, ck_bytes *value);
 
 /* ---- ordered.c, bucket.c ---- */
 void ck_partitions_free(ck_table *t);

@@ -395,7 +395,7 @@ static void schemas_that_no_table_can_hold(void **state) {
     s.slot = "";
     refused(&w, &s, "slot name");
     s.slot = "ttl";
-    s.ttl_us = 1000;
+    s.ttl_us = -1000;
     refused(&w, &s, "expires");
     s.ttl_us = 0, s.mode = CK_SLOT_SPLIT;
     refused(&w, &s, "VARCHAR NOT NULL");

@@ -31,6 +31,7 @@ typedef struct ck_binder {
     struct ck_cte *ctes;
     struct ck_outer *outer; /* for the SELECT that is bound next; it takes it */
     struct ck_bound_view *views;
+    struct ck_ttl_hints *ttl_hints; /* of the SELECT being bound; NULL: none */
     uint32_t view_depth, with_depth;
     ck_view defining;      /* the view whose query is being checked */
     const char **warnings; /* of the script so far, each once */

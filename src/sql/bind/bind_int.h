@@ -122,6 +122,18 @@ typedef struct ck_bound_view {
     struct ck_bound_view *next;
 } ck_bound_view;
 
+/* The hint STATE_TTL('t' = '1h') of a SELECT: hints.c. Begun before its FROM is bound; at the end all must have been
+ * used. */
+typedef struct ck_ttl_hints {
+    const ck_ast_hint *hints;
+    bool *used; /* by option, in their order */
+    struct ck_ttl_hints *around;
+} ck_ttl_hints;
+CK_NODISCARD ck_status ck_bind_hints_begin(struct ck_binder *b, const ck_ast_hint *hints, ck_ttl_hints *out);
+CK_NODISCARD ck_status ck_bind_hints_end(struct ck_binder *b, ck_ttl_hints *h);
+/* The rows of n are known as this: what the hints say of them. */
+CK_NODISCARD ck_status ck_bind_ttl_hint(struct ck_binder *b, ck_view known_as, ck_plan_node **n);
+
 /* What FOR SYSTEM_TIME AS OF right of a join means: the right side becomes that of its versions, the conjuncts that
  * compare its key come first. temporal.c */
 CK_NODISCARD ck_status ck_bind_as_of(struct ck_binder *b, const ck_ast_from *f, ck_scope *left, ck_scope *right,

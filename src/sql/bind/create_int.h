@@ -10,6 +10,7 @@ CK_NODISCARD ck_status ck_bind_options(ck_binder *b, const ck_ast_options *list,
                                        ck_pos statement);
 
 /* WATERMARK FOR and the options about event time, which every connector's tables have. After columns and options. */
+CK_NODISCARD ck_status ck_bind_state_ttl(ck_binder *b, ck_catalog_entry *e, const ck_ast_create_table *t);
 CK_NODISCARD ck_status ck_bind_event_time(ck_binder *b, ck_catalog_entry *e, const ck_ast_create_table *t);
 const ck_option_desc *ck_bind_time_options(uint32_t *count);
 

@@ -190,6 +190,7 @@ static ck_status fill(ck_binder *b, ck_catalog_entry *e, const ck_ast_create_tab
     e->table.comment = ck_arena_strndup(&e->arena, t->comment.p ? t->comment.p : "", t->comment.n);
     if (!e->table.comment) return ck_bind_nomem(b);
     CK_TRY(ck_bind_options(b, &t->options, e, t->name.first->ident.pos, pos));
+    CK_TRY(ck_bind_state_ttl(b, e, t));
     return ck_bind_event_time(b, e, t);
 }
 

@@ -9,7 +9,10 @@ static const ck_option_desc options[] = {
     {"idle_timeout_ms", "integer", "60000", "a split without rows for so long holds time back no more; 0: never"},
     {"allowed_lateness_ms", "integer", "0", "for so long after its end a window still takes rows"},
     {"late_table", "text", NULL, "the table that takes rows that are too late for their window; else they are dropped"},
+    {"state_ttl", "text", NULL, "state made of its rows that was not written for so long is forgotten: '1h'; 0: never"},
 };
+
+enum { TIME_OPTIONS = CK_ARRAY_COUNT(options) - 1 }; /* the last is not about event time */
 
 const ck_option_desc *ck_bind_time_options(uint32_t *count) {
     *count = CK_ARRAY_COUNT(options);
@@ -97,11 +100,21 @@ static ck_status millis_of(ck_binder *b, const ck_ast_options *list, const char 
     return CK_OK;
 }
 
+ck_status ck_bind_state_ttl(ck_binder *b, ck_catalog_entry *e, const ck_ast_create_table *t) {
+    const ck_ast_option *o = option(&t->options, "state_ttl");
+    if (!o) return CK_OK;
+    if (ck_duration_us(o->value, &e->table.ttl_us)) {
+        if (e->table.ttl_us == 0) e->table.ttl_us = -1;
+        return CK_OK;
+    }
+    return ck_bind_fail(b, o->value_pos, "option 'state_ttl' is a time with its unit, '1h', '30 min', '2 days', or 0");
+}
+
 ck_status ck_bind_event_time(ck_binder *b, ck_catalog_entry *e, const ck_ast_create_table *t) {
     ck_table_time *time = &e->table.time;
     const ck_ast_option *named = option(&t->options, "event_time_column");
     ck_pos at = t->watermarks ? t->watermarks->column.pos : named ? named->value_pos : (ck_pos){0};
-    for (uint32_t i = 0; !t->watermarks && !named && i < CK_ARRAY_COUNT(options); i++) {
+    for (uint32_t i = 0; !t->watermarks && !named && i < TIME_OPTIONS; i++) {
         const ck_ast_option *o = option(&t->options, options[i].name);
         if (o)
             return ck_bind_fail(b, o->pos,

@@ -61,6 +61,7 @@ ck_status ck_bind_scan(ck_binder *b, const ck_catalog_entry *e, ck_pos at, ck_pl
     for (uint32_t i = 0; i < physical; i++) columns[i] = i;
     bool bounded = !t->connector->bounded || t->connector->bounded(&t->decl);
     CK_TRY(ck_plan_scan(&b->plan, e, (ck_columns){columns, physical}, bounded, &scan));
+    scan->ttl_us = t->ttl_us > 0 ? t->ttl_us : t->ttl_us < 0 ? 0 : b->catalog->settings.state_ttl_us;
     for (uint32_t i = 0; i < t->column_count; i++) {
         const ck_table_column *c = &t->columns[i];
         names[i] = c->name;
@@ -179,9 +180,10 @@ ck_status ck_bind_table(ck_binder *b, const ck_ast_from *f, ck_plan_node **out) 
                               "hint %.*s is not supported; put the options into the table's WITH",
                               ck_cut(f->hints->name.text), f->hints->name.text.p);
     if (f->as_of)
-        return ck_bind_refuse(b, f->as_of->pos,
-                              "FOR SYSTEM_TIME AS OF stands right of a JOIN and takes a time of its left side: FROM a JOIN "
-                              "t FOR SYSTEM_TIME AS OF a.ts ON a.x = t.x");
+        return ck_bind_refuse(
+            b, f->as_of->pos,
+            "FOR SYSTEM_TIME AS OF stands right of a JOIN and takes a time of its left side: FROM a JOIN "
+            "t FOR SYSTEM_TIME AS OF a.ts ON a.x = t.x");
     if (c) return bind_cte(b, c, out);
     CK_TRY(ck_bind_find_entry(b, &f->name, f->name.first->ident.pos, &e));
     return e->kind == CK_ENTRY_VIEW ? bind_view(b, e, f->pos, out) : ck_bind_scan(b, e, f->name.first->ident.pos, out);
@@ -238,6 +240,7 @@ static ck_status bind_item(ck_binder *b, const ck_ast_from *f, ck_scope *out) {
     default: ck_assert_failed(__FILE__, __LINE__, "every FROM item is bound");
     }
     CK_TRY(ck_bind_rename_to(b, n, &f->alias_columns, "the table", &n));
+    CK_TRY(ck_bind_ttl_hint(b, known_as(f), &n));
     return ck_scope_of_node(b, n, known_as(f), out);
 }
 

@@ -293,11 +293,6 @@ static ck_status distinct(ck_binder *b, const ck_ast_select *s, const ordering *
     return ck_bind_distinct(b, out->node, &out->node);
 }
 
-static ck_status hints(ck_binder *b, const ck_ast_hint *h) {
-    if (!h) return CK_OK;
-    return ck_bind_refuse(b, h->name.pos, "hint %.*s is not supported", ck_cut(h->name.text), h->name.text.p);
-}
-
 /* Under GROUPING SETS a key is NULL in the rows of sets without it, whatever its column says. */
 static ck_status all_nullable(ck_binder *b, ck_scope *scope) {
     uint32_t n = scope->node->schema->field_count;
@@ -339,8 +334,11 @@ ck_status ck_bind_select(ck_binder *b, const ck_ast_select *s, const ck_ast_orde
     ck_plan_node *node;
     ck_outer *outer = b->outer;
     b->outer = NULL;
-    CK_TRY(hints(b, s->hints));
+    ck_ttl_hints *hints = CK_BIND_ARRAY(b, 1, ck_ttl_hints);
+    if (!hints) return CK_NOMEM;
+    CK_TRY(ck_bind_hints_begin(b, s->hints, hints));
     CK_TRY(ck_bind_from(b, s->from, &scope));
+    CK_TRY(ck_bind_hints_end(b, hints));
     CK_TRY(where(b, s, &scope, outer));
     if (s->from) CK_TRY(ck_bind_check_joins(b, scope.node, s->from->pos));
     CK_TRY(ck_bind_group_window(b, s, &scope));

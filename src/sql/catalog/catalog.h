@@ -29,6 +29,8 @@ typedef struct ck_table_def {
     const ck_table_column *columns;
     uint32_t column_count;
     ck_table_time time;
+    int64_t
+        ttl_us; /* state of what reads it is forgotten when it was not written for so long; 0: as SET says, -1: never */
     const char *comment;  /* "": none */
     const char *instance; /* of a table in memory: one of its own for each CREATE; else NULL */
 } ck_table_def;
@@ -71,7 +73,9 @@ typedef struct ck_settings {
     uint32_t batch_rows; /* 0: default */
     int64_t flush_us;    /* 0: default */
     bool eval_error_null;
-    char timezone[64]; /* "UTC" by default */
+    char timezone[64];     /* "UTC" by default */
+    int64_t state_ttl_us;  /* 0: state is kept for ever */
+    bool state_ttl_events; /* by event time */
 } ck_settings;
 
 enum { CK_CATALOG_BUCKETS = 1024, CK_CATALOG_ENTRIES_MAX = 100000 };
@@ -116,6 +120,9 @@ void ck_catalog_begin(ck_catalog *c);
 void ck_catalog_commit(ck_catalog *c, ck_catalog_dropped *dropped);
 void ck_catalog_dropped_free(void *dropped);
 void ck_catalog_rollback(ck_catalog *c);
+
+/* '1h', '30 min', '2 days', '0': duration.c. */
+bool ck_duration_us(ck_view text, int64_t *us);
 
 /* ---- settings.c ---- */
 

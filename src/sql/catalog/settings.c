@@ -5,13 +5,16 @@
 #include "base/suggest.h"
 #include "sql/catalog/catalog.h"
 
-enum { BATCH_ROWS, FLUSH_MS, ON_EVAL_ERROR, TIMEZONE };
+enum { BATCH_ROWS, FLUSH_MS, ON_EVAL_ERROR, TIMEZONE, STATE_TTL, STATE_TTL_TIME };
 
 static const ck_setting_desc known[] = {
     [BATCH_ROWS] = {"batch_rows", "1 to 4096", "rows of a batch; 1 emits a change for every input row"},
     [FLUSH_MS] = {"flush_ms", "1 to 60000", "how often changes of unbounded input are emitted"},
     [ON_EVAL_ERROR] = {"on_eval_error", "fail or null", "what an overflow, a division by zero, a bad cast gives"},
     [TIMEZONE] = {"timezone", "a zone as UTC or Europe/Berlin", "zone of TIMESTAMP_LTZ as text and of its parts"},
+    [STATE_TTL] = {"state_ttl", "a time as '1h', or 0",
+                   "state that was not written for so long is forgotten; 0: never"},
+    [STATE_TTL_TIME] = {"state_ttl_time", "processing or event", "the clock state_ttl goes by"},
 };
 
 size_t ck_setting_count(void) { return CK_ARRAY_COUNT(known); }
@@ -75,6 +78,10 @@ ck_status ck_settings_set(ck_settings *s, ck_view key, ck_view value, ck_error *
     case ON_EVAL_ERROR:
         s->eval_error_null = ck_view_eq_nocase(value, CK_VIEW("null"));
         return s->eval_error_null || ck_view_eq_nocase(value, CK_VIEW("fail")) ? CK_OK : bad(i, value, err);
+    case STATE_TTL: return ck_duration_us(value, &s->state_ttl_us) ? CK_OK : bad(i, value, err);
+    case STATE_TTL_TIME:
+        s->state_ttl_events = ck_view_eq_nocase(value, CK_VIEW("event"));
+        return s->state_ttl_events || ck_view_eq_nocase(value, CK_VIEW("processing")) ? CK_OK : bad(i, value, err);
     default:
         if (!zone_name(value, sizeof s->timezone)) return bad(i, value, err);
         snprintf(s->timezone, sizeof s->timezone, "%.*s", (int)value.n, value.p);
@@ -87,6 +94,8 @@ static void reset_one(ck_settings *s, size_t i) {
     case BATCH_ROWS: s->batch_rows = 0; break;
     case FLUSH_MS: s->flush_us = 0; break;
     case ON_EVAL_ERROR: s->eval_error_null = false; break;
+    case STATE_TTL: s->state_ttl_us = 0; break;
+    case STATE_TTL_TIME: s->state_ttl_events = false; break;
     default: snprintf(s->timezone, sizeof s->timezone, "UTC"); break;
     }
 }
@@ -109,6 +118,8 @@ ck_status ck_settings_get(const ck_settings *s, ck_view key, char *out, size_t r
     case BATCH_ROWS: snprintf(out, room, "%u", s->batch_rows ? s->batch_rows : (unsigned)CK_BATCH_ROWS_MAX); break;
     case FLUSH_MS: snprintf(out, room, "%lld", s->flush_us ? (long long)(s->flush_us / 1000) : 5LL); break;
     case ON_EVAL_ERROR: snprintf(out, room, "%s", s->eval_error_null ? "null" : "fail"); break;
+    case STATE_TTL: snprintf(out, room, s->state_ttl_us ? "%lld ms" : "0", (long long)(s->state_ttl_us / 1000)); break;
+    case STATE_TTL_TIME: snprintf(out, room, "%s", s->state_ttl_events ? "event" : "processing"); break;
     default: snprintf(out, room, "%s", s->timezone); break;
     }
     return CK_OK;

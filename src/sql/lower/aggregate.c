@@ -41,6 +41,8 @@ static ck_status params_of(ck_lower_state *s, const ck_plan_node *n, const char 
     CK_TRY(ck_lower_params_begin(s, &p));
     CK_TRY(ck_lower_params_columns(s, &p, "keys", n->aggregate.keys));
     CK_TRY(ck_lower_params_calls(s, &p, n->aggregate.calls, n->aggregate.call_count));
+    bool goes_on = !n->final && (!n->bounded || s->l->options->changes); /* the one row without keys is always there */
+    if (goes_on && n->aggregate.keys.count) CK_TRY(ck_lower_params_ttl(s, &p, "ttl_us", n->input_ttl_us[0]));
     return ck_lower_params_end(s, &p, out);
 }
 

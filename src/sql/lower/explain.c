@@ -57,6 +57,8 @@ static void put_slots(printer *p, const ck_planned_op *op, uint32_t depth) {
         put(p, ")");
         if (slot->value_count) put(p, " -> ");
         put_fields(p, slot->values, slot->value_count);
+        const char *ttl = slot->ttl_us ? ck_label_duration(p->s, slot->ttl_us) : NULL;
+        if (ttl) put(p, ", kept %s after it was written", ttl);
         put(p, "\n");
     }
 }

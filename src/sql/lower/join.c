@@ -152,6 +152,10 @@ ck_status ck_lower_join(ck_lower_state *s, const ck_plan_node *n, ck_lowered *ou
     if (!safe) return ck_lower_nomem(s);
     CK_TRY(ck_lower_params_exprs(s, &p, "residual", c.residual, c.residual_count));
     if (!yyjson_mut_obj_add_bool(p.doc, p.root, "single", n->join.single)) return ck_lower_nomem(s);
+    if (!n->inputs[0]->bounded && !n->inputs[1]->bounded) { /* a side that ends is read first and kept whole */
+        CK_TRY(ck_lower_params_ttl(s, &p, "left_ttl_us", n->input_ttl_us[0]));
+        CK_TRY(ck_lower_params_ttl(s, &p, "right_ttl_us", n->input_ttl_us[1]));
+    }
     CK_TRY(ck_lower_params_end(s, &p, &op.params));
     CK_TRY(ck_lower_add(s, &op, &out->op));
     /* Rows keep the place of the left key, unless it is padded with NULLs. */

@@ -160,6 +160,7 @@ static void look_for_time(ck_lower_state *s, const ck_plan_node *n, bool *seen) 
     if (seen[n->id]) return;
     seen[n->id] = true;
     if (n->kind == CK_PLAN_WINDOW || n->kind == CK_PLAN_WINDOW_AGG) s->windows = true;
+    if (n->ttl_us && s->l->catalog->settings.state_ttl_events) s->event_time = true;
     if (n->kind == CK_PLAN_JOIN && (n->join.in_time || n->join.as_of.kind == CK_AS_OF_EVENT)) s->event_time = true;
     for (uint32_t i = 0; i < n->input_count; i++) look_for_time(s, n->inputs[i], seen);
 }

@@ -139,6 +139,8 @@ CK_NODISCARD ck_status ck_lower_time_bounds(ck_lower_state *s, const ck_plan_nod
                                             bool *bounded);
 CK_NODISCARD ck_status ck_lower_params_calls(ck_lower_state *s, ck_lower_params *p, const ck_plan_aggregate *calls,
                                              uint32_t count); /* "aggregates" */
+/* How long an operator's state is kept without being written, where it is not for ever. */
+CK_NODISCARD ck_status ck_lower_params_ttl(ck_lower_state *s, ck_lower_params *p, const char *name, int64_t ttl_us);
 CK_NODISCARD ck_status ck_lower_params_end(ck_lower_state *s, ck_lower_params *p, const char **out);
 
 /* ---- uid.c, slots.c, label.c, explain.c ---- */

@@ -102,6 +102,8 @@ ck_status ck_lower_top_n(ck_lower_state *s, const ck_plan_node *n, ck_lowered *o
         !yyjson_mut_obj_add_str(p.doc, p.root, "rank", ranks[n->top.rank]) ||
         !yyjson_mut_obj_add_bool(p.doc, p.root, "rank_column", n->top.rank_column))
         return ck_lower_nomem(s);
+    if (!n->final && (!n->bounded || s->l->options->changes))
+        CK_TRY(ck_lower_params_ttl(s, &p, "ttl_us", n->input_ttl_us[0]));
     CK_TRY(ck_lower_params_end(s, &p, &op.params));
     CK_TRY(ck_lower_add(s, &op, &out->op));
     out->hashed = true, out->hash = n->top.partition;

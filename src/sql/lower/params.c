@@ -29,6 +29,14 @@ ck_status ck_lower_params_columns(ck_lower_state *s, ck_lower_params *p, const c
     return list ? CK_OK : ck_lower_nomem(s);
 }
 
+ck_status ck_lower_params_ttl(ck_lower_state *s, ck_lower_params *p, const char *name, int64_t ttl_us) {
+    if (ttl_us == 0) return CK_OK;
+    bool fine = yyjson_mut_obj_add_sint(p->doc, p->root, name, ttl_us);
+    if (fine && s->l->catalog->settings.state_ttl_events && !yyjson_mut_obj_get(p->root, "ttl_time"))
+        fine = yyjson_mut_obj_add_str(p->doc, p->root, "ttl_time", "event");
+    return fine ? CK_OK : ck_lower_nomem(s);
+}
+
 ck_status ck_lower_params_end(ck_lower_state *s, ck_lower_params *p, const char **out) {
     ck_view text;
     CK_TRY(ck_json_write(s->arena, p->doc, &text, s->err));

@@ -44,7 +44,11 @@ ck_status ck_plan_new(ck_plan *p, ck_plan_kind kind, ck_plan_node *const *inputs
         if (inputs[i]->mode == CK_MODE_RETRACT) n->mode = CK_MODE_RETRACT;
         if (!inputs[i]->bounded) n->bounded = false;
         if (inputs[i]->depth > n->depth) n->depth = inputs[i]->depth;
+        if (i < 2) n->input_ttl_us[i] = inputs[i]->ttl_us;
+        if (inputs[i]->ttl_us > n->ttl_us) n->ttl_us = inputs[i]->ttl_us;
     }
+    for (uint32_t i = 0; i < count; i++)
+        if (inputs[i]->ttl_us == 0) n->ttl_us = 0;
     if (++n->depth > CK_PLAN_DEPTH_MAX)
         return ck_fail(p->err, CK_INVALID, "the plan has more than %d operators on top of each other",
                        CK_PLAN_DEPTH_MAX);
@@ -167,6 +171,8 @@ void ck_plan_keep_identity(ck_plan_node *made, const ck_plan_node *bound) {
     made->ancestors = bound->ancestors;
     made->ancestor_count = bound->ancestor_count;
     made->canonical = bound->canonical;
+    made->ttl_us = bound->ttl_us;
+    memcpy(made->input_ttl_us, bound->input_ttl_us, sizeof made->input_ttl_us);
 }
 
 /* ---- helpers ---- */
@@ -244,16 +250,18 @@ const char *ck_plan_kind_name(ck_plan_kind k) {
 
 bool ck_plan_grows(const ck_plan_node *n) {
     switch (n->kind) {
-    case CK_PLAN_AGGREGATE: return n->aggregate.keys.count > 0 && !n->bounded;
+    case CK_PLAN_AGGREGATE: return n->aggregate.keys.count > 0 && !n->bounded && !n->input_ttl_us[0];
     case CK_PLAN_JOIN: {
         ck_time_bounds b;
         bool whole = n->join.in_time && ck_plan_time_bounds(n, &b) && b.lower_us != -CK_TIME_UNBOUNDED &&
                      b.upper_us != CK_TIME_UNBOUNDED;
         if (n->join.as_of.kind != CK_AS_OF_NONE) return false; /* a row a key, and what waits */
-        return !n->bounded && !whole;
+        return !n->bounded && !whole && (n->join.in_time || !n->input_ttl_us[0] || !n->input_ttl_us[1]);
     }
     case CK_PLAN_SET_OP: return !n->bounded;
-    case CK_PLAN_TOP_N: return !n->bounded && (n->top.partition.count > 0 || n->inputs[0]->mode == CK_MODE_RETRACT);
+    case CK_PLAN_TOP_N:
+        return !n->bounded && !n->input_ttl_us[0] &&
+               (n->top.partition.count > 0 || n->inputs[0]->mode == CK_MODE_RETRACT);
     default: return false;
     }
 }

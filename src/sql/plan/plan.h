@@ -122,6 +122,8 @@ struct ck_plan_node {
     bool final;                        /* emits once, at END */
     ck_columns keys[CK_PLAN_KEYS_MAX]; /* each a unique key of the output, no NULL issue: groups, not constraints */
     uint32_t key_count;
+    int64_t ttl_us;          /* of the tables its rows are from: the longest, 0 where one is kept for ever */
+    int64_t input_ttl_us[2]; /* of its inputs, as bound: what a node that keeps state forgets after */
     /* identity (docs/formats.md, "Job graph"): uid without disambiguation; NULL for stateless nodes */
     const char *identity;
     const char *const *ancestors; /* nearest identities below, sorted, distinct; of this node when it has one */

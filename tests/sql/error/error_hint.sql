@@ -1,2 +1,2 @@
 CREATE TABLE orders (usr VARCHAR, amount BIGINT, note VARCHAR) WITH (connector='file', format='json', path='orders.ndjson');
-SELECT /*+ STATE_TTL('o'='1d') */ usr FROM orders;
+SELECT /*+ OPTIONS('o'='1d') */ usr FROM orders;

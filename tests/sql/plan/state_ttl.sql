@@ -1,0 +1,12 @@
+CREATE TABLE a (id BIGINT, x INT, t TIMESTAMP(3), WATERMARK FOR t AS t) WITH (connector='file', path='a', follow='true', state_ttl='2 h');
+CREATE TABLE b (id BIGINT, y INT) WITH (connector='file', path='b', follow='true');
+EXPLAIN SELECT id, COUNT(DISTINCT x) AS n FROM a GROUP BY id;
+EXPLAIN SELECT /*+ STATE_TTL('b'='30 min') */ a.id, y FROM a LEFT JOIN b ON a.id = b.id;
+EXPLAIN SELECT a.id, y FROM a JOIN b ON a.id = b.id;
+EXPLAIN SELECT DISTINCT y FROM (SELECT /*+ STATE_TTL('q'='1d') */ id, y FROM b q) s;
+EXPLAIN SELECT COUNT(*) AS n FROM a;
+EXPLAIN SELECT id, x FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY id ORDER BY x DESC) AS n FROM a) r WHERE n <= 3;
+SET state_ttl = '10 min';
+SET state_ttl_time = 'event';
+EXPLAIN SELECT y, COUNT(*) AS n FROM b GROUP BY y;
+EXPLAIN SELECT id, COUNT(*) AS n FROM (SELECT id FROM a UNION ALL SELECT id FROM b) u GROUP BY id;
