@@ -168,7 +168,8 @@ static const char *draw_input(sql_case *c, dice *d, const rows *in) {
     if (dice_below(d, 2)) snprintf(rate, sizeof rate, ", rate_limit='%u'", 2000 + dice_below(d, 60000));
     return need(ck_arena_printf(&c->arena,
                                 "CREATE TABLE src (i BIGINT NOT NULL, k VARCHAR, g BIGINT, v BIGINT) WITH "
-                                "(connector='file', format='%s', path='%s'%s%s%s);\n",
+                                "(connector='file', format='%s', path='%s', event_time_column='i', "
+                                "watermark_lag_ms='10000000'%s%s%s);\n",
                                 csv ? "csv" : "json", path, header ? ", header='true'" : "", rate,
                                 c->follow ? ", follow='true'" : ""));
 }

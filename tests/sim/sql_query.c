@@ -346,6 +346,56 @@ static void sort_model(sql_query *q, dice *d, const rows *in) {
     }
 }
 
+/* ---- joins in time: i is the event time, in milliseconds ---- */
+
+/* Rows of one g that are close. Where the input ends, outer too: what waits is said when it has. */
+static void interval_model(sql_query *q, dice *d, const rows *in) {
+    static const char *const kinds[] = {"JOIN", "LEFT JOIN", "FULL JOIN"};
+    uint32_t kind = q->c->follow ? 0 : dice_below(d, 3);
+    int64_t before = dice_below(d, 12), after = (int64_t)dice_below(d, 12) - 4;
+    column(q, "a", "BIGINT"), column(q, "b", "BIGINT");
+    q->select = ck_arena_printf(&q->c->arena,
+                                "SELECT x.i AS a, y.i AS b FROM src x %s src y ON x.g = y.g AND y.i BETWEEN x.i - %lld "
+                                "AND x.i + %lld",
+                                kinds[kind], (long long)before, (long long)after);
+    for (size_t r = 0; r < in->count; r++) {
+        const row *x = &in->items[r];
+        bool x_met = false, y_met = false; /* the row as either side */
+        for (size_t o = 0; o < in->count; o++) {
+            const row *y = &in->items[o];
+            if (x->g == NONE || x->g != y->g) continue;
+            bool meets = y->i >= x->i - before && y->i <= x->i + after;
+            x_met |= meets;
+            y_met |= x->i >= y->i - before && x->i <= y->i + after;
+            if (meets) sql_emit(q, (cell[]){NUMBER(x->i), NUMBER(y->i)});
+        }
+        if (!x_met && kind > 0) sql_emit(q, (cell[]){NUMBER(x->i), NUMBER(NONE)});
+        if (!y_met && kind > 1) sql_emit(q, (cell[]){NUMBER(NONE), NUMBER(x->i)});
+    }
+}
+
+/* The last row of its g before each, of those with a large v. */
+static void temporal_model(sql_query *q, dice *d, const rows *in) {
+    int64_t above = (int64_t)dice_below(d, 40) - 20;
+    column(q, "a", "BIGINT"), column(q, "b", "BIGINT");
+    q->select =
+        ck_arena_printf(&q->c->arena,
+                        "WITH last AS (SELECT g, i FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY g ORDER BY i "
+                        "DESC) AS n FROM src WHERE v > %lld) s WHERE n = 1) SELECT x.i AS a, y.i AS b FROM src x "
+                        "LEFT JOIN last FOR SYSTEM_TIME AS OF x.i AS y ON x.g = y.g",
+                        (long long)above);
+    for (size_t r = 0; r < in->count; r++) {
+        const row *x = &in->items[r];
+        int64_t valid = NONE;
+        for (size_t o = 0; o < in->count; o++) {
+            const row *y = &in->items[o];
+            if (x->g != NONE && y->g == x->g && y->v != NONE && y->v > above && y->i <= x->i)
+                valid = greatest(valid, y->i);
+        }
+        sql_emit(q, (cell[]){NUMBER(x->i), NUMBER(valid)});
+    }
+}
+
 /* ---- drawing ---- */
 
 typedef void (*model)(sql_query *q, dice *d, const rows *in);
@@ -362,14 +412,16 @@ static const struct {
     {join_model, true, false},           {outer_join_model, false, false}, {moving_model, false, true},
     {anti_model, false, true},           {set_op_model, false, true},      {right_join_model, false, false},
     {union_distinct_model, true, true},  {unnest_model, true, false},      {top_n_model, false, true},
-    {first_model, false, true},          {sort_model, false, true},
+    {first_model, false, true},          {sort_model, false, true},        {interval_model, true, false},
+    {temporal_model, true, false},
 };
 
 void sql_query_draw(sql_query *q, dice *d, const rows *in, bool append_only) {
     bool changing = q->c->changes || q->c->follow;
     uint32_t k;
     do k = dice_below(d, sizeof kinds / sizeof *kinds);
-    while ((changing && !kinds[k].append && !kinds[k].has_key) || (append_only && !kinds[k].append));
+    while ((q->c->follow && kinds[k].model == temporal_model) || (changing && !kinds[k].append && !kinds[k].has_key) ||
+           (append_only && !kinds[k].append));
     if (q->c->follow && kinds[k].model == limit_model && in->count == 0) k = 0;
     q->sink->upsert = kinds[k].has_key && ((changing && !kinds[k].append) || dice_below(d, 2));
     q->sink->settled = kinds[k].append || !changing;
