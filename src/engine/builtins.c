@@ -11,7 +11,7 @@ ck_status engine_register_builtins(ck_registry *r, ck_error *err) {
         &ck_op_sink_memory,    &ck_op_join,           &ck_op_unnest,        &ck_op_set_op,
     };
     static const ck_op_desc *const time_ops[] = {&ck_op_window_assign, &ck_op_window_agg, &ck_op_session_agg,
-                                                  &ck_op_interval_join, &ck_op_temporal_join};
+                                                 &ck_op_interval_join, &ck_op_temporal_join};
     static const ck_connector_desc *const connectors[] = {
         &ck_connector_file,    &ck_connector_print,   &ck_connector_blackhole,
         &ck_connector_collect, &ck_connector_datagen, &ck_connector_memory,
@@ -20,5 +20,8 @@ ck_status engine_register_builtins(ck_registry *r, ck_error *err) {
     for (size_t i = 0; i < CK_ARRAY_COUNT(time_ops); i++) CK_TRY(ck_registry_add_op(r, time_ops[i], err));
     for (size_t i = 0; i < CK_ARRAY_COUNT(connectors); i++) CK_TRY(ck_registry_add_connector(r, connectors[i], err));
     CK_TRY(ck_registry_add_op(r, &ck_op_source_nexmark, err));
+    CK_TRY(ck_registry_add_op(r, &ck_op_source_kafka, err));
+    CK_TRY(ck_registry_add_op(r, &ck_op_sink_kafka, err));
+    CK_TRY(ck_registry_add_connector(r, &ck_connector_kafka, err));
     return ck_registry_add_connector(r, &ck_connector_nexmark, err);
 }

@@ -251,6 +251,7 @@ static ck_status deal(ck_job *j, const ck_job_op *o, ck_error *err) {
         return ck_fail(err, CK_REFUSED, "a source that may find new splits cannot go on over several processes yet");
     ck_op_spec *spec = ck_job_op_spec(j, o, 0, parallelism);
     if (!spec) return nomem(j, err);
+    spec->continues = was_known;
     CK_TRY(o->desc->enumerate(spec, parallelism, &found, err));
     uint32_t turn = known.count;
     for (uint32_t i = 0; i < found.count; i++) {

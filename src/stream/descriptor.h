@@ -27,6 +27,7 @@ typedef struct ck_op_spec {
     bool final;              /* all inputs are bounded: emit once, at END */
     const ck_job_settings *settings;
     uint32_t subtask, parallelism;
+    bool continues; /* enumerate: there are splits stored already, and those found beside them came later */
     void *job_data; /* the engine's, for connectors that hand rows to the embedding program (collect, print) */
 } ck_op_spec;
 

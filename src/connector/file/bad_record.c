@@ -1,7 +1,6 @@
 /* A record that does not fit its table, as a sentence with its place. The line is not known while reading at an offset,
  * so an I/O job counts it, once, when the job is about to fail anyway. */
 #include "connector/file/file_int.h"
-#include "expr/utf8.h"
 
 #include <stdio.h>
 
@@ -13,31 +12,6 @@ static void copy_text(char *to, size_t room, const char *from, size_t n) {
     to[keep] = 0;
 }
 
-/* Bytes of the character at p that can be shown; 0: none that can. */
-static size_t shown_bytes(const char *p, size_t n) {
-    unsigned char c = (unsigned char)*p;
-    if (c < 0x80) return c >= 0x20 && c != 0x7f;
-    size_t bytes = c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
-    if (bytes > n || !ck_utf8_valid((ck_view){p, bytes})) return 0;
-    return c == 0xc2 && (unsigned char)p[1] < 0xa0 ? 0 : bytes; /* control characters a terminal obeys, too */
-}
-
-/* Raw bytes as one line of text: control bytes and what is not ASCII or UTF-8 text shown as dots. */
-static void copy_raw(char *to, size_t room, ck_view raw) {
-    bool cut = raw.n >= room;
-    size_t n = 0, bytes, most = cut ? room - 4 : raw.n;
-    for (size_t i = 0; i < raw.n && n < most; i += bytes ? bytes : 1) {
-        bytes = shown_bytes(raw.p + i, raw.n - i);
-        if (n + bytes > most) break;
-        if (bytes)
-            memcpy(to + n, raw.p + i, bytes);
-        else
-            to[n] = '.';
-        n += bytes ? bytes : 1;
-    }
-    memcpy(to + n, cut ? "..." : "", cut ? 4 : 1);
-}
-
 void ck_bad_place_set(ck_bad_place *p, ck_op_ctx *ctx, const ck_file_split *split, const ck_bad_record *bad) {
     p->ctx = ctx;
     p->path = split->path;
@@ -46,7 +20,7 @@ void ck_bad_place_set(ck_bad_place *p, ck_op_ctx *ctx, const ck_file_split *spli
     p->column = bad->column;
     copy_text(p->field, sizeof p->field, bad->field ? bad->field : "", bad->field ? strlen(bad->field) : 0);
     copy_text(p->reason, sizeof p->reason, bad->reason, strlen(bad->reason));
-    copy_raw(p->raw, sizeof p->raw, bad->raw);
+    ck_show_raw(p->raw, sizeof p->raw, bad->raw);
 }
 
 /* The next bytes of the file, plain or compressed; fewer than asked for only at its end. */

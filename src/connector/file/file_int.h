@@ -2,6 +2,8 @@
 #ifndef CK_CONNECTOR_FILE_FILE_INT_H
 #define CK_CONNECTOR_FILE_FILE_INT_H
 
+#include "connector/dead_letters.h"
+#include "connector/show_raw.h"
 #include "connector/table.h"
 #include "connector/file/unpack.h"
 #include "format/decoder.h"
@@ -29,7 +31,7 @@ typedef struct ck_file_options {
     bool strict, follow;
     ck_on_error on_error;
     const char *dead_letter_table; /* with CK_ON_ERROR_DEAD_LETTER */
-    double rate_limit; /* 0: none */
+    double rate_limit;             /* 0: none */
     /* writing */
     bool upsert;
     bool exactly_once; /* where checkpoints are on */
@@ -99,23 +101,6 @@ void ck_file_reader_free(ck_file_reader *r);
 bool ck_file_reader_busy(const ck_file_reader *r);
 /* All its reads are submitted: another file may be opened. */
 bool ck_file_reader_drains(const ck_file_reader *r);
-
-/* ---- dead letters (dead_letter.c) ---- */
-
-enum { CK_PORT_DEAD_LETTERS = 1 }; /* raw BYTES, split VARCHAR, offset BIGINT, reason VARCHAR */
-
-typedef struct ck_dead_letters {
-    bool on;
-    ck_batch_builder rows;
-} ck_dead_letters;
-CK_NODISCARD ck_status ck_dead_letters_init(ck_dead_letters *d, ck_arena *a, ck_mem mem, uint32_t batch_rows,
-                                            ck_error *err);
-void ck_dead_letters_destroy(ck_dead_letters *d);
-bool ck_dead_letters_is_full(const ck_dead_letters *d); /* emit before the next one is added */
-CK_NODISCARD ck_status ck_dead_letters_add(ck_dead_letters *d, const char *split, const ck_bad_record *bad,
-                                           ck_error *err);
-static inline uint32_t ck_dead_letters_count(const ck_dead_letters *d) { return d->on ? d->rows.row_count : 0; }
-CK_NODISCARD ck_status ck_dead_letters_emit(ck_dead_letters *d, ck_op_ctx *ctx);
 
 /* ---- a bad record (bad_record.c) ---- */
 

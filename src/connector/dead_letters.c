@@ -1,7 +1,5 @@
-/* Dead letters: records that do not fit their table, as rows of raw bytes, where they were and why, on the source's
- * side output. They leave in the same step in which the split's position passes them, so that a checkpoint has both or
- * neither. */
-#include "connector/file/file_int.h"
+/* See dead_letters.h. */
+#include "connector/dead_letters.h"
 
 #include <stdio.h>
 

@@ -1,0 +1,64 @@
+/* What SQL may say about a Kafka topic, and what such a table can promise. */
+#include "connector/connectors.h"
+
+#include "connector/kafka/kafka_int.h"
+
+static const ck_option_desc kafka_options[] = {
+    {"brokers", "text", NULL, "host:port of some brokers, commas between"},
+    {"topic", "text", NULL, "the topic; it must be there"},
+    {"format", "json|csv", "json", "how a value is written"},
+    {"group", "text", NULL, "reading: the consumer group of start = 'group-offsets'; nothing is committed to it"},
+    {"start", "earliest|latest|group-offsets|timestamp|offsets", "earliest",
+     "reading: where a new job begins in each partition; one that continues goes on where it was"},
+    {"start_timestamp_ms", "integer", NULL, "reading: start = 'timestamp': the first record of this time or later"},
+    {"start_offsets", "text", NULL, "reading: start = 'offsets': '0:42,1:7'; other partitions from the earliest on"},
+    {"bounded", "boolean", "false", "reading: end at what is there when the job starts"},
+    {"discover_ms", "integer", "30000", "reading: how often to look for new partitions; 0: only at a start"},
+    {"strict", "boolean", "false", "reading: check the type of every column, also of those the query does not need"},
+    {"on_error", "fail|skip|dead_letter", "fail", "reading: what a record that does not fit the table does"},
+    {"dead_letter_table", "text", NULL,
+     "reading: the table that takes such records, with columns raw BYTES, split VARCHAR, offset BIGINT, reason "
+     "VARCHAR"},
+    {"key", "text", NULL, "writing: columns of the record's key, commas between; the PRIMARY KEY where not given"},
+    {"timeout_ms", "integer", "10000", "how long a broker may take to answer at the start, or to take a record"},
+    {"properties.*", "text", NULL,
+     "a property of the client library, as properties.security.protocol; ${env:NAME} and ${file:PATH} keep secrets "
+     "out of the script"},
+};
+
+static ck_status kafka_check(const ck_table_decl *t, bool as_sink, ck_error *err) {
+    ck_kafka_options o;
+    CK_TRY(ck_kafka_options_read(&t->options, &o, err));
+    if (as_sink) return ck_kafka_sink_check(t, &o, err);
+    return CK_OK;
+}
+
+static bool ends(const ck_table_decl *t) {
+    ck_kafka_options o;
+    return ck_kafka_options_read(&t->options, &o, NULL) == CK_OK && o.bounded;
+}
+
+static bool is_keyed(const ck_table_decl *t) { return t->primary_key_count > 0; }
+
+static ck_guarantee kafka_guarantee(const ck_table_decl *t, bool checkpoints, const char **why) {
+    if (!checkpoints) {
+        *why = "there is no checkpoint directory to continue from";
+        return CK_NO_GUARANTEE;
+    }
+    *why = is_keyed(t) ? "records are sent before a checkpoint has them; the last one of a key is right"
+                       : "records are sent before a checkpoint has them, and again after a restart";
+    return CK_AT_LEAST_ONCE;
+}
+
+const ck_connector_desc ck_connector_kafka = {
+    .name = "kafka",
+    .options = kafka_options,
+    .option_count = CK_ARRAY_COUNT(kafka_options),
+    .source_type = "source.kafka",
+    .sink_type = "sink.kafka",
+    .check = kafka_check,
+    .bounded = ends,
+    .accepts_changes = is_keyed,
+    .accepts_upserts = is_keyed,
+    .guarantee = kafka_guarantee,
+};

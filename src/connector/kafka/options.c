@@ -1,0 +1,88 @@
+/* Options of a table of connector 'kafka'. */
+#include <stdlib.h>
+
+#include "connector/kafka/kafka_int.h"
+
+/* The place of a word in a list; -1 where it is none of them. */
+static int place_of(const char *word, const char *const *words, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(word, words[i]) == 0) return (int)i;
+    return -1;
+}
+
+static ck_status read_start(const ck_table_options *o, ck_kafka_options *out, ck_error *err) {
+    static const char *const words[] = {"earliest", "latest", "group-offsets", "timestamp", "offsets"};
+    const char *word = ck_option_text(o, "start", "earliest");
+    int at = place_of(word, words, CK_ARRAY_COUNT(words));
+    if (at < 0)
+        return ck_fail(err, CK_INVALID,
+                       "option 'start' is '%s', which is none of earliest, latest, group-offsets, timestamp, offsets",
+                       word);
+    out->start = (ck_kafka_start)at;
+    const char *time = ck_option_text(o, "start_timestamp_ms", NULL);
+    out->start_offsets = ck_option_text(o, "start_offsets", NULL);
+    CK_TRY(ck_option_i64(o, "start_timestamp_ms", 0, 0, INT64_MAX, &out->start_ms, err));
+    if ((out->start == CK_KAFKA_TIMESTAMP) != (time != NULL))
+        return ck_fail(err, CK_INVALID, "start = 'timestamp' and the option 'start_timestamp_ms' go together");
+    if ((out->start == CK_KAFKA_OFFSETS) != (out->start_offsets != NULL))
+        return ck_fail(err, CK_INVALID, "start = 'offsets' and the option 'start_offsets' go together");
+    if (out->start == CK_KAFKA_GROUP_OFFSETS && !out->group)
+        return ck_fail(err, CK_INVALID, "start = 'group-offsets' needs the option 'group', whose offsets they are");
+    int64_t ignored;
+    return out->start_offsets ? ck_kafka_offset_of(out->start_offsets, 0, &ignored, err) : CK_OK;
+}
+
+static ck_status read_on_error(const ck_table_options *o, ck_kafka_options *out, ck_error *err) {
+    static const char *const words[] = {"fail", "skip", "dead_letter"}; /* as in ck_on_error */
+    const char *word = ck_option_text(o, "on_error", "fail");
+    int at = place_of(word, words, CK_ARRAY_COUNT(words));
+    if (at < 0)
+        return ck_fail(err, CK_INVALID, "option 'on_error' is '%s', which is none of fail, skip, dead_letter", word);
+    out->on_error = (ck_on_error)at;
+    out->dead_letter_table = ck_option_text(o, "dead_letter_table", NULL);
+    if ((out->on_error == CK_ON_ERROR_DEAD_LETTER) != (out->dead_letter_table != NULL))
+        return ck_fail(err, CK_INVALID, "on_error = 'dead_letter' and the option 'dead_letter_table' go together");
+    return CK_OK;
+}
+
+ck_status ck_kafka_options_read(const ck_table_options *o, ck_kafka_options *out, ck_error *err) {
+    *out = (ck_kafka_options){
+        .brokers = ck_option_text(o, "brokers", NULL),
+        .topic = ck_option_text(o, "topic", NULL),
+        .format = ck_option_text(o, "format", "json"),
+        .group = ck_option_text(o, "group", NULL),
+        .key = ck_option_text(o, "key", NULL),
+        .all = o,
+    };
+    if (!out->brokers || !out->brokers[0] || !out->topic || !out->topic[0])
+        return ck_fail(err, CK_INVALID,
+                       "a table of connector 'kafka' needs the options 'brokers' ('host:port,...') and 'topic'");
+    if (strcmp(out->format, "json") != 0 && strcmp(out->format, "csv") != 0)
+        return ck_fail(err, CK_INVALID, "option 'format' is '%s', which is neither json nor csv", out->format);
+    CK_TRY(ck_option_i64(o, "timeout_ms", 10000, 1, 3600000, &out->timeout_ms, err));
+    CK_TRY(ck_option_i64(o, "discover_ms", 30000, 0, INT64_MAX / 1000, &out->discover_ms, err));
+    CK_TRY(ck_option_bool(o, "bounded", false, &out->bounded, err));
+    CK_TRY(ck_option_bool(o, "strict", false, &out->strict, err));
+    CK_TRY(read_start(o, out, err));
+    return read_on_error(o, out, err);
+}
+
+ck_status ck_kafka_offset_of(const char *list, int32_t partition, int64_t *out, ck_error *err) {
+    *out = -1;
+    for (const char *at = list;;) {
+        char *end;
+        long long p = strtoll(at, &end, 10), offset = -1;
+        bool ok = end != at && *end == ':' && p >= 0 && p <= INT32_MAX;
+        if (ok) {
+            at = end + 1;
+            offset = strtoll(at, &end, 10);
+            ok = end != at && offset >= 0 && (*end == ',' || *end == 0);
+        }
+        if (!ok)
+            return ck_fail(err, CK_INVALID,
+                           "option 'start_offsets' is '%s', not partitions and offsets as in '0:42,1:7'", list);
+        if (p == partition) *out = offset;
+        if (*end == 0) return CK_OK;
+        at = end + 1;
+    }
+}

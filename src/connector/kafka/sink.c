@@ -1,0 +1,340 @@
+/* The `kafka` sink. A batch is encoded in the step; an I/O job hands its records to the library and comes back when
+ * they are taken, so that the step never waits. At a barrier and at the end everything sent must have been acknowledged
+ * by the brokers. With a PRIMARY KEY the key's latest record counts: a deletion is a record without a value. */
+#include <stdio.h>
+
+#include "connector/connectors.h"
+#include "connector/kafka/kafka_int.h"
+#include "format/encoder.h"
+
+enum { JOB_MS = 100, TEXT_BYTES_MAX = 1 << 30 };
+
+typedef struct kafka_sink {
+    ck_io_job job; /* first */
+    ck_mem mem;
+    ck_arena arena;
+    ck_sink_table table;
+    ck_kafka_options options;
+    ck_kafka_client client;
+    rd_kafka_topic_t *topic;
+    ck_op_ctx *ctx;
+    const uint32_t *key; /* columns of the record's key */
+    uint32_t key_count;
+    ck_encoder *encoder, *key_encoder;
+    uint8_t *kinds; /* CK_BATCH_ROWS_MAX; NULL: append */
+    /* the batch in hand; the job's while one runs */
+    ck_bytes values, keys;
+    size_t *value_ends, *key_ends; /* CK_BATCH_ROWS_MAX */
+    uint32_t count, sent;
+    bool encoded_kinds;
+    /* the job */
+    bool running, flush;
+    _Atomic bool done;
+    ck_status status;
+    ck_error error;
+    int unacknowledged; /* as of the last job */
+    rd_kafka_resp_err_t undelivered;
+} kafka_sink;
+
+/* ---- the key ---- */
+
+static ck_status column_of(const ck_schema *s, const char *name, size_t n, uint32_t *out, ck_error *err) {
+    for (uint32_t i = 0; i < s->field_count; i++)
+        if (strlen(s->fields[i].name) == n && memcmp(s->fields[i].name, name, n) == 0) {
+            *out = i;
+            return CK_OK;
+        }
+    return ck_fail(err, CK_INVALID, "option 'key' names '%.*s', which is no column of the table",
+                   (int)(n < 100 ? n : 100), name);
+}
+
+/* columns: room for as many as there are commas, and one. */
+static ck_status key_columns(const char *list, const ck_schema *s, uint32_t *columns, uint32_t *count, ck_error *err) {
+    *count = 0;
+    for (const char *at = list;;) {
+        at += strspn(at, " ");
+        size_t n = strcspn(at, ","), trimmed = n;
+        while (trimmed && at[trimmed - 1] == ' ') trimmed--;
+        CK_TRY(column_of(s, at, trimmed, &columns[*count], err));
+        (*count)++;
+        if (!at[n]) return CK_OK;
+        at += n + 1;
+    }
+}
+
+static size_t names_in(const char *list) {
+    size_t n = 1;
+    for (; *list; list++) n += *list == ',';
+    return n;
+}
+
+ck_status ck_kafka_sink_check(const ck_table_decl *t, const ck_kafka_options *o, ck_error *err) {
+    if (o->key && t->primary_key_count)
+        return ck_fail(err, CK_INVALID, "option 'key' cannot be given beside a PRIMARY KEY, which is the record's key");
+    if (!o->key) return CK_OK;
+    uint32_t columns[64], count;
+    if (names_in(o->key) > CK_ARRAY_COUNT(columns))
+        return ck_fail(err, CK_INVALID, "option 'key' names too many columns");
+    return key_columns(o->key, t->schema, columns, &count, err);
+}
+
+static ck_status plan_key(kafka_sink *s, ck_error *err) {
+    const ck_schema *schema = s->table.schema;
+    s->key = s->table.key;
+    s->key_count = s->table.key_count;
+    if (s->options.key) {
+        uint32_t *columns = ck_arena_array(&s->arena, names_in(s->options.key), sizeof *columns);
+        if (!columns) return ck_nomem(err, s->arena.mem, sizeof *columns);
+        CK_TRY(key_columns(s->options.key, schema, columns, &s->key_count, err));
+        s->key = columns;
+    }
+    if (s->key_count == 0) return CK_OK;
+    ck_schema *k = CK_ARENA_NEW(&s->arena, ck_schema);
+    ck_field *fields = ck_arena_array(&s->arena, s->key_count, sizeof *fields);
+    s->key_ends = ck_alloc(s->mem, CK_BATCH_ROWS_MAX * sizeof *s->key_ends);
+    if (!k || !fields || !s->key_ends) return ck_nomem(err, s->mem, CK_BATCH_ROWS_MAX * sizeof *s->key_ends);
+    for (uint32_t i = 0; i < s->key_count; i++) fields[i] = schema->fields[s->key[i]];
+    *k = (ck_schema){fields, s->key_count};
+    ck_encoder_spec e = {.format = "json", .schema = k};
+    return ck_encoder_new(&e, s->mem, &s->key_encoder, err);
+}
+
+/* ---- making ---- */
+
+static void sink_free(kafka_sink *s) {
+    if (s->client.rk) s->client.lib->rd_kafka_purge(s->client.rk, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
+    if (s->topic) s->client.lib->rd_kafka_topic_destroy(s->topic);
+    ck_kafka_client_destroy(&s->client);
+    ck_encoder_free(s->encoder);
+    ck_encoder_free(s->key_encoder);
+    ck_bytes_destroy(&s->values);
+    ck_bytes_destroy(&s->keys);
+    if (s->value_ends) ck_free(s->mem, s->value_ends, CK_BATCH_ROWS_MAX * sizeof *s->value_ends);
+    if (s->key_ends) ck_free(s->mem, s->key_ends, CK_BATCH_ROWS_MAX * sizeof *s->key_ends);
+    if (s->kinds) ck_free(s->mem, s->kinds, CK_BATCH_ROWS_MAX);
+    ck_arena_destroy(&s->arena);
+    ck_free(s->mem, s, sizeof *s);
+}
+
+static ck_status sink_init(kafka_sink *s, const ck_op_spec *spec, ck_error *err) {
+    CK_TRY(ck_sink_table_read(&s->arena, spec, &s->table, NULL, err));
+    CK_TRY(ck_kafka_options_read(&s->table.options, &s->options, err));
+    ck_encoder_spec e = {.format = s->options.format, .schema = s->table.schema, .delimiter = ','};
+    s->value_ends = ck_alloc(s->mem, CK_BATCH_ROWS_MAX * sizeof *s->value_ends);
+    if (spec->inputs[0].mode != CK_MODE_APPEND) s->kinds = ck_alloc(s->mem, CK_BATCH_ROWS_MAX);
+    if (!s->value_ends || (!s->kinds && spec->inputs[0].mode != CK_MODE_APPEND))
+        return ck_nomem(err, s->mem, CK_BATCH_ROWS_MAX * sizeof *s->value_ends);
+    CK_TRY(plan_key(s, err));
+    if (s->kinds && s->key_count == 0)
+        return ck_fail(err, CK_INVALID, "%s (%s): changes need a PRIMARY KEY", spec->type, spec->uid);
+    return ck_encoder_new(&e, s->mem, &s->encoder, err);
+}
+
+static ck_status sink_create(const ck_op_spec *spec, ck_mem mem, void **self, ck_error *err) {
+    kafka_sink *s = ck_alloc_zero(mem, sizeof *s);
+    if (!s) return ck_nomem(err, mem, sizeof *s);
+    s->mem = mem;
+    ck_arena_init(&s->arena, ck_mem_as(mem, CK_MEM_PLAN), CK_PARAMS_BYTES_MAX);
+    ck_bytes_init(&s->values, mem, TEXT_BYTES_MAX);
+    ck_bytes_init(&s->keys, mem, TEXT_BYTES_MAX);
+    ck_status status = sink_init(s, spec, err);
+    if (status == CK_OK)
+        *self = s;
+    else
+        sink_free(s);
+    return status;
+}
+
+static void delivered(void *opaque, const rd_kafka_message_t *m) { /* thread: the job's */
+    kafka_sink *s = opaque;
+    if (m->err && !s->undelivered) s->undelivered = m->err;
+}
+
+/* Keys go to the partition they go to with Kafka's own clients. */
+static const char *const producer_pairs[] = {
+    "enable.idempotence",         "true",  "partitioner", "murmur2_random", "linger.ms", "5",
+    "queue.buffering.max.kbytes", "65536", NULL};
+
+static ck_status sink_open(void *self, ck_op_ctx *ctx) {
+    kafka_sink *s = self;
+    s->ctx = ctx;
+    s->client.opaque = s;
+    s->client.delivered = delivered;
+    CK_TRY(ck_kafka_client_new(ctx->proc, &s->options, RD_KAFKA_PRODUCER, producer_pairs, &s->arena, &s->client,
+                               ctx->error));
+    s->topic = s->client.lib->rd_kafka_topic_new(s->client.rk, s->options.topic, NULL);
+    if (s->topic) return CK_OK;
+    return ck_kafka_fail(&s->client, s->client.lib->rd_kafka_last_error(), ctx->error, "topic %s", s->options.topic);
+}
+
+/* Before anything runs: whether somebody answers, and has the topic. */
+static ck_status sink_look(const ck_op_spec *spec, ck_error *err) {
+    ck_arena a;
+    ck_arena_init(&a, ck_proc_mem(spec->proc, CK_MEM_PLAN), CK_PARAMS_BYTES_MAX);
+    ck_sink_table table;
+    ck_kafka_options o;
+    ck_kafka_client c = {0};
+    int32_t partitions;
+    ck_status s = ck_sink_table_read(&a, spec, &table, NULL, err);
+    if (s == CK_OK) s = ck_kafka_options_read(&table.options, &o, err);
+    if (s == CK_OK) s = ck_kafka_client_new(spec->proc, &o, RD_KAFKA_PRODUCER, producer_pairs, &a, &c, err);
+    if (s == CK_OK) s = ck_kafka_partitions(&c, &o, &partitions, err);
+    ck_kafka_client_destroy(&c);
+    ck_arena_destroy(&a);
+    return s;
+}
+
+/* ---- the job: records to the library ---- */
+
+static rd_kafka_resp_err_t send_one(kafka_sink *s, uint32_t i) {
+    const ck_kafka_lib *lib = s->client.lib;
+    size_t from = i ? s->value_ends[i - 1] : 0, n = s->value_ends[i] - from;
+    size_t key_from = i && s->key_ends ? s->key_ends[i - 1] : 0;
+    if (n) n--; /* the line's end */
+    bool gone = s->encoded_kinds && s->kinds[i] == CK_CHANGE_DELETE;
+    rd_kafka_vu_t vus[4] = {
+        {.vtype = RD_KAFKA_VTYPE_RKT, .u.rkt = s->topic},
+        {.vtype = RD_KAFKA_VTYPE_MSGFLAGS, .u.i = RD_KAFKA_MSG_F_COPY},
+        {.vtype = RD_KAFKA_VTYPE_VALUE, .u.mem = {gone ? NULL : s->values.p + from, gone ? 0 : n}},
+    };
+    size_t count = 3;
+    if (s->key_ends)
+        vus[count++] = (rd_kafka_vu_t){.vtype = RD_KAFKA_VTYPE_KEY,
+                                       .u.mem = {s->keys.p + key_from, s->key_ends[i] - key_from - 1}};
+    rd_kafka_error_t *e = lib->rd_kafka_produceva(s->client.rk, vus, count);
+    if (!e) return RD_KAFKA_RESP_ERR_NO_ERROR;
+    rd_kafka_resp_err_t code = lib->rd_kafka_error_code(e);
+    lib->rd_kafka_error_destroy(e);
+    return code;
+}
+
+static ck_status send_all(kafka_sink *s) {
+    const ck_kafka_lib *lib = s->client.lib;
+    bool waited = false;
+    while (s->sent < s->count) {
+        if (s->encoded_kinds && s->kinds[s->sent] == CK_CHANGE_UPDATE_BEFORE) { /* the record behind it replaces it */
+            s->sent++;
+            continue;
+        }
+        rd_kafka_resp_err_t code = send_one(s, s->sent);
+        if (code == RD_KAFKA_RESP_ERR__QUEUE_FULL) {
+            if (waited) return CK_OK; /* comes again */
+            waited = true;
+            lib->rd_kafka_poll(s->client.rk, JOB_MS);
+        } else if (code) {
+            return ck_kafka_fail(&s->client, code, &s->error, "sending to topic %s", s->options.topic);
+        } else {
+            s->sent++;
+        }
+    }
+    return CK_OK;
+}
+
+static void job_run(ck_io_job *j) {
+    kafka_sink *s = (kafka_sink *)j;
+    const ck_kafka_lib *lib = s->client.lib;
+    s->status = send_all(s);
+    if (s->status == CK_OK && s->flush && s->sent == s->count)
+        lib->rd_kafka_flush(s->client.rk, JOB_MS);
+    else
+        lib->rd_kafka_poll(s->client.rk, 0);
+    s->unacknowledged = lib->rd_kafka_outq_len(s->client.rk);
+    if (s->status == CK_OK) s->status = ck_kafka_hopeless(&s->client, &s->options, &s->error);
+    if (s->status == CK_OK && s->undelivered)
+        s->status = ck_kafka_fail(&s->client, s->undelivered, &s->error, "sending to topic %s", s->options.topic);
+}
+
+static void job_done(ck_io_job *j) {
+    kafka_sink *s = (kafka_sink *)j;
+    ck_op_ctx *ctx = s->ctx;
+    atomic_store_explicit(&s->done, true, memory_order_release);
+    ck_op_wake(ctx, ctx->rt);
+}
+
+static void submit(kafka_sink *s, bool flush, ck_op_ctx *ctx) {
+    s->running = true;
+    s->flush = flush;
+    s->error = CK_ERROR_INIT;
+    atomic_store_explicit(&s->done, false, memory_order_relaxed);
+    s->job = (ck_io_job){job_run, job_done, NULL};
+    ck_op_submit_io(ctx, &s->job);
+}
+
+/* CK_OK: no job runs, and none has failed. */
+static ck_status settle(kafka_sink *s, ck_op_ctx *ctx) {
+    if (!s->running) return CK_OK;
+    if (!atomic_load_explicit(&s->done, memory_order_acquire)) return CK_AGAIN;
+    s->running = false;
+    if (s->status != CK_OK) *ctx->error = s->error;
+    return s->status;
+}
+
+/* Everything so far is with the brokers. */
+static ck_status flush(kafka_sink *s, ck_op_ctx *ctx) {
+    CK_TRY(settle(s, ctx));
+    if (s->sent == s->count && s->unacknowledged == 0) return CK_OK;
+    submit(s, true, ctx);
+    return CK_AGAIN;
+}
+
+/* ---- events ---- */
+
+static ck_status encode(kafka_sink *s, const ck_batch *b, ck_op_ctx *ctx) {
+    ck_bytes_clear(&s->values);
+    ck_bytes_clear(&s->keys);
+    s->sent = s->count = 0;
+    s->encoded_kinds = s->kinds != NULL;
+    if (s->kinds) CK_TRY(ck_change_kinds(b, s->key, s->key_count, s->kinds));
+    if (ck_encoder_rows(s->encoder, b, NULL, &s->values, s->value_ends) != CK_OK)
+        return ck_nomem(ctx->error, s->mem, s->values.n);
+    if (s->key_encoder) {
+        ck_batch *k = ck_batch_project(b, s->key, s->key_count);
+        ck_status status = k ? ck_encoder_rows(s->key_encoder, k, NULL, &s->keys, s->key_ends) : CK_NOMEM;
+        ck_batch_unref(&k);
+        if (status != CK_OK) return ck_nomem(ctx->error, s->mem, s->keys.n);
+    }
+    s->count = b->sel_count;
+    return CK_OK;
+}
+
+static ck_status take(kafka_sink *s, const ck_batch *b, ck_op_ctx *ctx) {
+    CK_TRY(settle(s, ctx));
+    if (s->sent < s->count) { /* the library's queue was full */
+        submit(s, false, ctx);
+        return CK_AGAIN;
+    }
+    if (b->sel_count == 0) return CK_OK;
+    CK_TRY(ck_sink_check_nulls(&s->table, b, ctx->error));
+    CK_TRY(encode(s, b, ctx));
+    ck_op_count(ctx, "rows_out", b->sel_count);
+    s->unacknowledged = 1;
+    submit(s, false, ctx);
+    return CK_OK;
+}
+
+static ck_status sink_on_event(void *self, uint32_t input, const ck_event *ev, ck_op_ctx *ctx) {
+    (void)input;
+    if (ev->kind == CK_EVENT_BATCH) return take(self, ev->batch, ctx);
+    if (ev->kind == CK_EVENT_END) return flush(self, ctx);
+    return CK_OK;
+}
+
+static ck_status sink_pre_snapshot(void *self, uint64_t checkpoint, ck_op_ctx *ctx) {
+    (void)checkpoint;
+    return flush(self, ctx);
+}
+
+static void sink_close(void *self, ck_op_ctx *ctx) {
+    (void)ctx;
+    sink_free(self);
+}
+
+static const ck_operator_vtbl sink_vtbl = {
+    .struct_bytes = sizeof(ck_operator_vtbl),
+    .open = sink_open,
+    .on_event = sink_on_event,
+    .pre_snapshot = sink_pre_snapshot,
+    .close = sink_close,
+};
+
+const ck_op_desc ck_op_sink_kafka = {.type = "sink.kafka", .op = &sink_vtbl, .create = sink_create, .look = sink_look};

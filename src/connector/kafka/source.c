@@ -1,0 +1,503 @@
+/* The `kafka` source. The library fetches ahead on threads of its own; a step takes what one partition has ready, puts
+ * the values one after the other into a buffer, a line each, and lets the decoder make columns of them. A split's
+ * position is the offset of the next record not yet emitted; the group's offsets are never written. */
+#include <stdio.h>
+
+#include "connector/connectors.h"
+#include "connector/dead_letters.h"
+#include "connector/kafka/kafka_int.h"
+#include "connector/show_raw.h"
+#include "os/clock.h"
+
+enum {
+    FETCH_RECORDS = 4096,    /* taken from the library at once */
+    FETCH_BYTES = 256 << 10, /* copied into one buffer, or one record */
+    EMPTY = 1,               /* a byte that is no value */
+};
+
+/* One owned partition. */
+typedef struct partition {
+    struct kafka_source *of;
+    char *id;
+    ck_kafka_split split;
+    uint32_t clock; /* in event_time */
+    bool finished, started, at_end;
+    _Atomic bool woken;
+    /* taken and not copied yet */
+    rd_kafka_message_t **records;
+    size_t record_count, record_at;
+    /* copied and not decoded yet: record i of the buffer ends at ends[i] and has offset offsets[i], or ~offset where it
+     * is empty and EMPTY stands for it: an empty line is no record to the decoder */
+    ck_buffer *buffer;
+    size_t begin, end;
+    size_t *ends;
+    int64_t *offsets;
+    size_t copied, decoded;
+} partition;
+
+/* A look at how many partitions there are, on an I/O thread. */
+typedef struct discovery {
+    ck_io_job job;
+    struct kafka_source *of;
+    bool on, running;
+    _Atomic bool done;
+    ck_kafka_share share;
+    int64_t next_us;
+    int32_t found; /* written by the job */
+    ck_status status;
+    ck_error error;
+} discovery;
+
+typedef struct kafka_source {
+    ck_mem mem;
+    ck_arena arena;
+    ck_source_table table;
+    ck_kafka_options options;
+    ck_decoder *decoder;
+    ck_event_time event_time;
+    ck_dead_letters letters;
+    ck_kafka_client client;
+    rd_kafka_topic_t *topic;
+    partition **partitions; /* in the arena */
+    uint32_t count, capacity, turn;
+    partition *decoding;
+    discovery discovery;
+    ck_op_ctx *ctx; /* also read by the library's threads, to wake */
+    uint64_t bad_rows;
+} kafka_source;
+
+/* ---- making ---- */
+
+static size_t record_of(const partition *p, size_t at) {
+    size_t i = p->decoded;
+    while (i < p->copied && p->ends[i] <= at) i++;
+    return i;
+}
+
+static ck_status on_bad_record(void *arg, const ck_bad_record *given, ck_error *err) {
+    kafka_source *s = arg;
+    const partition *p = s->decoding;
+    int64_t offset = p->offsets[record_of(p, (size_t)given->offset)];
+    ck_bad_record at = *given;
+    const ck_bad_record *bad = &at;
+    if (offset < 0) { /* EMPTY stands for it */
+        offset = ~offset;
+        at = (ck_bad_record){.raw = {given->raw.p, 0}, .reason = "the record is empty"};
+    }
+    at.offset = (uint64_t)offset;
+    if (s->letters.on) {
+        if (ck_dead_letters_is_full(&s->letters)) return CK_FULL; /* comes again when they are sent */
+        CK_TRY(ck_dead_letters_add(&s->letters, p->id, &at, err));
+    }
+    if (s->options.on_error != CK_ON_ERROR_FAIL) {
+        s->bad_rows++;
+        return CK_OK;
+    }
+    char column[32] = "", field[160] = "", raw[160];
+    if (bad->column) snprintf(column, sizeof column, ", column %lld", (long long)bad->column);
+    if (bad->field) snprintf(field, sizeof field, " (%.120s)", bad->field);
+    ck_show_raw(raw, sizeof raw, bad->raw);
+    ck_fail(err, CK_DATA, "topic %s, partition %d, offset %lld%s: %s%s; the record is: %s", p->split.topic,
+            p->split.partition, (long long)offset, column, bad->reason, field, raw);
+    if (err) {
+        err->fatal = true;
+        snprintf(err->place.object, sizeof err->place.object, "%s", p->id);
+        err->place.byte_offset = offset;
+    }
+    return CK_DATA;
+}
+
+static void partition_free(kafka_source *s, partition *p) {
+    const ck_kafka_lib *lib = s->client.lib;
+    if (p->started) lib->rd_kafka_consume_stop(s->topic, p->split.partition);
+    for (size_t i = p->record_at; i < p->record_count; i++) lib->rd_kafka_message_destroy(p->records[i]);
+    ck_buffer_unref(&p->buffer);
+    if (p->records) ck_free(s->mem, p->records, FETCH_RECORDS * sizeof(void *));
+    if (p->ends) ck_free(s->mem, p->ends, FETCH_RECORDS * sizeof *p->ends);
+    if (p->offsets) ck_free(s->mem, p->offsets, FETCH_RECORDS * sizeof *p->offsets);
+}
+
+static void source_free(kafka_source *s) {
+    for (uint32_t i = 0; i < s->count; i++) partition_free(s, s->partitions[i]);
+    if (s->topic) s->client.lib->rd_kafka_topic_destroy(s->topic);
+    ck_kafka_client_destroy(&s->client);
+    ck_free(s->mem, s->partitions, s->capacity * sizeof *s->partitions);
+    ck_decoder_free(s->decoder);
+    ck_event_time_destroy(&s->event_time);
+    ck_dead_letters_destroy(&s->letters);
+    ck_arena_destroy(&s->arena);
+    ck_free(s->mem, s, sizeof *s);
+}
+
+static ck_status source_init(kafka_source *s, const ck_op_spec *spec, ck_error *err) {
+    CK_TRY(ck_source_table_read(&s->arena, spec, &s->table, err));
+    CK_TRY(ck_kafka_options_read(&s->table.options, &s->options, err));
+    CK_TRY(ck_event_time_init(&s->event_time, s->table.event_time, spec, &s->arena, s->mem, err));
+    const ck_kafka_options *o = &s->options;
+    ck_decoder_spec d = {
+        .format = o->format,
+        .schema = s->table.schema,
+        .wanted = s->table.wanted,
+        .checked = s->table.checked,
+        .strict = o->strict || o->on_error != CK_ON_ERROR_FAIL, /* what is skipped does not depend on the query */
+        .batch_rows = spec->settings->batch_rows,
+    };
+    if (o->on_error == CK_ON_ERROR_DEAD_LETTER)
+        CK_TRY(ck_dead_letters_init(&s->letters, &s->arena, s->mem, spec->settings->batch_rows, err));
+    return ck_decoder_new(spec->proc, &d, s->mem, on_bad_record, s, &s->decoder, err);
+}
+
+static ck_status source_create(const ck_op_spec *spec, ck_mem mem, void **self, ck_error *err) {
+    mem = ck_mem_as(mem, CK_MEM_DECODE);
+    kafka_source *s = ck_alloc_zero(mem, sizeof *s);
+    if (!s) return ck_nomem(err, mem, sizeof *s);
+    s->mem = mem;
+    ck_arena_init(&s->arena, ck_mem_as(mem, CK_MEM_PLAN), CK_PARAMS_BYTES_MAX);
+    ck_status status = source_init(s, spec, err);
+    if (status == CK_OK)
+        *self = s;
+    else
+        source_free(s);
+    return status;
+}
+
+static ck_status source_open(void *self, ck_op_ctx *ctx) {
+    kafka_source *s = self;
+    s->ctx = ctx;
+    /* The library's default would keep 64 MiB a partition. */
+    static const char *const pairs[] = {"enable.partition.eof",
+                                        "true",
+                                        "auto.offset.reset",
+                                        "error",
+                                        "queued.max.messages.kbytes",
+                                        "8192",
+                                        "fetch.wait.max.ms",
+                                        "50",
+                                        "isolation.level",
+                                        "read_committed",
+                                        NULL};
+    CK_TRY(ck_kafka_client_new(ctx->proc, &s->options, RD_KAFKA_CONSUMER, pairs, &s->arena, &s->client, ctx->error));
+    s->topic = s->client.lib->rd_kafka_topic_new(s->client.rk, s->options.topic, NULL);
+    if (s->topic) return CK_OK;
+    return ck_kafka_fail(&s->client, s->client.lib->rd_kafka_last_error(), ctx->error, "topic %s", s->options.topic);
+}
+
+/* ---- partitions ---- */
+
+static void has_records(rd_kafka_t *rk, void *opaque) { /* thread: the library's */
+    (void)rk;
+    partition *p = opaque;
+    ck_op_ctx *ctx = p->of->ctx;
+    if (!atomic_exchange(&p->woken, true)) ck_op_wake(ctx, ctx->rt);
+}
+
+static ck_status start(kafka_source *s, partition *p, ck_op_ctx *ctx) {
+    const ck_kafka_lib *lib = s->client.lib;
+    p->records = ck_alloc(s->mem, FETCH_RECORDS * sizeof(void *));
+    p->ends = ck_alloc(s->mem, FETCH_RECORDS * sizeof *p->ends);
+    p->offsets = ck_alloc(s->mem, FETCH_RECORDS * sizeof *p->offsets);
+    if (!p->records || !p->ends || !p->offsets) return ck_nomem(ctx->error, s->mem, FETCH_RECORDS * sizeof(void *));
+    if (lib->rd_kafka_consume_start(s->topic, p->split.partition, p->split.position) != 0)
+        return ck_kafka_fail(&s->client, lib->rd_kafka_last_error(), ctx->error, "reading partition %d of topic %s",
+                             p->split.partition, p->split.topic);
+    p->started = true;
+    rd_kafka_queue_t *q = lib->rd_kafka_queue_get_partition(s->client.rk, p->split.topic, p->split.partition);
+    if (!q) return ck_kafka_fail(&s->client, lib->rd_kafka_last_error(), ctx->error, "topic %s", p->split.topic);
+    lib->rd_kafka_queue_cb_event_enable(q, has_records, p);
+    lib->rd_kafka_queue_destroy(q); /* our reference to it */
+    return CK_OK;
+}
+
+static ck_status add_partition(kafka_source *s, const char *id, const ck_kafka_split *split, ck_op_ctx *ctx) {
+    if (s->count == s->capacity) {
+        uint32_t capacity = s->capacity ? s->capacity * 2 : 8;
+        void *list =
+            ck_realloc(s->mem, s->partitions, s->capacity * sizeof *s->partitions, capacity * sizeof *s->partitions);
+        if (!list) return ck_nomem(ctx->error, s->mem, capacity * sizeof *s->partitions);
+        s->partitions = list;
+        s->capacity = capacity;
+    }
+    partition *p = CK_ARENA_NEW(&s->arena, partition);
+    if (!p || !(p->id = ck_arena_strdup(&s->arena, id))) return ck_nomem(ctx->error, s->arena.mem, sizeof *p);
+    p->of = s;
+    p->split = *split;
+    p->finished = split->position >= split->end;
+    CK_TRY(ck_event_time_add(&s->event_time, split->time_us, p->finished, &p->clock, ctx->error));
+    s->partitions[s->count++] = p;
+    return p->finished ? CK_OK : start(s, p, ctx);
+}
+
+static ck_status source_add_split(void *self, const ck_split *split, ck_op_ctx *ctx) {
+    kafka_source *s = self;
+    discovery *d = &s->discovery;
+    ck_status status = ck_kafka_share_parse(&s->arena, split->spec, &d->share, ctx->error);
+    if (status == CK_OK) {
+        d->on = true;
+        d->of = s;
+        d->next_us = ck_mono_us(ctx->proc) + s->options.discover_ms * 1000;
+    }
+    if (status != CK_NOTFOUND) return status;
+    ck_kafka_split parsed;
+    CK_TRY(ck_kafka_split_parse(&s->arena, split->spec, &parsed, ctx->error));
+    return add_partition(s, split->id, &parsed, ctx);
+}
+
+/* ---- partitions that come later ---- */
+
+static void discovery_run(ck_io_job *j) {
+    discovery *d = (discovery *)j;
+    d->error = CK_ERROR_INIT;
+    d->status = ck_kafka_partitions(&d->of->client, &d->of->options, &d->found, &d->error);
+}
+
+static void discovery_done(ck_io_job *j) {
+    discovery *d = (discovery *)j;
+    ck_op_ctx *ctx = d->of->ctx;
+    atomic_store_explicit(&d->done, true, memory_order_release);
+    ck_op_wake(ctx, ctx->rt);
+}
+
+/* A server that does not answer is no reason to fail: reading goes on when it is back. A topic that has gone is. */
+static ck_status discovered(kafka_source *s, ck_op_ctx *ctx) {
+    discovery *d = &s->discovery;
+    d->running = false;
+    atomic_store_explicit(&d->done, false, memory_order_relaxed);
+    if (d->status == CK_NOTFOUND) {
+        *ctx->error = d->error;
+        return d->status;
+    }
+    if (d->status != CK_OK) return CK_OK;
+    for (int32_t i = d->share.known; i < d->found; i++) {
+        if ((uint32_t)i % d->share.of != d->share.turn) continue;
+        /* All that is in it came after the job began. */
+        ck_kafka_split split = {
+            .topic = s->options.topic, .partition = i, .position = 0, .end = INT64_MAX, .time_us = INT64_MIN};
+        const char *id = ck_arena_printf(ctx->arena, "%s-%d", split.topic, i);
+        if (!id) return ck_nomem(ctx->error, ctx->mem, 64);
+        CK_TRY(add_partition(s, id, &split, ctx));
+    }
+    if (d->found > d->share.known) d->share.known = d->found;
+    return CK_OK;
+}
+
+static ck_status discover(kafka_source *s, int64_t now, int64_t *until_us, ck_op_ctx *ctx) {
+    discovery *d = &s->discovery;
+    if (!d->on) return CK_OK;
+    if (d->running) {
+        if (!atomic_load_explicit(&d->done, memory_order_acquire)) return CK_OK;
+        CK_TRY(discovered(s, ctx));
+        d->next_us = now + s->options.discover_ms * 1000;
+    } else if (now >= d->next_us) {
+        d->running = true;
+        d->job = (ck_io_job){discovery_run, discovery_done, NULL};
+        ck_op_submit_io(ctx, &d->job);
+        return CK_OK;
+    }
+    if (d->next_us < *until_us) *until_us = d->next_us;
+    return CK_OK;
+}
+
+/* ---- records of one partition ---- */
+
+/* What the library says in place of a record. */
+static ck_status take_event(kafka_source *s, partition *p, const rd_kafka_message_t *m, ck_op_ctx *ctx) {
+    if (m->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
+        p->at_end = true;
+        if (m->offset >= p->split.end) p->finished = true; /* behind the last one there may be only markers */
+        return CK_OK;
+    }
+    if (m->err == RD_KAFKA_RESP_ERR__TRANSPORT || m->err == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN ||
+        m->err == RD_KAFKA_RESP_ERR__TIMED_OUT)
+        return CK_OK; /* the library tries again by itself */
+    const char *more = m->err == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET || m->err == RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE
+                           ? "; records it had not read are gone"
+                           : "";
+    return ck_kafka_fail(&s->client, m->err, ctx->error, "topic %s, partition %d, offset %lld%s", p->split.topic,
+                         p->split.partition, (long long)p->split.position, more);
+}
+
+static bool is_blank(const rd_kafka_message_t *m) {
+    const char *text = m->payload;
+    for (size_t i = 0; i < m->len; i++)
+        if (!strchr(" \t\r\n", text[i]) || !text[i]) return false;
+    return true;
+}
+
+/* A line break cannot be in a record of NDJSON or, outside quotes, of csv: between values of JSON it is a space, in a
+ * text it is an error and stays one. */
+static void copy_value(uint8_t *to, const rd_kafka_message_t *m, bool json) {
+    if (m->len) memcpy(to, m->payload, m->len);
+    to[m->len] = '\n';
+    if (!json || !memchr(to, '\n', m->len)) return;
+    bool quoted = false;
+    for (size_t i = 0; i < m->len; i++) {
+        if (to[i] == '"') quoted = !quoted;
+        if (to[i] == '\\' && quoted)
+            i++;
+        else if (to[i] == '\n')
+            to[i] = quoted ? EMPTY : ' ';
+    }
+}
+
+/* Values of taken records into a new buffer, as many as fit. */
+static ck_status copy_records(kafka_source *s, partition *p, ck_op_ctx *ctx) {
+    size_t room = FETCH_BYTES, need = p->records[p->record_at]->len + 2;
+    if (room < need) room = need;
+    ck_buffer_unref(&p->buffer);
+    p->begin = p->end = p->copied = p->decoded = 0;
+    if (!(p->buffer = ck_buffer_new(s->mem, room))) return ck_nomem(ctx->error, s->mem, room);
+    bool json = strcmp(s->options.format, "json") == 0;
+    for (; p->record_at < p->record_count; p->record_at++) {
+        rd_kafka_message_t *m = p->records[p->record_at];
+        if (m->err) {
+            ck_status status = take_event(s, p, m, ctx);
+            if (status != CK_OK) return status;
+        } else if (m->offset >= p->split.end) {
+            p->finished = true;
+        } else if (m->offset >= p->split.position && m->payload) { /* a tombstone is no row */
+            bool blank = is_blank(m);
+            size_t n = blank ? 1 : m->len;
+            if (room - p->end < n + 1) break;
+            if (blank)
+                memcpy(p->buffer->p + p->end, (char[]){EMPTY, '\n'}, 2);
+            else
+                copy_value(p->buffer->p + p->end, m, json);
+            p->end += n + 1;
+            p->ends[p->copied] = p->end;
+            p->offsets[p->copied++] = blank ? ~m->offset : m->offset;
+        }
+        s->client.lib->rd_kafka_message_destroy(m);
+    }
+    return CK_OK;
+}
+
+static ck_status fetch(kafka_source *s, partition *p, ck_op_ctx *ctx) {
+    if (p->record_at == p->record_count && !p->finished) {
+        atomic_store(&p->woken, false); /* before the look: what comes behind it wakes again */
+        ssize_t n = s->client.lib->rd_kafka_consume_batch(s->topic, p->split.partition, 0, p->records, FETCH_RECORDS);
+        if (n < 0)
+            return ck_kafka_fail(&s->client, s->client.lib->rd_kafka_last_error(), ctx->error,
+                                 "reading partition %d of topic %s", p->split.partition, p->split.topic);
+        p->record_at = 0;
+        p->record_count = (size_t)n;
+        if (n) p->at_end = false;
+    }
+    return p->record_at < p->record_count ? copy_records(s, p, ctx) : CK_OK;
+}
+
+/* CK_OK: nothing is left. CK_FULL: the batch is full. */
+static ck_status decode(kafka_source *s, partition *p, ck_op_ctx *ctx) {
+    if (s->decoding != p) {
+        s->decoding = p;
+        CK_TRY(ck_decoder_begin(s->decoder, p->id, true, ctx->error));
+    }
+    size_t consumed = 0;
+    ck_status status = ck_decoder_feed(s->decoder, p->buffer, p->begin, p->end, p->begin, true, &consumed, ctx->error);
+    p->begin += consumed;
+    while (p->decoded < p->copied && p->ends[p->decoded] <= p->begin) p->decoded++;
+    return status;
+}
+
+static ck_status emit(kafka_source *s, partition *p, ck_op_ctx *ctx) {
+    if (p->decoded) {
+        int64_t last = p->offsets[p->decoded - 1];
+        p->split.position = (last < 0 ? ~last : last) + 1;
+    }
+    if (s->bad_rows) ck_op_count(ctx, "bad_rows", s->bad_rows);
+    if (s->bad_rows && s->letters.on) ck_op_count(ctx, "dead_letters", s->bad_rows);
+    s->bad_rows = 0;
+    CK_TRY(ck_dead_letters_emit(&s->letters, ctx));
+    uint32_t rows = ck_decoder_rows(s->decoder);
+    if (rows == 0) return CK_OK;
+    ck_batch *b = ck_decoder_take(s->decoder);
+    ck_batch *out = b ? ck_source_output(&s->table, b) : NULL;
+    ck_status status = out ? ck_event_time_see(&s->event_time, p->clock, b, ctx)
+                           : ck_nomem(ctx->error, ctx->mem, rows * sizeof(ck_strview));
+    ck_batch_unref(&b);
+    if (status != CK_OK) {
+        ck_batch_unref(&out);
+        return status;
+    }
+    ck_op_count(ctx, "rows_in", rows);
+    CK_TRY(ck_op_emit(ctx, 0, &out));
+    return ck_event_time_say(&s->event_time, ctx);
+}
+
+/* ---- a step ---- */
+
+static bool is_done(const partition *p) { return p->finished && p->record_at == p->record_count && p->begin == p->end; }
+
+/* The partition's next rows. *some: there were any. */
+static ck_status advance(kafka_source *s, partition *p, bool *some, ck_op_ctx *ctx) {
+    if (p->begin == p->end) CK_TRY(fetch(s, p, ctx));
+    *some = p->begin < p->end;
+    if (*some) {
+        size_t from = p->begin;
+        ck_status status = decode(s, p, ctx);
+        if (status != CK_OK && status != CK_FULL) return status;
+        ck_op_count(ctx, "bytes_in", p->begin - from);
+        CK_TRY(emit(s, p, ctx));
+    }
+    if (!is_done(p)) return CK_OK;
+    if (p->split.position < p->split.end) p->split.position = p->split.end;
+    ck_event_time_finish(&s->event_time, p->clock);
+    return ck_event_time_say(&s->event_time, ctx);
+}
+
+static ck_status source_poll(void *self, ck_op_ctx *ctx, ck_poll_result *result, int64_t *until_us) {
+    kafka_source *s = self;
+    int64_t now = ck_mono_us(ctx->proc);
+    *until_us = INT64_MAX;
+    *result = s->discovery.on ? CK_POLL_IDLE : CK_POLL_END;
+    s->client.lib->rd_kafka_poll(s->client.rk, 0);
+    CK_TRY(ck_kafka_hopeless(&s->client, &s->options, ctx->error));
+    CK_TRY(discover(s, now, until_us, ctx));
+    for (uint32_t i = 0; i < s->count; i++) {
+        partition *p = s->partitions[(s->turn + i) % s->count];
+        if (is_done(p)) continue;
+        bool some;
+        *result = CK_POLL_IDLE;
+        CK_TRY(advance(s, p, &some, ctx));
+        if (some || is_done(p)) {
+            s->turn = (s->turn + i + 1) % s->count;
+            *result = CK_POLL_MORE;
+            return CK_OK;
+        }
+        ck_event_time_empty(&s->event_time, p->clock, now, until_us);
+    }
+    if (*result == CK_POLL_IDLE) {
+        /* Errors of connections are told when asked for. */
+        if (now + 1000000 < *until_us) *until_us = now + 1000000;
+        return ck_event_time_say(&s->event_time, ctx);
+    }
+    return CK_OK;
+}
+
+static ck_status source_snapshot(void *self, ck_split_list *out, ck_op_ctx *ctx) {
+    kafka_source *s = self;
+    for (uint32_t i = 0; i < s->count; i++) {
+        partition *p = s->partitions[i];
+        const char *spec;
+        p->split.time_us = ck_event_time_max(&s->event_time, p->clock);
+        CK_TRY(ck_kafka_split_print(ctx->arena, &p->split, &spec, ctx->error));
+        if (ck_split_list_add(out, p->id, spec) != CK_OK) return ck_nomem(ctx->error, ctx->mem, strlen(spec));
+    }
+    return CK_OK;
+}
+
+static void source_close(void *self, ck_op_ctx *ctx) {
+    (void)ctx;
+    source_free(self);
+}
+
+static const ck_source_vtbl source_vtbl = {
+    .struct_bytes = sizeof(ck_source_vtbl),
+    .open = source_open,
+    .add_split = source_add_split,
+    .poll = source_poll,
+    .snapshot = source_snapshot,
+    .close = source_close,
+};
+
+const ck_op_desc ck_op_source_kafka = {
+    .type = "source.kafka", .source = &source_vtbl, .create = source_create, .enumerate = ck_kafka_enumerate};
