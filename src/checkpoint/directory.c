@@ -25,6 +25,7 @@ static bool last_owner(ck_checkpoint_dir *d, uint64_t *attempt, int64_t *pid) {
     uint64_t from = st.bytes > LOCK_TAIL_BYTES ? st.bytes - LOCK_TAIL_BYTES : 0;
     if (fs->pread(d->lock_file, tail, LOCK_TAIL_BYTES, from, &got, NULL) != CK_OK) return false;
     tail[got] = 0;
+    d->lock_torn = got > 0 && tail[got - 1] != '\n';
     for (char *end = strrchr(tail, '\n'); end; end = strrchr(tail, '\n')) {
         *end = 0;
         char *line = strrchr(tail, '\n');
@@ -67,8 +68,8 @@ static ck_status take_lock(ck_checkpoint_dir *d, ck_error *err) {
 /* Behind the manifests, whose attempts may be greater when the lock file was lost. */
 static ck_status sign_lock(ck_checkpoint_dir *d, ck_error *err) {
     char line[160];
-    int n = snprintf(line, sizeof line, "{\"attempt\":%" PRIu64 ",\"pid\":%ld,\"started_ms\":%" PRId64 "}\n",
-                     d->attempt, (long)getpid(), ck_wall_us(d->proc) / 1000);
+    int n = snprintf(line, sizeof line, "%s{\"attempt\":%" PRIu64 ",\"pid\":%ld,\"started_ms\":%" PRId64 "}\n",
+                     d->lock_torn ? "\n" : "", d->attempt, (long)getpid(), ck_wall_us(d->proc) / 1000);
     ck_fs *fs = d->proc->fs;
     CK_TRY(fs->write(d->lock_file, line, (size_t)n, err));
     CK_TRY(fs->fsync(d->lock_file, err));
@@ -200,7 +201,12 @@ static ck_status load_manifest(ck_checkpoint_dir *d, uint64_t id, const char *pa
     ck_arena_init(&a, d->mem, SIZE_MAX);
     const char *full = ck_dir_join(&a, d->path, path);
     ck_status s = full ? ck_fs_read_all(d->proc, full, CK_MANIFEST_BYTES_MAX, &a, &text, err) : CK_NOMEM;
-    if (s == CK_FULL) s = CK_OK; /* empty text: damaged */
+    if (s == CK_FULL) s = CK_OK;            /* empty text: damaged */
+    if (s == CK_NOTFOUND && d->read_only) { /* its owner's retention was faster */
+        ck_error_reset(err);
+        ck_arena_destroy(&a);
+        return CK_OK;
+    }
     if (s == CK_OK) s = ck_dir_entry_new(d, id, text, &e, err);
     ck_arena_destroy(&a);
     if (s == CK_OK) ck_dir_entry_add(d, e);

@@ -19,7 +19,7 @@ typedef struct ck_checkpoint_dir_config {
     bool read_only;       /* no lock, nothing is created or cleaned */
 } ck_checkpoint_dir_config;
 
-/* Takes job.lock (CK_REFUSED when another run is alive, naming its pid and host), reads or makes job.json (CK_REFUSED
+/* Takes job.lock (CK_REFUSED when another run is alive, naming its process), reads or makes job.json (CK_REFUSED
  * when it belongs to another job), lists what is there, removes temporary files a dead run left behind. Damaged
  * manifests do not fail the opening: they are listed with `damage` and refused when used. */
 CK_NODISCARD ck_status ck_checkpoint_dir_open(const ck_checkpoint_dir_config *cfg, ck_checkpoint_dir **out,

@@ -24,6 +24,7 @@ struct ck_checkpoint_dir {
     const char *path, *job_name, *job_uuid;
     bool read_only;
     ck_file *lock_file;
+    bool lock_torn; /* its last line has no end: whoever wrote it died */
     uint64_t attempt;
     pthread_mutex_t lock; /* guards entries and next_id; no I/O under it */
     bool lock_made;

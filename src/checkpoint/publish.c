@@ -29,6 +29,16 @@ static ck_status outcome(ck_error *err, ck_status s, bool fatal) {
     return s;
 }
 
+/* Ours, and syncing its directory failed. A second sync may succeed and make nothing durable: what the first one lost
+ * counts as clean. So the name goes again, and the checkpoint has failed: the next one makes a name of its own. */
+static ck_status take_back(ck_checkpoint_dir *d, const char *path, ck_status failed, ck_error *err) {
+    ck_error other = CK_ERROR_INIT;
+    ck_status s = d->proc->fs->unlink(d->proc->fs, path, &other);
+    if (s == CK_OK || s == CK_NOTFOUND) return outcome(err, failed, false);
+    ck_error_prefix(err, "it is not known whether %s is durable, and it cannot be removed: ", path);
+    return outcome(err, failed, true);
+}
+
 /* The name is taken, or making it durable failed: what stands there decides. */
 static ck_status look_again(ck_checkpoint_dir *d, const char *path, ck_view text, ck_status failed, ck_arena *a,
                             ck_error *err) {
@@ -43,7 +53,8 @@ static ck_status look_again(ck_checkpoint_dir *d, const char *path, ck_view text
     }
     if (!ck_view_eq(there, text))
         return outcome(err, ck_fail(err, CK_EXISTS, "%s stands there already, written by another run", path), true);
-    /* Ours: a lost reply, or only its directory was not synced. */
+    if (failed != CK_EXISTS) return take_back(d, path, failed, err);
+    /* Ours, and its name was taken when we came: a lost reply. */
     s = d->proc->fs->fsync_dir(d->proc->fs, d->path, &other);
     if (s == CK_OK) return CK_OK;
     if (err) *err = other;

@@ -56,7 +56,6 @@ ck_exchange_group *ck_chain_exchanges(ck_chain *c) { return &c->exchanges; }
 ck_error *ck_chain_error(ck_chain *c) { return &c->error; }
 bool ck_chain_has_source(const ck_chain *c) { return c->ops[0].desc->source != NULL; }
 bool ck_chain_is_finished(const ck_chain *c) { return c->live == 0; }
-bool ck_chain_head_is_dead(const ck_chain *c) { return c->ops[0].dead; }
 ck_sweep_kind ck_chain_sweeping(const ck_chain *c) { return c->sweep; }
 
 ck_status ck_chain_init_op(ck_chain *c, uint32_t index) {

@@ -141,8 +141,6 @@ CK_NODISCARD ck_status ck_chain_wake_due(ck_chain *c, int64_t wall_us);
 
 /* Every operator has ended or is dead: END is out. */
 bool ck_chain_is_finished(const ck_chain *c);
-/* The head is dead: nobody wants what it would produce. */
-bool ck_chain_head_is_dead(const ck_chain *c);
 
 /* Calls every operator's close, once; false: some job of an operator still runs (a notification will come). Also after
  * a failure and of a chain that never opened. */

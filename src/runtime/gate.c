@@ -346,7 +346,7 @@ static void take(ck_gate *g, uint32_t c, const ck_event *ev) {
     case CK_EVENT_CANCEL_BARRIER: follow_alignment(g, c, ck_align_cancel(g->align, c, ev->barrier.checkpoint)); break;
     case CK_EVENT_END: channel_ended(g, c); break;
     case CK_EVENT_ROUTE:
-    case CK_EVENT_DRAIN: CK_ASSERT(false && "no producer sends these yet"); break;
+    case CK_EVENT_DRAIN: CK_ASSERT(false && "no producer sends these"); break;
     }
 }
 

@@ -11,6 +11,8 @@
 
 #include "state/operator_rows.h"
 
+enum { RESTORE_TRIES = 3 };
+
 static ck_status nomem(ck_job *j, ck_error *err) { return ck_nomem(err, j->mem, 4096); }
 
 /* ---- choosing ---- */
@@ -43,10 +45,15 @@ static ck_status read_manifest(ck_job *j, ck_checkpoint_dir *d, uint64_t id, ck_
 
 static ck_status read_elsewhere(ck_job *j, const char *path, uint64_t id, ck_error *err) {
     ck_checkpoint_dir_config cfg = {.proc = j->proc, .mem = j->mem, .path = path, .read_only = true};
-    ck_checkpoint_dir *d;
-    CK_TRY(ck_checkpoint_dir_open(&cfg, &d, err));
-    ck_status s = read_manifest(j, d, id, err);
-    ck_checkpoint_dir_close(d);
+    ck_status s = CK_NOTFOUND;
+    /* Its job may go on meanwhile, and its retention take what was the newest: then there is a newer one. */
+    for (int tries = 0; s == CK_NOTFOUND && tries < (id ? 1 : RESTORE_TRIES); tries++) {
+        ck_checkpoint_dir *d;
+        ck_error_reset(err);
+        CK_TRY(ck_checkpoint_dir_open(&cfg, &d, err));
+        s = read_manifest(j, d, id, err);
+        ck_checkpoint_dir_close(d);
+    }
     return s;
 }
 

@@ -10,7 +10,8 @@
  *                                                                               writes it again
  *   -        -                           error                                  error
  *
- * "as recorded" is size and CRC-32C. Every way that ends well ends with the directory synced. */
+ * "as recorded" is size and CRC-32C. A part whose directory could not be synced is staged again. Every way that ends
+ * well ends with the directory synced. */
 #include "connector/file/sink_int.h"
 
 #include <stdio.h>
@@ -91,6 +92,15 @@ static ck_status sync_dir(file_committer *c, ck_error *err) { return c->proc->fs
 
 /* ---- committing ---- */
 
+/* The directory that a file was renamed in. Where that fails the file goes back: a second sync may succeed and make
+ * nothing durable, as what the first one lost counts as clean, but a second rename is synced anew. */
+static ck_status sync_renamed(file_committer *c, const char *staged, const char *final, ck_error *err) {
+    ck_status s = sync_dir(c, err);
+    if (s != CK_OK && s != CK_REFUSED && c->proc->fs->rename(c->proc->fs, final, staged, NULL) != CK_OK)
+        ck_error_prefix(err, "(%s may not last) ", final);
+    return s;
+}
+
 static ck_status commit_part(file_committer *c, const ck_committable *part, const ck_sink_payload *p, ck_error *err) {
     ck_fs *fs = c->proc->fs;
     sight staged, final;
@@ -100,7 +110,7 @@ static ck_status commit_part(file_committer *c, const ck_committable *part, cons
                        part->name);
     if (staged == AS_RECORDED) {
         ck_status s = fs->rename_noreplace(fs, p->staged, part->name, err);
-        if (s == CK_OK) return sync_dir(c, err);
+        if (s == CK_OK) return sync_renamed(c, p->staged, part->name, err);
         if (s != CK_EXISTS) return s;
         ck_error_reset(err);
     }
