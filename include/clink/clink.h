@@ -118,6 +118,11 @@ typedef struct clink_run {
 CLINK_API clink_status clink_dead_letter_table(clink_engine *engine, const char *sql, const clink_run *run,
                                                const char *table, char **letters, int32_t *header, clink_error *error);
 
+/* The directory that dead letter table's files are in, freed with clink_free; NULL when they are in none. After
+ * clink_dead_letter_table, in the same session. */
+CLINK_API clink_status clink_dead_letter_path(clink_engine *engine, const char *letters, char **path,
+                                              clink_error *error);
+
 /* Runs all statements of a script. DDL takes effect in the engine's session; INSERTs and SELECTs become one job
  * (several where a statement reads what an earlier one writes). *job is the running job, NULL when there was nothing to
  * run. Text that statements print (EXPLAIN, SHOW) is kept on the job, and written to fd before the first row

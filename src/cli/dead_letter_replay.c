@@ -1,9 +1,11 @@
 /* clink dead-letter-replay: records a table has put aside are read again by the statements that read that table, after
  * its definition or the records themselves were repaired. */
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/script.h"
@@ -17,6 +19,10 @@ typedef struct replay {
     script s;
     clink_run run;
     char temporary[64]; /* "": there is none */
+    char *dir;          /* of the letters' files; NULL: they are in none */
+    char **parts;       /* names of those that are replayed, sorted */
+    size_t part_count;
+    bool nothing; /* is there to replay */
 } replay;
 
 static int cannot(const char *what, const char *path) {
@@ -110,6 +116,70 @@ static int run_to(clink_engine *engine, const char *sql, FILE *to) {
     return st == CLINK_OK ? 0 : report_error(st, &e);
 }
 
+/* ---- the letters' files: what was replayed is moved into a folder beside them, where no table looks ---- */
+
+static int is_part(const struct dirent *e) { return strncmp(e->d_name, "part-", 5) == 0; }
+
+static void free_names(char **names, size_t n) {
+    for (size_t i = 0; i < n; i++) free(names[i]);
+    free(names);
+}
+
+static int list_parts(const char *dir, char ***names, size_t *count) {
+    struct dirent **found = NULL;
+    int n = scandir(dir, &found, is_part, alphasort), kept = 0;
+    if (n < 0) return cannot("list", dir);
+    *names = calloc((size_t)n + 1, sizeof **names);
+    for (int i = 0; i < n; i++) {
+        if (*names && ((*names)[kept] = strdup(found[i]->d_name))) kept++;
+        free(found[i]);
+    }
+    free(found);
+    *count = (size_t)kept;
+    if (*names && kept == n) return 0;
+    free_names(*names, *names ? (size_t)kept : 0);
+    *names = NULL, *count = 0;
+    errno = ENOMEM;
+    return cannot("list", dir);
+}
+
+/* What was read is what was there before and is there now: a part never changes. */
+static int same_parts(const replay *r) {
+    char **now;
+    size_t n;
+    if (!r->dir) return 0;
+    int rc = list_parts(r->dir, &now, &n);
+    if (rc) return rc;
+    bool same = n == r->part_count;
+    for (size_t i = 0; same && i < n; i++) same = strcmp(now[i], r->parts[i]) == 0;
+    free_names(now, n);
+    if (same) return 0;
+    fprintf(stderr, "clink: %s is being written; replay its letters when it is not\n", r->dir);
+    return 1;
+}
+
+static int move_parts(const replay *r) {
+    char *to_dir = NULL;
+    if (!r->dir || r->part_count == 0) return 0;
+    if (asprintf(&to_dir, "%s/replayed", r->dir) < 0) return cannot("move", r->dir);
+    int rc = mkdir(to_dir, 0777) == 0 || errno == EEXIST ? 0 : cannot("make", to_dir);
+    for (size_t i = 0; !rc && i < r->part_count; i++) {
+        char *from = NULL, *to = NULL;
+        bool named =
+            asprintf(&from, "%s/%s", r->dir, r->parts[i]) >= 0 && asprintf(&to, "%s/%s", to_dir, r->parts[i]) >= 0;
+        if (!named || rename(from, to) != 0) rc = cannot("move", r->parts[i]);
+        free(from);
+        free(to);
+    }
+    if (!rc)
+        fprintf(stderr, "clink: the letters are in %s now and are not replayed again\n", to_dir);
+    else
+        fprintf(stderr, "clink: the letters were fed back, but are not all moved to %s: they would come again\n",
+                to_dir);
+    free(to_dir);
+    return rc;
+}
+
 /* Writes the raw records to a file, as the table's own files have them. */
 static int write_letters(replay *r, clink_engine *engine, FILE *to) {
     clink_error e = {0};
@@ -119,9 +189,23 @@ static int write_letters(replay *r, clink_engine *engine, FILE *to) {
     if (st != CLINK_OK) return report_error(st, &e);
     FILE *rows = tmpfile();
     int rc = rows ? 0 : cannot("make", "a temporary file");
+    if (!rc) {
+        st = clink_dead_letter_path(engine, letters, &r->dir, &e);
+        rc = st == CLINK_OK ? 0 : report_error(st, &e);
+    }
+    struct stat is;
+    if (!rc && r->dir && stat(r->dir, &is) == 0 && S_ISDIR(is.st_mode))
+        rc = list_parts(r->dir, &r->parts, &r->part_count);
+    else
+        clink_free(r->dir), r->dir = NULL;
     if (!rc && asprintf(&sql, "SELECT raw, split FROM \"%s\" ORDER BY split, \"offset\"", letters) < 0) rc = 1;
-    if (!rc) rc = run_to(engine, sql, rows);
-    if (!rc) rc = copy_letters(rows, to, header);
+    if (!rc && r->dir && r->part_count == 0) {
+        fprintf(stderr, "clink: %s has no letters\n", r->dir);
+        r->nothing = true;
+    }
+    if (!rc && !r->nothing) rc = run_to(engine, sql, rows);
+    if (!rc && !r->nothing) rc = same_parts(r);
+    if (!rc && !r->nothing) rc = copy_letters(rows, to, header);
     if (rows) fclose(rows);
     free(sql);
     clink_free(letters);
@@ -160,9 +244,10 @@ static int feed(replay *r, clink_engine *engine) {
     clink_job_progress(job, &p);
     clink_job_free(job);
     if (st != CLINK_OK) return report_error(st, &e);
-    fprintf(stderr, "clink: %llu records were fed back; remove them from the dead letter table, or they come again\n",
-            (unsigned long long)p.rows_in);
-    return 0;
+    fprintf(stderr, "clink: %llu record%s fed back%s\n", (unsigned long long)p.rows_in,
+            p.rows_in == 1 ? " was" : "s were",
+            r->dir ? "" : "; those in the dead letter table are still there and come again without --from");
+    return move_parts(r);
 }
 
 static int with_engine(replay *r, int (*what)(replay *, clink_engine *)) {
@@ -201,8 +286,10 @@ static int replay_main(const verb *v, int argc, char **argv) {
     if (!rc) rc = run_flags_apply(v, &r.f, &r.s, &r.run);
     wait_block_stop_signals();
     if (!rc && !r.from) rc = with_engine(&r, gather);
-    if (!rc && !r.export_path) rc = with_engine(&r, feed);
+    if (!rc && !r.export_path && !r.nothing) rc = with_engine(&r, feed);
     if (r.temporary[0]) unlink(r.temporary);
+    free_names(r.parts, r.part_count);
+    clink_free(r.dir);
     script_free(&r.s);
     return rc;
 }

@@ -276,3 +276,20 @@ clink_status clink_dead_letter_table(clink_engine *e, const char *sql, const cli
     clink_job_free(j);
     return engine_error(s, &err, error);
 }
+
+clink_status clink_dead_letter_path(clink_engine *e, const char *letters, char **path, clink_error *error) {
+    ck_error err = CK_ERROR_INIT;
+    if (path) *path = NULL;
+    if (!e || !letters || !path) return engine_refuse_null(!e ? "engine" : !letters ? "letters" : "path", error);
+    ck_status s = CK_OK;
+    pthread_mutex_lock(&e->lock);
+    const ck_catalog_entry *t = ck_catalog_find(e->catalog, ck_view_of(letters), false);
+    if (!t || t->kind != CK_ENTRY_TABLE) {
+        s = ck_fail(&err, CK_INVALID, "there is no table \"%s\"", letters);
+    } else {
+        const char *at = ck_table_decl_option(&t->table.decl, "path");
+        if (at && !(*path = strdup(at))) s = ck_fail(&err, CK_NOMEM, "out of memory");
+    }
+    pthread_mutex_unlock(&e->lock);
+    return engine_error(s, &err, error);
+}

@@ -126,6 +126,10 @@ def test_repaired_letters_are_fed_back(clink, flights, tmp_path):
     (tmp_path / "repaired.sql").write_text(
         ddl(flights, ", null_string='NA', on_error='dead_letter', dead_letter_table='dead'", dep_time="BIGINT") + "SELECT COUNT(*) AS n, COUNT(dep_time) AS t FROM flights")
     assert clink("dead-letter-replay", "flights", "--script", "repaired.sql").rows == [{"n": BAD, "t": 0}]
+    # once: they are kept, out of the table's way
+    assert len([x for x in (tmp_path / "dead" / "replayed").iterdir() if x.name.startswith("part-")]) >= 1
+    r = clink("dead-letter-replay", "flights", "--script", "repaired.sql")
+    assert r.out == "" and "dead has no letters" in r.err
 
 
 @pytest.mark.parametrize("options,says", [
