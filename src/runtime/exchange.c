@@ -124,6 +124,7 @@ ck_status ck_exchange_new(ck_exchange_group *g, const ck_exchange_config *cfg, c
 }
 
 void ck_exchange_connect(ck_exchange *x, uint32_t t, ck_channel *ch) { x->targets[t].channel = ch; }
+uint32_t ck_exchange_channels(const ck_exchange *x) { return x->channel_count; }
 ck_exchange *ck_exchange_next(const ck_exchange *x) { return x->next; }
 
 /* ---- sending ---- */

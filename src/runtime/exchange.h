@@ -50,6 +50,7 @@ CK_NODISCARD ck_status ck_exchange_new(ck_exchange_group *g, const ck_exchange_c
                                        ck_error *err);
 /* The channel to a target, before anything is sent. FORWARD: the only one is target 0. */
 void ck_exchange_connect(ck_exchange *x, uint32_t target, ck_channel *ch);
+uint32_t ck_exchange_channels(const ck_exchange *x);
 ck_exchange *ck_exchange_next(const ck_exchange *x); /* of its group */
 
 /* Takes *b always. CK_CLOSED: nobody wants any more. Full targets show in group->full. */

@@ -53,7 +53,7 @@ static void make(fixture *f, ck_edge_kind kind, uint32_t targets, uint32_t batch
                               .target_count = targets,
                               .batch_rows = batch_rows};
     assert_int_equal(ck_exchange_new(&f->group, &cfg, &f->x, NULL), CK_OK);
-    f->targets = kind == CK_EDGE_FORWARD || kind == CK_EDGE_GATHER ? 1 : targets;
+    f->targets = ck_exchange_channels(f->x);
     for (uint32_t t = 0; t < f->targets; t++) {
         ck_channel_init(&f->channels[t], queue_mem(f), 64 << 20, 100000);
         ck_exchange_connect(f->x, t, &f->channels[t]);
