@@ -4,16 +4,16 @@ A sample by default; CLINK_FAULTS=all (make kills) tries more moments, an error 
 import json
 import os
 import random
-import re
 import signal
 
+import kill_matrix
 import pytest
-from conftest import TOP, run_clink
+from conftest import run_clink
 
 ALL = os.environ.get("CLINK_FAULTS") == "all"
 SEED = int(os.environ.get("CLINK_SEED", "1" if not ALL else random.randrange(1 << 30)))
 ROWS, KEYS, PARTS = 2000, 40, 3
-POINTS = re.findall(r'^CK_FAULT_POINT\(\w+,\s*"([^"]+)"', open(os.path.join(TOP, "src/base/fault_points.h")).read(), re.M)
+POINTS = [p for p in kill_matrix.POINTS if p not in kill_matrix.OVERTAKING]  # those: test_kill_matrix.py
 KILLED = -signal.SIGKILL
 
 SCRIPT = """CREATE TABLE src (i BIGINT NOT NULL, k VARCHAR, v BIGINT) WITH (connector='file', format='json', path='{inp}', rate_limit='{rate}');

@@ -1,0 +1,29 @@
+"""A sample of the kill matrix (kill_matrix.py; make kill-matrix runs all of it), and every point that is passed only where a barrier
+overtakes something."""
+import os
+import random
+
+import pytest
+from kill_matrix import OVERTAKING, QUERIES, Matrix, cells, twice
+
+SEED = int(os.environ.get("CLINK_SEED", "1"))
+SANITIZED = os.environ.get("CLINK_SANITIZE", "") != ""
+
+
+@pytest.fixture(scope="module")
+def matrix(tmp_path_factory):
+    return Matrix(str(tmp_path_factory.mktemp("kills")), SEED)
+
+
+def test_a_sample(matrix):
+    rnd = random.Random(SEED)
+    todo = rnd.sample(list(cells(rnd)), 8 if SANITIZED else 22) + rnd.sample(list(twice(rnd)), 3 if SANITIZED else 8)
+    reached = sum(matrix.run(*c) for c in todo)
+    assert reached * 2 > len(todo), "most of the kills never came"
+
+
+@pytest.mark.parametrize("point", OVERTAKING)
+def test_what_is_under_way(matrix, point):
+    """Killed where a barrier has overtaken something, restored at the same and at another parallelism."""
+    slow = [n for n, q in QUERIES.items() if q.slow]
+    assert any(matrix.run(slow[0], point, "unaligned", 4, then, 1) for then in (1, 3)), f"{point} was never reached"
