@@ -1,0 +1,150 @@
+"""Joins in time, as of a time, and with state that is forgotten: against plain Python, at every parallelism and batch size, from rows that are out of order
+within the watermark's delay; a lookup table of NEXMark's q13; flights with the weather of their hour."""
+import collections
+import datetime
+import json
+import os
+import random
+import subprocess
+
+import pytest
+from conftest import TOP
+
+SEED = int(os.environ.get("CLINK_SEED", random.randrange(1 << 30)))
+DELAY = 6
+
+
+def at(seconds):
+    return (datetime.datetime(2026, 1, 1) + datetime.timedelta(seconds=seconds)).isoformat()
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    out, rnd = tmp_path_factory.mktemp("time_joins"), random.Random(SEED)
+    print(f"CLINK_SEED={SEED}")
+    sides = {}
+    for name, n, keys in (("l", 1200, "abcdef"), ("r", 900, "abcde")):
+        top, rows, seen = 0, [], set()
+        for i in range(n):
+            top += rnd.randrange(5)
+            row = (rnd.choice(keys), max(0, top - rnd.randrange(DELAY)), i)
+            if row[:2] not in seen:
+                rows.append(row)
+            seen.add(row[:2])
+        sides[name] = rows
+        with open(out / f"{name}.ndjson", "w") as f:
+            f.writelines(json.dumps({"k": k, "t": at(s), "v": v}) + "\n" for k, s, v in rows)
+    return out, sides["l"], sides["r"]
+
+
+TABLES = """
+CREATE TABLE l (k VARCHAR, t TIMESTAMP(3), v BIGINT, WATERMARK FOR t AS t - INTERVAL '6' SECOND) WITH (connector='file', path='{0}/l.ndjson');
+CREATE TABLE r (k VARCHAR, t TIMESTAMP(3), v BIGINT, PRIMARY KEY (k) NOT ENFORCED, WATERMARK FOR t AS t - INTERVAL '6' SECOND)
+  WITH (connector='file', path='{0}/r.ndjson');
+CREATE VIEW last AS SELECT k, v, t FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY k ORDER BY t DESC) AS n FROM r) x WHERE n = 1;
+"""
+
+
+def run(clink, data, sql, *args):
+    """The rows at every parallelism and batch size, which are the same; with --changes nothing is taken back."""
+    results = []
+    for p, batch in ((1, 4096), (2, 7), (4, 1), (4, 4096)):
+        got = clink("run", "-p", p, "--set", f"batch_rows={batch}", *args, "-e", TABLES.format(data[0]) + sql).rows
+        results.append(collections.Counter(tuple(r.values()) for r in got))
+    assert all(r == results[0] for r in results), f"CLINK_SEED={SEED}"
+    return results[0]
+
+
+@pytest.mark.parametrize("changes", [[], ["--changes"]])
+def test_intervals(clink, data, changes):
+    _, left, right = data
+    near = [(a, b) for a in left for b in right if a[0] == b[0] and -3 <= b[1] - a[1] <= 5 and (a[2] + b[2]) % 3]
+    met, back = {a[2] for a, _ in near}, {b[2] for _, b in near}
+    pairs = [(a[2], b[2]) for a, b in near]
+    alone = [(a[2], None) for a in left if a[2] not in met]
+    on = "r.t BETWEEN l.t - INTERVAL '3' SECOND AND l.t + INTERVAL '5' SECOND AND l.k = r.k AND (l.v + r.v) % 3 <> 0"
+    for kind, want in (("", pairs), ("LEFT", pairs + alone), ("FULL", pairs + alone + [(None, b[2]) for b in right if b[2] not in back])):
+        got = run(clink, data, f"SELECT l.v, r.v AS w FROM l {kind} JOIN r ON {on}", *changes)
+        assert got == collections.Counter(want), f"{kind}, CLINK_SEED={SEED}"
+    for word, want in (("", met), ("NOT", {a[2] for a in left} - met)):
+        got = run(clink, data, f"SELECT v FROM l WHERE {word} EXISTS (SELECT 1 FROM r WHERE {on})", *changes)
+        assert got == collections.Counter((v,) for v in want), f"{word}, CLINK_SEED={SEED}"
+
+
+def valid_at(right, k, s):
+    return max(((r[1], r[2]) for r in right if r[0] == k and r[1] <= s), default=(None, None))[1]
+
+
+def test_versions(clink, data):
+    _, left, right = data
+    want = collections.Counter((a[2], valid_at(right, a[0], a[1])) for a in left)
+    for table in ("r", "last"):
+        for changes in ([], ["--changes"]):
+            got = run(clink, data, f"SELECT l.v, x.v AS w FROM l LEFT JOIN {table} FOR SYSTEM_TIME AS OF l.t AS x ON l.k = x.k", *changes)
+            assert got == want, f"{table}, CLINK_SEED={SEED}"
+    got = run(clink, data, "SELECT l.v, r.v AS w FROM l JOIN r FOR SYSTEM_TIME AS OF l.t ON l.k = r.k AND r.v > 100")
+    assert got == collections.Counter({(v, w): n for (v, w), n in want.items() if w is not None and w > 100})
+
+
+def test_windows_go_on_behind_a_join(clink, data):
+    """Time passes through a join in time: a window on top misses nothing."""
+    _, left, right = data
+    want = collections.Counter((a[0], at(a[1] // 60 * 60)) for a in left for b in right if a[0] == b[0] and -30 <= b[1] - a[1] <= 0)
+    got = run(clink, data, """CREATE VIEW j AS SELECT l.k, l.t FROM l JOIN r ON l.k = r.k AND r.t BETWEEN l.t - INTERVAL '30' SECOND AND l.t;
+      SELECT k, window_start AS s, COUNT(*) AS n FROM TABLE(TUMBLE(TABLE j, DESCRIPTOR(t), INTERVAL '1' MINUTE)) GROUP BY k, window_start, window_end""")
+    assert got == collections.Counter((k, s, n) for (k, s), n in want.items())
+
+
+def test_state_by_event_time_is_forgotten(clink, data):
+    """A group counts from anew when the watermark has gone an hour past its last row."""
+    rows = [("a", 0), ("b", 10), ("a", 3000), ("c", 3700), ("b", 7300), ("a", 7400), ("c", 14000), ("a", 14100)]
+    path = data[0] / "ttl.ndjson"
+    with open(path, "w") as f:
+        f.writelines(json.dumps({"k": k, "t": at(s)}) + "\n" for k, s in rows)
+    sql = f"""SET batch_rows = 1; SET state_ttl_time = 'event';
+      CREATE TABLE t (k VARCHAR, t TIMESTAMP(3), WATERMARK FOR t AS t) WITH (connector='file', path='{path}', state_ttl='1 h');
+      SELECT k, COUNT(*) AS n FROM t GROUP BY k"""
+    got = [tuple(json.loads(line).values()) for line in clink("run", "--changes=json", "-e", sql).lines]
+    news = [(k, n) for kind, k, n in got if kind.startswith("+")]
+    assert news == [("a", 1), ("b", 1), ("a", 2), ("c", 1), ("b", 1), ("a", 1), ("c", 1), ("a", 1)]
+
+
+Q13 = """
+CREATE TABLE side_input (key BIGINT, value VARCHAR, PRIMARY KEY (key) NOT ENFORCED) WITH (connector='file', path='{0}/side.ndjson');
+SELECT B.auction, B.bidder, B.price, B.datetime, S.value
+FROM (SELECT *, PROCTIME() AS p FROM bid) B JOIN side_input FOR SYSTEM_TIME AS OF B.p AS S ON B.auction % 1000 = S.key"""
+
+
+def test_q13(clink, tmp_path):
+    bench = os.path.join(TOP, "bench")
+    subprocess.run(["cc", "-O1", "-o", tmp_path / "gen", os.path.join(bench, "nexmark_gen.c"), "-lm"], check=True)
+    subprocess.run([tmp_path / "gen", "10000", tmp_path, "500"], check=True)
+    with open(tmp_path / "side.ndjson", "w") as f:
+        f.writelines(json.dumps({"key": k, "value": f"value of {k}"}) + "\n" for k in range(0, 1000, 2))
+    with open(tmp_path / "bid.ndjson") as f:
+        bids = [json.loads(line) for line in f]
+    want = collections.Counter((b["auction"], b["bidder"], b["price"], b["datetime"], f"value of {b['auction'] % 1000}")
+                               for b in bids if b["auction"] % 2 == 0)
+    assert want
+    tables = open(f"{bench}/nexmark/tables.sql").read().replace("${DATA}", str(tmp_path))
+    for p, batch in ((1, 4096), (2, 7), (4, 4096)):
+        got = clink("run", "-p", p, "--set", f"batch_rows={batch}", "-e", tables + Q13.format(tmp_path)).rows
+        assert collections.Counter(tuple(r.values()) for r in got) == want
+
+
+FLIGHTS = """
+CREATE TABLE flights (flight BIGINT, origin VARCHAR, time_hour TIMESTAMP(0), WATERMARK FOR time_hour AS time_hour - INTERVAL '365' DAY)
+  WITH (connector='file', format='csv', path='{0}/flights.csv', header='true', null_string='NA');
+CREATE TABLE weather (origin VARCHAR, temp DOUBLE, time_hour TIMESTAMP(0), WATERMARK FOR time_hour AS time_hour - INTERVAL '365' DAY)
+  WITH (connector='file', format='csv', path='{0}/weather.csv', header='true', null_string='NA');
+"""
+
+
+def test_flights_with_the_weather_of_their_hour(clink, flights):
+    """As a regular join, and as one that time bounds: the files are sorted by month as text and by airport, so the watermarks allow a year."""
+    hour = FLIGHTS.format(flights) + "SELECT f.flight, w.temp FROM flights f JOIN weather w ON f.origin = w.origin AND "
+    same = hour + "f.time_hour = w.time_hour"
+    assert clink("run", "-e", same).out.count("\n") == 335220
+    within = hour + "w.time_hour BETWEEN f.time_hour AND f.time_hour + INTERVAL '59' MINUTE"
+    assert "interval_join" in clink("run", "-e", within.replace("SELECT f", "EXPLAIN SELECT f"), "--changes").out
+    assert clink("run", "-p", 2, "--changes", "-e", within).out.count("\n") == 335220
