@@ -126,7 +126,7 @@ def test_explain_says_what_sources_wait_for(clink, orders):
 
 
 @pytest.mark.parametrize("args,code,says", [
-    (["run", "-e", "CREATE TABLE t (i INT) WITH (connector='kafka')"], 1, "unknown connector kafka; there are file, print,"),
+    (["run", "-e", "CREATE TABLE t (i INT) WITH (connector='pulsar')"], 1, "unknown connector pulsar; there are file, print,"),
     (["run", "--paralel", "2"], 2, "did you mean --parallelism?"),
     (["run", "-e", ""], 2, "no statement"),
     (["run", "-e", " -- nothing\n;"], 2, "no statement"),
