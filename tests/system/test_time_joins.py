@@ -110,7 +110,7 @@ def test_state_by_event_time_is_forgotten(clink, data):
 
 
 Q13 = """
-CREATE TABLE side_input (key BIGINT, value VARCHAR, PRIMARY KEY (key) NOT ENFORCED) WITH (connector='file', path='{0}/side.ndjson');
+CREATE TABLE side_input (key BIGINT, value VARCHAR) WITH (connector='file', path='{0}/side.ndjson');
 SELECT B.auction, B.bidder, B.price, B.datetime, S.value
 FROM (SELECT *, PROCTIME() AS p FROM bid) B JOIN side_input FOR SYSTEM_TIME AS OF B.p AS S ON B.auction % 1000 = S.key"""
 
@@ -130,6 +130,33 @@ def test_q13(clink, tmp_path):
     for p, batch in ((1, 4096), (2, 7), (4, 4096)):
         got = clink("run", "-p", p, "--set", f"batch_rows={batch}", "-e", tables + Q13.format(tmp_path)).rows
         assert collections.Counter(tuple(r.values()) for r in got) == want
+
+
+def test_lookup(clink, tmp_path):
+    """Several rows of a key, none, NULL; an integer of another width; what is too large is refused by name; a changing left side too."""
+    with open(tmp_path / "o.ndjson", "w") as f:
+        f.writelines(json.dumps({"v": v if v % 11 else None}) + "\n" for v in range(3000))
+    with open(tmp_path / "side.csv", "w") as f:
+        f.write("k,name\n1,a\n2,b\n2,c\n,n\n")
+    side = {1: ["a"], 2: ["b", "c"]}
+    tables = f"""CREATE TABLE o (v BIGINT) WITH (connector='file', path='{tmp_path}/o.ndjson');
+      CREATE TABLE side (k INT, name VARCHAR) WITH (connector='file', path='{tmp_path}/side.csv', header='true'%s);"""
+    want = collections.Counter()
+    for v in (v if v % 11 else None for v in range(3000)):
+        for name in [n for n in side.get(v and v % 7, []) if v < 2000 or n != "c"] or [None]:
+            want[v, name] += 1
+    join = "SELECT v, name FROM o LEFT JOIN side FOR SYSTEM_TIME AS OF PROCTIME() ON o.v % 7 = side.k AND (v < 2000 OR name <> 'c')"
+    for p, batch in ((1, 4096), (2, 7), (4, 1)):
+        got = clink("run", "-p", p, "--set", f"batch_rows={batch}", "-e", tables % "" + join).rows
+        assert collections.Counter(tuple(r.values()) for r in got) == want
+    assert "lookup.file side" in clink("run", "-e", tables % "" + "EXPLAIN " + join).out
+    r = clink("run", "-e", tables % ", lookup.max_bytes=100" + join, ok=False)
+    assert r.code == 1 and 'table "side" is too large to be looked up in' in r.err
+    r = clink("run", "-e", tables % "" + "SELECT v FROM o JOIN side FOR SYSTEM_TIME AS OF PROCTIME() ON o.v = side.k + 1", ok=False)
+    assert r.code == 1 and "a row is looked up by columns of its table" in r.err
+    changing = "SELECT n FROM (SELECT v, COUNT(*) AS n FROM o GROUP BY v) c JOIN side FOR SYSTEM_TIME AS OF PROCTIME() ON c.v = side.k"
+    r = clink("run", "--changes", "-e", tables % "" + changing, ok=False)
+    assert r.code == 1 and "change" in r.err
 
 
 FLIGHTS = """

@@ -23,6 +23,9 @@ static const ck_option_desc file_options[] = {
     {"delivery", "exactly_once|at_least_once", "exactly_once",
      "writing: parts appear when a checkpoint commits them, or as soon as they are full"},
     {"part_bytes", "integer", "134217728", "writing: a part is closed when it is so large"},
+    {"lookup.cache_ttl_ms", "integer", "0",
+     "AS OF PROCTIME(): what was read is used for so long, then it is read again; 0: for ever"},
+    {"lookup.max_bytes", "integer", "268435456", "AS OF PROCTIME(): more memory than this a subtask is refused"},
 };
 
 static bool ends_with(const char *s, const char *end) {
@@ -226,6 +229,7 @@ const ck_connector_desc ck_connector_file = {
     .option_count = CK_ARRAY_COUNT(file_options),
     .source_type = "source.file",
     .sink_type = "sink.file",
+    .lookup_type = "lookup.file",
     .check = file_check,
     .bounded = reads_to_an_end,
     .accepts_changes = is_upsert,

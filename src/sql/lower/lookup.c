@@ -48,7 +48,9 @@ ck_status ck_lower_lookup(ck_lower_state *s, const ck_plan_node *n, ck_lowered *
     CK_TRY(ck_lower_params_columns(s, &p, "left_keys", (ck_columns){left_at, keys}));
     CK_TRY(ck_lower_params_columns(s, &p, "right_keys", (ck_columns){right_at, keys}));
     CK_TRY(ck_lower_params_exprs(s, &p, "residual", n->join.on + keys, n->join.on_count - keys));
-    CK_TRY(ck_lower_params_source(s, &p, &scan->scan.table->table, columns));
+    ck_lower_params source = {p.doc, yyjson_mut_obj_add_obj(p.doc, p.root, "source")};
+    if (!source.root) return ck_lower_nomem(s);
+    CK_TRY(ck_lower_params_source(s, &source, &scan->scan.table->table, columns));
     CK_TRY(ck_lower_params_end(s, &p, &params));
     const char *on = ck_lower_join_label(s, n);
     const char *label = on ? ck_arena_printf(s->arena, "%s %s", scan->scan.table->name, on) : NULL;
