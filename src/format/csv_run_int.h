@@ -160,6 +160,14 @@ static inline const uint8_t *CK_NAME(field)(const CK_NAME(walk) * w, uint32_t i,
     return p;
 }
 
+/* The field [p, end), of which 16 digits have been read: up to 19, in range. */
+CK_TARGET static bool CK_NAME(long_integer)(const uint8_t *p, const uint8_t *end, bool minus, uint64_t u,
+                                            int64_t *out) {
+    unsigned n = CK_NAME(more_digits)(p + minus, &u);
+    *out = minus ? (int64_t)(0 - u) : (int64_t)u;
+    return n > 0 && p + minus + n == end && u <= (uint64_t)INT64_MAX + minus;
+}
+
 CK_TARGET static uint32_t CK_NAME(integers)(ck_decoder *d, ck_target *t, const CK_NAME(walk) * w, uint32_t rows,
                                             ck_buffer *buf, ck_status *status) {
     uint32_t row = d->rows.row_count;
@@ -169,10 +177,11 @@ CK_TARGET static uint32_t CK_NAME(integers)(ck_decoder *d, ck_target *t, const C
         bool minus = *p == '-';
         uint64_t u;
         unsigned n = CK_NAME(digits)(p + minus, &u);
-        if (n == 16) n = CK_NAME(more_digits)(p + minus, &u);
-        int64_t v = minus ? (int64_t)(0 - u) : (int64_t)u;
+        int64_t v = minus ? -(int64_t)u : (int64_t)u;
         out[i] = v;
-        if (CK_LIKELY(n > 0 && p + minus + n == end && v >= lo && v <= hi && u <= (uint64_t)INT64_MAX + minus))
+        if (CK_LIKELY(n - 1 < 15 && p + minus + n == end && v >= lo && v <= hi))
+            ck_rows_valid(t, row + i);
+        else if (n == 16 && CK_NAME(long_integer)(p, end, minus, u, &out[i]) && out[i] >= lo && out[i] <= hi)
             ck_rows_valid(t, row + i);
         else if (!CK_NAME(general)(d, t, row + i, p, end, buf, status))
             return i;

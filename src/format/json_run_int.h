@@ -48,14 +48,21 @@ CK_TARGET static inline const uint8_t *CK_NAME(skip)(const uint8_t *p) {
     return CK_NAME(any_value)(p, NULL, &v, &fault);
 }
 
-/* An integer that is long or not plain. */
-static const uint8_t *CK_NAME(odd_integer)(ck_target *t, uint32_t row, const uint8_t *p) {
-    ck_number n;
-    bool range;
-    const uint8_t *at;
-    int64_t v;
-    p = ck_number_scan(p, &n, &at);
-    if (!p || !ck_number_i64(&n, &v, &range) || v < t->lo || v > t->hi) return NULL;
+/* An integer of which 16 digits have been read from q on, or that is not plain. */
+CK_TARGET static const uint8_t *CK_NAME(long_integer)(ck_target *t, uint32_t row, const uint8_t *p, const uint8_t *q,
+                                                      uint64_t u) {
+    unsigned digits = *q == '0' ? 0 : CK_NAME(more_digits)(q, &u);
+    bool minus = p < q, range;
+    int64_t v = minus ? (int64_t)(0 - u) : (int64_t)u;
+    if (CK_LIKELY(digits && u <= (uint64_t)INT64_MAX + minus)) {
+        p = q + digits;
+    } else {
+        ck_number n;
+        const uint8_t *at;
+        p = ck_number_scan(p, &n, &at);
+        if (!p || !ck_number_i64(&n, &v, &range)) return NULL;
+    }
+    if (v < t->lo || v > t->hi) return NULL;
     ck_rows_valid(t, row);
     t->i64[row] = v;
     return p;
@@ -67,16 +74,13 @@ CK_TARGET static inline const uint8_t *CK_NAME(put_integer)(ck_json *j, ck_json_
     const uint8_t *q = p + minus;
     uint64_t u;
     unsigned n = CK_NAME(digits)(q, &u);
-    bool is_long = n == 16;
-    if (is_long) n = CK_NAME(more_digits)(q, &u);
-    int64_t v = minus ? (int64_t)(0 - u) : (int64_t)u;
-    if (CK_LIKELY(n > 0 && (*q != '0' || n == 1) && v >= t->lo && v <= t->hi &&
-                  (!is_long || u <= (uint64_t)INT64_MAX + minus))) {
+    int64_t v = minus ? -(int64_t)u : (int64_t)u;
+    if (CK_LIKELY(n > 0 && n < 16 && (*q != '0' || n == 1) && v >= t->lo && v <= t->hi)) {
         ck_rows_valid(t, row);
         t->i64[row] = v;
         return q + n; /* a fraction matches no run: the record is given up there */
     }
-    q = is_long ? CK_NAME(odd_integer)(t, row, p) : NULL;
+    q = n == 16 ? CK_NAME(long_integer)(t, row, p, q, u) : NULL;
     return q ? q : CK_NAME(put_any)(j, s, t, row, p);
 }
 

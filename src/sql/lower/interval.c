@@ -7,7 +7,7 @@ ck_status ck_lower_time_bounds(ck_lower_state *s, const ck_plan_node *n, ck_lowe
     const ck_op_desc *op;
     ck_time_bounds b;
     /* The end of bounded input bounds it too, and a hash join is faster, but time does not go through it. */
-    *bounded = n->join.in_time || (s->windows && ck_plan_time_bounds(n, &b));
+    *bounded = n->join.in_time || (s->timed[n->id] && ck_plan_time_bounds(n, &b));
     if (!*bounded) return CK_OK;
     CK_TRY(ck_registry_op(s->l->catalog->registry, "interval_join", &op, s->err));
     CK_ASSERT(ck_plan_time_bounds(n, &b));

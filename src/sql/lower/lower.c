@@ -156,23 +156,26 @@ static ck_status fill_step(ck_lower_state *s, const ck_output *outputs, uint32_t
     return ck_lower_explain(s, step, &step->explain);
 }
 
-static void look_for_time(ck_lower_state *s, const ck_plan_node *n, bool *seen) {
-    if (seen[n->id]) return;
+/* above: somebody over n reckons with the time of its rows. A node may be asked twice, without it and with it. */
+static void look_for_time(ck_lower_state *s, const ck_plan_node *n, bool above, bool *seen) {
+    if (seen[n->id] && (s->timed[n->id] || !above)) return;
     seen[n->id] = true;
-    if (n->kind == CK_PLAN_WINDOW || n->kind == CK_PLAN_WINDOW_AGG) s->windows = true;
-    if (n->ttl_us && s->l->catalog->settings.state_ttl_events) s->event_time = true;
-    if (n->kind == CK_PLAN_JOIN && (n->join.in_time || n->join.as_of.kind == CK_AS_OF_EVENT)) s->event_time = true;
-    for (uint32_t i = 0; i < n->input_count; i++) look_for_time(s, n->inputs[i], seen);
+    s->timed[n->id] = above;
+    bool window = n->kind == CK_PLAN_WINDOW || n->kind == CK_PLAN_WINDOW_AGG;
+    bool join = n->kind == CK_PLAN_JOIN && (n->join.in_time || n->join.as_of.kind == CK_AS_OF_EVENT);
+    bool forgets = n->ttl_us && s->l->catalog->settings.state_ttl_events;
+    s->event_time = s->event_time || window || join || forgets;
+    for (uint32_t i = 0; i < n->input_count; i++) look_for_time(s, n->inputs[i], above || window || join, seen);
 }
 
 ck_status ck_lower(const ck_lowering *l, const ck_output *outputs, uint32_t count, ck_sql_step *step) {
     ck_lower_state s = {.l = l, .arena = l->plan->arena, .err = l->plan->err};
     ck_graph *graph;
     s.nodes = CK_LOWER_ARRAY(&s, l->plan->node_count, ck_lowered);
+    s.timed = CK_LOWER_ARRAY(&s, l->plan->node_count, bool);
     bool *seen = CK_LOWER_ARRAY(&s, l->plan->node_count, bool);
-    if (!s.nodes || !seen) return CK_NOMEM;
-    for (uint32_t i = 0; i < count; i++) look_for_time(&s, outputs[i].node, seen);
-    s.event_time = s.event_time || s.windows;
+    if (!s.nodes || !s.timed || !seen) return CK_NOMEM;
+    for (uint32_t i = 0; i < count; i++) look_for_time(&s, outputs[i].node, false, seen);
     for (uint32_t i = 0; i < count; i++) CK_TRY(ck_lower_output(&s, &outputs[i]));
     CK_TRY(ck_lower_late_sinks(&s));
     CK_TRY(ck_lower_uids(&s));

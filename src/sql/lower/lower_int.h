@@ -61,7 +61,7 @@ typedef struct ck_lower_state {
     ck_planned_op *ops;
     uint32_t op_count, op_capacity;
     ck_lowered *nodes; /* by plan node id */
-    bool windows;      /* some operator needs the time of rows that come out of others */
+    bool *timed;       /* by plan node id: some operator above needs the time of its rows */
     bool event_time;   /* some operator reckons with it: sources say how far it has come */
     ck_late_output *late;
 } ck_lower_state;
