@@ -188,28 +188,28 @@ ck_status ck_top_flush_touched(ck_top *op, ck_op_ctx *ctx) {
 /* ---- final ---- */
 
 typedef struct rows {
-    const ck_row **at;
+    ck_row **at;
     int64_t *ranks;
     uint32_t n;
 } rows;
+
+static ck_status rank_column(const rows *r, ck_mem mem, ck_column **out) {
+    *out = ck_column_new(mem, CK_PHYS_I64, r->n);
+    if (!*out) return CK_NOMEM;
+    memcpy((*out)->i64, r->ranks, r->n * sizeof *r->ranks);
+    return CK_OK;
+}
 
 static ck_status emit_rows(ck_top *op, const rows *r, ck_op_ctx *ctx) {
     const ck_top_plan *p = &op->plan;
     ck_batch *out = ck_batch_new(ctx->mem, p->output->field_count, r->n, false, false);
     ck_status s = out ? CK_OK : CK_NOMEM;
     for (uint32_t c = 0; s == CK_OK && c < p->output->field_count; c++) {
-        ck_column_builder b;
-        s = ck_column_builder_init(&b, ctx->mem, p->output->fields[c].type, r->n);
-        if (s == CK_OK && c < p->input->field_count)
-            s = ck_table_gather_field(op->table, r->at, r->n, p->field_of[c], &b);
-        for (uint32_t i = 0; s == CK_OK && c == p->input->field_count && i < r->n; i++)
-            s = ck_build_i64(&b, r->ranks[i]);
-        ck_column *column = s == CK_OK ? ck_column_builder_finish(&b) : NULL;
-        ck_column_builder_destroy(&b);
-        if (!column)
-            s = CK_NOMEM;
-        else
-            ck_batch_set_column(out, c, &column);
+        ck_column *column;
+        s = c == p->input->field_count
+                ? rank_column(r, ctx->mem, &column)
+                : ck_table_gather_column(op->table, r->at, r->n, NULL, r->n, p->field_of[c], ctx->mem, &column);
+        if (s == CK_OK) ck_batch_set_column(out, c, &column);
     }
     if (s == CK_OK) return ck_op_emit(ctx, 0, &out);
     ck_batch_unref(&out);

@@ -4,6 +4,8 @@
 
 #include "state/stored_int.h"
 
+enum { PREFETCH = 10 }; /* rows of a range ahead of the one in hand */
+
 static ck_row *hidden_row(const ck_table *t, ck_partition p) { return ck_row_of(t->partitions, p - 1); }
 
 static ck_partition_head head_load(const ck_table *t, ck_partition p) {
@@ -255,6 +257,7 @@ void ck_range_open(ck_range *r, ck_table *t, ck_partition p, ck_view lo, ck_view
     else if (ok && h.count > 1)
         to = ck_tree_next(&h, ck_tree_last(&h));
     if (!ok || (hi.n && ck_view_cmp(lo, hi) >= 0)) from = to = (ck_tree_at){NULL, 1};
+    ck_tree_prefetch(t, from, PREFETCH);
     r->at[0] = (uint64_t)(uintptr_t)from.node, r->at[1] = from.index;
     r->at[2] = (uint64_t)(uintptr_t)to.node, r->at[3] = to.index;
 }
@@ -266,6 +269,7 @@ bool ck_range_next(ck_range *r, ck_row **row) {
     uint32_t ref;
     if (!ck_tree_ref(&h, at, &ref)) return false;
     *row = ck_row_of(r->table, ref);
+    ck_tree_prefetch(r->table, (ck_tree_at){at.node, at.index + PREFETCH}, 1);
     at = ck_tree_next(&h, at);
     r->at[0] = (uint64_t)(uintptr_t)at.node, r->at[1] = at.index;
     return true;

@@ -145,6 +145,16 @@ ck_tree_at ck_tree_last(const ck_partition_head *p) {
     return (ck_tree_at){n, n->count - 1u};
 }
 
+void ck_tree_prefetch(const ck_table *t, ck_tree_at at, uint32_t n) {
+    if (!at.node) return;
+    uint32_t end = at.index + n < at.node->count ? at.index + n : at.node->count, last = t->shape->row_bytes - 1;
+    for (uint32_t i = at.index; i < end; i++) {
+        const ck_row *row = ck_row_of(t, refs(at.node)[i]);
+        __builtin_prefetch(row);
+        __builtin_prefetch(row + last);
+    }
+}
+
 /* ---- nodes ---- */
 
 static void open_gap(ck_tree_node *n, uint32_t at) {
