@@ -4,8 +4,9 @@
  *    "started_ms","completed_ms","phases":{"name":ms},"key_groups":N,"graph":{...},"graph_hash":"16 hex",
  *    "state_versions":"lines","vertices":[{"id":"decimal","ops":["uid"],"parallelism":N,"finished":[subtask]}],
  *    "files":[{"path","bytes","crc32c","vertex":"decimal","subtask","ops":["decimal"],"key_groups":[first,last],
- *              "kind":"base|delta|inflight|wal","base":"path"}]}
+ *              "kind":"base|delta|inflight|wal","base":"path"}],"crc32c":N}
  *
+ * The last member is CRC-32C of every byte in front of its comma. A manifest without it is of an older version.
  * 64-bit ids are strings, since many readers of JSON keep 53 bits of a number. Decoding is in manifest_decode.c. */
 #include "checkpoint/manifest_int.h"
 
@@ -13,6 +14,7 @@
 #include <yyjson.h>
 
 #include "base/json.h"
+#include "os/durable.h"
 
 const char *const ck_barrier_kind_names[CK_BARRIER_KINDS] = {"periodic", "savepoint", "final"};
 const char *const ck_file_kind_names[CK_FILE_KINDS] = {"base", "delta", "inflight", "wal"};
@@ -108,6 +110,14 @@ static void put_all(writer *w, yyjson_mut_val *root, const ck_manifest *m) {
     put(w, root, "files", files);
 }
 
+/* The closing brace makes room for the checksum. */
+static ck_status put_text_and_checksum(ck_bytes *out, ck_view text) {
+    ck_view open = {text.p, text.n - 1};
+    CK_ASSERT(text.n && text.p[text.n - 1] == '}');
+    CK_TRY(ck_bytes_view(out, open));
+    return ck_bytes_printf(out, CK_MANIFEST_TAIL "\n", ck_crc32c(0, open.p, open.n));
+}
+
 ck_status ck_manifest_encode(const ck_manifest *m, ck_bytes *out) {
     writer w = {0};
     ck_arena_init(&w.arena, out->mem, SIZE_MAX);
@@ -120,8 +130,7 @@ ck_status ck_manifest_encode(const ck_manifest *m, ck_bytes *out) {
     }
     ck_view text;
     if (s == CK_OK) s = ck_json_write(&w.arena, w.doc, &text, NULL);
-    if (s == CK_OK) s = ck_bytes_view(out, text);
-    if (s == CK_OK) s = ck_bytes_char(out, '\n');
+    if (s == CK_OK) s = put_text_and_checksum(out, text);
     ck_arena_destroy(&w.arena);
     return s;
 }

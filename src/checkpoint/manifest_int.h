@@ -2,6 +2,8 @@
 #ifndef CK_CHECKPOINT_MANIFEST_INT_H
 #define CK_CHECKPOINT_MANIFEST_INT_H
 
+#include <inttypes.h>
+
 #include "checkpoint/manifest.h"
 
 enum {
@@ -10,6 +12,9 @@ enum {
     CK_BARRIER_KINDS = CK_BARRIER_FINAL + 1,
     CK_FILE_KINDS = CK_FILE_WAL + 1,
 };
+/* How a manifest ends: of everything in front of the comma. */
+#define CK_MANIFEST_TAIL ",\"crc32c\":%" PRIu32 "}"
+
 extern const char *const ck_barrier_kind_names[CK_BARRIER_KINDS];
 extern const char *const ck_file_kind_names[CK_FILE_KINDS];
 

@@ -114,6 +114,8 @@ def test_ten_checkpoints_after_a_savepoint(tmp_path):
     assert refused.code == 1 and "--allow-duplicates" in refused.err
     again = Run(tmp_path, "--checkpoint-dir", ck, "--restore", at, "--allow-duplicates", "-p", 3)
     try:
+        newest = max(manifests(ck))
+        again.until(lambda: max(manifests(ck)) > newest)
         again.until(lambda: len(rows_of(again.copy)) == 1100 + 1000)  # what had been committed since comes again
         again.until_counted()
         again.end()
@@ -138,6 +140,7 @@ def test_stop_with_a_savepoint_and_go_on(tmp_path):
     assert manifests(sp) == {at: manifests(ck)[at]} and manifests(ck)[at]["kind"] == "savepoint"
     again = Run(tmp_path, *flags, "-p", 2)
     try:
+        again.until(lambda: max(manifests(ck)) > at)
         again.append(50)
         again.until_read()
         again.until_counted()
@@ -153,6 +156,7 @@ def test_stop_with_a_savepoint_and_go_on(tmp_path):
     other = Run(tmp_path, "--checkpoint-dir", tmp_path / "ck3", "--restore-from-dir", moved,
                 "--restore-from-checkpoint-id", at, "--allow-duplicates")
     try:
+        other.until(lambda: manifests(tmp_path / "ck3"))
         other.until_counted()
         other.end()
     finally:
@@ -162,8 +166,7 @@ def test_stop_with_a_savepoint_and_go_on(tmp_path):
 def test_a_savepoint_needs_a_directory(tmp_path):
     run = Run(tmp_path)
     try:
-        run.until(lambda: rows_of(tmp_path / "out-copy") is not None and run.proc.poll() is None)
-        time.sleep(0.3)  # its signals are looked for from the first wait on
+        run.until(run.said)  # it has started: its signals are blocked
         run.proc.send_signal(signal.SIGUSR1)
         run.until(lambda: "savepoints need a checkpoint directory" in run.said())
         run.end()

@@ -79,6 +79,7 @@ def test_what_another_tool_wrote_is_restored(tmp_path, groups):
             w.write_table(table, max_chunksize=3)
         data = (ck / f["path"]).read_bytes()
         f["bytes"], f["crc32c"] = len(data), crc32c(data)
+    m.pop("crc32c")  # as manifests of older versions are: whoever rewrites one cannot keep it
     (ck / f"checkpoint-{m['checkpoint']}.json").write_text(json.dumps(m))
     again = Run(tmp_path, "--checkpoint-dir", ck, "--key-groups", groups, "-p", 3)
     try:
