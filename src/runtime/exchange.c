@@ -5,7 +5,7 @@
 #include "os/clock.h"
 #include "stream/key_groups.h"
 
-enum { GATHER_ROWS_MIN = 64 };
+enum { GATHER_ROWS_MIN = 64, SHARED_TARGETS_MAX = 3, SHARED_ROWS_MIN = 256 };
 
 typedef struct target {
     ck_channel *channel;
@@ -225,6 +225,21 @@ static uint32_t split(ck_exchange *x, const ck_batch *b, uint32_t *only) {
     return hit; /* counts[t] is now the end of target t */
 }
 
+/* With two or three targets each gets its rows as a selection of the batch itself: nothing is copied, and what a queue
+ * pins is not yet sparse. With more, or where few of the rows are live, copies are smaller. */
+static bool is_worth_sharing(const ck_exchange *x, const ck_batch *b) {
+    return x->channel_count <= SHARED_TARGETS_MAX && x->gather_rows >= SHARED_ROWS_MIN &&
+           b->sel_count >= x->gather_rows / 2 && b->sel_count >= b->row_count / 2;
+}
+
+static ck_status share(ck_exchange *x, target *t, const ck_batch *b, const uint16_t *rows, uint32_t n) {
+    if (t->closed) return CK_OK;
+    if (n < SHARED_ROWS_MIN) return gather(x, t, b, rows, n);
+    CK_TRY(send_gathered(x, t)); /* in order */
+    ck_batch *some = ck_batch_select(b, rows, n);
+    return some ? send_batch(x, t, &some) : CK_NOMEM;
+}
+
 static ck_status send_hashed(ck_exchange *x, ck_batch **pb) {
     ck_batch *b = *pb;
     uint32_t only = 0, hit = split(x, b, &only);
@@ -237,8 +252,11 @@ static ck_status send_hashed(ck_exchange *x, ck_batch **pb) {
         CK_TRY(gather(x, &x->targets[only], b, x->group->rows, b->sel_count));
     } else {
         uint32_t from = 0;
+        bool shares = is_worth_sharing(x, b);
         for (uint32_t t = 0; t < x->channel_count; t++) {
-            if (x->counts[t] > from) CK_TRY(gather(x, &x->targets[t], b, x->group->rows + from, x->counts[t] - from));
+            uint32_t n = x->counts[t] - from;
+            const uint16_t *rows = x->group->rows + from;
+            if (n > 0) CK_TRY(shares ? share(x, &x->targets[t], b, rows, n) : gather(x, &x->targets[t], b, rows, n));
             from = x->counts[t];
         }
     }

@@ -1,7 +1,7 @@
 /* The sending side of an edge between vertices: which subtask of the consumer gets which rows. FORWARD, GATHER,
  * REBALANCE and BROADCAST pass batches by reference. HASH gathers rows per target and sends a target's rows when
  * they reach a limit, when the source idles, before every control event, or after 5 ms; with one target it too passes
- * by reference.
+ * by reference, with two or three it shares large batches: each gets its rows as a selection.
  *
  * All exchanges of a subtask share 1 MiB for what they gather; beyond it the largest gathering is sent first.
  *

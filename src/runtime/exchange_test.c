@@ -143,6 +143,38 @@ static void rows_go_to_the_owner_of_their_group(void **state) {
     assert_int_equal(f->group.gathered_bytes, 0);
 }
 
+/* Few targets get selections of one batch, behind what was gathered for them before. */
+static void few_targets_share_a_batch(void **state) {
+    fixture *f = *state;
+    static uint8_t seen[9000];
+    memset(seen, 0, sizeof seen);
+    make(f, CK_EDGE_HASH, 3, 4096);
+    send(f, rows(f, 0, 50, 0));
+    ck_batch *big = rows(f, 50, 4000, 40);
+    const ck_column *column = big->columns[0];
+    send(f, big);
+    for (uint32_t t = 0; t < 3; t++) {
+        ck_event ev;
+        int64_t last = -1;
+        for (uint32_t i = 0; i < 2; i++) {
+            assert_true(ck_channel_pop(&f->channels[t], &ev));
+            assert_int_equal(ev.batch->columns[0] == column, i == 1);
+            for (uint32_t k = 0; k < ev.batch->sel_count; k++) {
+                uint32_t row = ck_batch_row(ev.batch, k);
+                if (ck_column_is_null(ev.batch->columns[0], row)) continue;
+                assert_true(ev.batch->columns[0]->i64[row] > last);
+                last = ev.batch->columns[0]->i64[row];
+                assert_int_equal(owner_of(last, 3), t);
+                seen[last]++;
+            }
+            ck_batch_unref(&ev.batch);
+        }
+        assert_int_equal(ck_channel_events(&f->channels[t]), 0);
+    }
+    for (int64_t k = 0; k < 4050; k++) assert_int_equal(seen[k], k % 10 != 9);
+    assert_int_equal(f->group.gathered_bytes, 0);
+}
+
 static void gathered_rows_wait_for_company(void **state) {
     fixture *f = *state;
     static uint8_t seen[100];
@@ -335,6 +367,7 @@ int main(void) {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         T(rows_go_to_the_owner_of_their_group),
+        T(few_targets_share_a_batch),
         T(gathered_rows_wait_for_company),
         T(one_row_batches_go_at_once),
         T(gathering_is_bounded),
