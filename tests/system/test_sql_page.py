@@ -1,17 +1,16 @@
-"""Every example of docs/sql.md gives what the page shows. Blocks: `sh` makes files, `sql setup` stays in front of all later ones, `sql` runs (`sql changes`
+"""Every example of docs/sql.md and docs/event-time.md gives what the page shows. Blocks: `sh` makes files, `sql setup` stays in front of all later ones, `sql` runs (`sql changes`
 with --changes) and the `output` or `error` behind it is compared."""
 import os
 import re
 import subprocess
 
+import pytest
 from conftest import BUILD, TOP, run_clink
 
-PAGE = os.path.join(TOP, "docs", "sql.md")
 
-
-def examples():
+def examples(page):
     """(language, words behind it, text, expected kind, expected words, expected text)"""
-    found = re.findall(r"^```(\S+)([^\n]*)\n(.*?)^```$", open(PAGE).read(), re.S | re.M)
+    found = re.findall(r"^```(\S+)([^\n]*)\n(.*?)^```$", open(os.path.join(TOP, "docs", page)).read(), re.S | re.M)
     out = []
     for lang, words, text in found:
         if lang in ("output", "error"):
@@ -34,9 +33,10 @@ def run_one(words, text, setup, expected, unordered, want, cwd):
     assert (sorted(got) == sorted(want)) if unordered else (got == want), f"{text}\n{r.out}"
 
 
-def test_examples(tmp_path):
+@pytest.mark.parametrize("page,least", [("sql.md", 20), ("event-time.md", 6)])
+def test_examples(tmp_path, page, least):
     setup, ran = "", 0
-    for lang, words, text, expected, expected_words, want in examples():
+    for lang, words, text, expected, expected_words, want in examples(page):
         if lang == "sh":
             env = {**os.environ, "PATH": BUILD + ":" + os.environ["PATH"]}
             p = subprocess.run(["bash", "-euo", "pipefail", "-c", text], cwd=tmp_path, env=env, check=True, capture_output=True, text=True)
@@ -46,4 +46,4 @@ def test_examples(tmp_path):
         else:
             run_one(words, text, setup, expected, "unordered" in expected_words, want, tmp_path)
             ran += 1
-    assert ran >= 20
+    assert ran >= least
