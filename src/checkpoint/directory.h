@@ -55,6 +55,9 @@ CK_NODISCARD ck_status ck_checkpoint_dir_read(ck_checkpoint_dir *d, uint64_t che
  * success. On failure err->fatal says that it is not known whether the checkpoint is visible, or that it is another
  * owner's: the job must end. */
 CK_NODISCARD ck_status ck_checkpoint_dir_publish(ck_checkpoint_dir *d, const ck_manifest *m, ck_error *err);
+/* A checkpoint that cannot be restored and that the job has gone back behind: its manifest is renamed to
+ * checkpoint-<N>.abandoned, durably, and it counts no more. */
+CK_NODISCARD ck_status ck_checkpoint_dir_abandon(ck_checkpoint_dir *d, uint64_t checkpoint, ck_error *err);
 /* Writes checkpoint-<N>.committed. Again is fine. */
 CK_NODISCARD ck_status ck_checkpoint_dir_mark_committed(ck_checkpoint_dir *d, uint64_t checkpoint, ck_error *err);
 /* Keeps the newest `retained` (at least 1) completed ones, every savepoint, every one not committed, and what these

@@ -71,6 +71,20 @@ static void forget(ck_checkpoint_dir *d, uint64_t id) {
     if (e) ck_dir_entry_free(d, e);
 }
 
+ck_status ck_checkpoint_dir_abandon(ck_checkpoint_dir *d, uint64_t checkpoint, ck_error *err) {
+    ck_fs *fs = d->proc->fs;
+    ck_arena a;
+    ck_arena_init(&a, d->mem, 1 << 20);
+    const char *name = ck_checkpoint_path_manifest(&a, checkpoint),
+               *from = name ? ck_dir_join(&a, d->path, name) : NULL;
+    const char *to = from ? ck_arena_printf(&a, "%s/checkpoint-%" PRIu64 ".abandoned", d->path, checkpoint) : NULL;
+    ck_status s = to ? fs->rename(fs, from, to, err) : ck_nomem(err, d->mem, 0);
+    if (s == CK_OK) s = fs->fsync_dir(fs, d->path, err);
+    ck_arena_destroy(&a);
+    if (s == CK_OK) forget(d, checkpoint);
+    return s;
+}
+
 static ck_status remove_manifests(retention *r, ck_error *err) {
     for (uint32_t i = 0; i < r->victim_count; i++) {
         const char *manifest = ck_checkpoint_path_manifest(&r->a, r->victims[i]);

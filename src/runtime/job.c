@@ -115,7 +115,7 @@ static ck_status prepare(ck_job *j, const ck_graph *g, const ck_job_config *cfg,
     CK_TRY(ck_job_make_committers(j, err));
     if (!j->was_finished) CK_TRY(ck_job_deploy(j, err));
     CK_TRY(ck_job_restore(j, err));
-    if (j->restored && !j->was_finished) CK_TRY(ck_job_replay(j, err));
+    CK_TRY(ck_job_abandon_newer(j, err));
     if (!j->was_finished) CK_TRY(ck_job_deal_splits(j, err));
     CK_TRY(ck_job_make_actor(j, err));
     if (ck_job_follows(j)) return ck_job_check_splits(j, err);
@@ -141,11 +141,21 @@ static void start(ck_job *j) {
 ck_status ck_job_start(ck_scheduler *s, const ck_registry *r, const ck_graph *g, const ck_job_config *cfg, ck_job **out,
                        ck_error *err) {
     ck_job *j = NULL;
-    CK_TRY(new_job(s, r, cfg, &j, err));
-    ck_status st = prepare(j, g, cfg, err);
-    if (st != CK_OK) {
+    ck_status st;
+    for (uint64_t below = 0;;) { /* ends: `below` falls */
+        CK_TRY(new_job(s, r, cfg, &j, err));
+        j->below = below;
+        st = prepare(j, g, cfg, err);
+        if (st == CK_OK) break;
+        bool back = ck_job_may_go_back(j);
+        below = j->tried;
+        if (back)
+            ck_log_line(j->proc->log, CK_LOG_WARN,
+                        "job %s: checkpoint %llu cannot be restored (%s); going back to the one before it", cfg->name,
+                        (unsigned long long)below, err ? err->msg : ck_status_name(st));
         destroy(j);
-        return st;
+        if (!back) return st;
+        if (err) ck_error_reset(err);
     }
     *out = j;
     start(j);

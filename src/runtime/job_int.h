@@ -118,6 +118,9 @@ struct ck_job {
     ck_checkpoint_dir *dir;
     const ck_manifest *restored; /* NULL: a new beginning */
     const char *restored_dir;
+    uint64_t below; /* going back: only checkpoints below this one are looked at; 0 = all */
+    uint64_t tried; /* what was to be restored */
+    bool damaged;   /* it could not be, for what its files are */
     bool was_finished; /* the directory's job had finished: nothing runs */
     ck_checkpoints *checkpoints;
     ck_job_acks *acks; /* newest first */
@@ -189,6 +192,11 @@ CK_NODISCARD ck_status ck_job_restore(ck_job *j, ck_error *err);
 CK_NODISCARD ck_status ck_job_replay(ck_job *j, ck_error *err);
 CK_NODISCARD ck_status ck_job_deal_splits(ck_job *j, ck_error *err);
 CK_NODISCARD ck_status ck_job_commit_one(ck_job *j, ck_job_op *sink, const ck_committable *c, ck_error *err);
+
+/* After a failure: whether an older checkpoint may be tried, because no sink has committed past it. */
+bool ck_job_may_go_back(ck_job *j);
+/* Those that were gone back behind count no more. */
+CK_NODISCARD ck_status ck_job_abandon_newer(ck_job *j, ck_error *err);
 
 /* ---- job_actor.c ---- */
 CK_NODISCARD ck_status ck_job_make_actor(ck_job *j, ck_error *err);

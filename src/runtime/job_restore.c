@@ -4,6 +4,9 @@
  *   final checkpoint -> commit what it carries, done: the job had finished
  *   a checkpoint     -> load, commit what it carries, abort what is newer, run
  *   none             -> abort what a dead run left behind, run from the start
+ *
+ * A checkpoint that is damaged is passed over for the one before, when nobody has asked for it by name and no sink has
+ * committed past that one; else the damage is the job's error.
  */
 #include "runtime/job_int.h"
 
@@ -25,10 +28,28 @@ static ck_status check_manifest(ck_job *j, const ck_manifest *m, const char *dir
                    (unsigned long long)m->checkpoint, dir, m->job_name);
 }
 
+static ck_status note_damage(ck_job *j, ck_status s) {
+    j->damaged |= s == CK_CORRUPT || s == CK_NOTFOUND;
+    return s;
+}
+
+/* Of this job; below 0: of all. *id 0: there is none. */
+static ck_status newest_below(ck_job *j, uint64_t below, uint64_t *id) {
+    ck_checkpoint_entry *entries;
+    uint32_t count;
+    *id = 0;
+    CK_TRY(ck_checkpoint_dir_list(j->dir, &j->arena, &entries, &count));
+    for (uint32_t i = 0; i < count; i++)
+        if (entries[i].own && (!below || entries[i].checkpoint < below)) *id = entries[i].checkpoint;
+    return CK_OK;
+}
+
 /* id 0: the newest. */
 static ck_status read_manifest(ck_job *j, ck_checkpoint_dir *d, uint64_t id, ck_error *err) {
     ck_manifest *m;
-    if (id == 0) {
+    if (id == 0 && d == j->dir && j->below) {
+        if (newest_below(j, j->below, &id) != CK_OK) return nomem(j, err);
+    } else if (id == 0) {
         ck_checkpoint_entry newest;
         ck_status s = ck_checkpoint_dir_newest(d, &newest);
         if (s == CK_NOTFOUND)
@@ -36,7 +57,8 @@ static ck_status read_manifest(ck_job *j, ck_checkpoint_dir *d, uint64_t id, ck_
         if (s != CK_OK) return ck_fail(err, s, "%s cannot be read", ck_checkpoint_dir_path(d));
         id = newest.checkpoint;
     }
-    CK_TRY(ck_checkpoint_dir_read(d, id, &j->arena, &m, err));
+    j->tried = id;
+    CK_TRY(note_damage(j, ck_checkpoint_dir_read(d, id, &j->arena, &m, err)));
     CK_TRY(check_manifest(j, m, ck_checkpoint_dir_path(d), err));
     j->restored_dir = ck_arena_strdup(&j->arena, ck_checkpoint_dir_path(d));
     j->restored = m;
@@ -57,6 +79,39 @@ static ck_status read_elsewhere(ck_job *j, const char *path, uint64_t id, ck_err
     return s;
 }
 
+static bool has_committer(const ck_job *j) {
+    for (uint32_t i = 0; i < j->graph->op_count; i++)
+        if (j->ops[i].desc->committer) return true;
+    return false;
+}
+
+/* Whether a sink got as far as its commit in a newer one without its marker, the sink itself finds out. */
+bool ck_job_may_go_back(ck_job *j) {
+    const ck_checkpoint_config *c = &j->cfg.checkpoint;
+    ck_checkpoint_entry *entries;
+    uint32_t count;
+    uint64_t older;
+    bool asked = c->restore && c->restore[0] && strcmp(c->restore, "latest") != 0;
+    if (!j->damaged || !j->dir || asked || c->fresh || j->links) return false;
+    if (newest_below(j, j->tried, &older) != CK_OK || !older) return false;
+    if (c->allow_duplicates || !has_committer(j)) return true;
+    if (ck_checkpoint_dir_list(j->dir, &j->arena, &entries, &count) != CK_OK) return false;
+    for (uint32_t i = 0; i < count; i++)
+        if (entries[i].own && entries[i].checkpoint > older && entries[i].committed) return false;
+    return true;
+}
+
+ck_status ck_job_abandon_newer(ck_job *j, ck_error *err) {
+    ck_checkpoint_entry *entries;
+    uint32_t count;
+    if (!j->below) return CK_OK;
+    if (ck_checkpoint_dir_list(j->dir, &j->arena, &entries, &count) != CK_OK) return nomem(j, err);
+    for (uint32_t i = 0; i < count; i++)
+        if (entries[i].own && entries[i].checkpoint >= j->below)
+            CK_TRY(ck_checkpoint_dir_abandon(j->dir, entries[i].checkpoint, err));
+    return CK_OK;
+}
+
 static ck_status choose(ck_job *j, ck_error *err) {
     const char *wanted = j->cfg.checkpoint.restore, *path;
     uint64_t id;
@@ -64,10 +119,9 @@ static ck_status choose(ck_job *j, ck_error *err) {
         CK_TRY(ck_restore_point_parse(&j->arena, wanted, &path, &id, err));
         return path ? read_elsewhere(j, path, id, err) : read_manifest(j, j->dir, id, err);
     }
-    ck_checkpoint_entry newest;
-    ck_status s = ck_checkpoint_dir_newest(j->dir, &newest);
-    if (s == CK_NOTFOUND) return CK_OK;
-    return read_manifest(j, j->dir, 0, err);
+    uint64_t newest;
+    if (newest_below(j, j->below, &newest) != CK_OK) return nomem(j, err);
+    return newest ? read_manifest(j, j->dir, newest, err) : CK_OK;
 }
 
 /* An operator had ended when every subtask of its vertex had. */
@@ -195,7 +249,8 @@ static ck_status load(ck_job *j, ck_restore *r, ck_error *err) {
     for (uint32_t i = 0; i < j->graph->op_count; i++)
         if (j->ops[i].committer) CK_TRY(ck_restore_want_committables(r, ck_op_id(j->ops[i].op->uid), err));
     CK_FAULT(j->proc, RESTORE_BEFORE_LOAD);
-    CK_TRY(ck_restore_run(r, err));
+    CK_TRY(note_damage(j, ck_restore_run(r, err)));
+    if (!j->was_finished) CK_TRY(note_damage(j, ck_job_replay(j, err)));
     CK_FAULT(j->proc, RESTORE_AFTER_LOAD);
     return CK_OK;
 }

@@ -95,6 +95,7 @@ def read_rows(folder):
 class Matrix:
     def __init__(self, where, seed):
         self.where, self.seed, self.n, self.answers, self.inputs = where, seed, 0, {}, {}
+        self.retained = 1
 
     def input(self, q):
         if q.rows not in self.inputs:
@@ -152,7 +153,7 @@ class Matrix:
 class Job:
     def __init__(self, matrix, q, rate, alignment):
         matrix.n += 1
-        self.m, self.q, self.alignment = matrix, q, alignment
+        self.m, self.q, self.alignment, self.retained = matrix, q, alignment, matrix.retained
         self.dir = os.path.join(matrix.where, f"job{matrix.n}")
         os.mkdir(self.dir)
         self.out, self.script = os.path.join(self.dir, "out"), os.path.join(self.dir, "job.sql")
@@ -162,7 +163,7 @@ class Job:
     def start(self, p, fault=None):
         flags = ["--changes"] if self.q.changes else []
         return run_clink("run", self.script, "--checkpoint-dir", os.path.join(self.dir, "ck"), "--checkpoint-interval-ms", 8,
-                         "--checkpoint-retained", 1, "-p", p, "--alignment", self.alignment, *flags,
+                         "--checkpoint-retained", self.retained, "-p", p, "--alignment", self.alignment, *flags,
                          env={"CLINK_FAULT": fault} if fault else {}, ok=False, timeout=300)
 
     def rows(self):

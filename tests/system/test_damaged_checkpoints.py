@@ -1,0 +1,64 @@
+"""A checkpoint whose files are damaged or gone: named and refused where a sink has committed it, passed over for the one before where none
+has. It never starts with less state than it should have."""
+import json
+
+import pytest
+from kill_matrix import QUERIES, Matrix
+
+KILL_BEFORE_COMMIT, KILL_AFTER_COMMIT = "checkpoint.after_manifest:3:kill", "commit.after_committed:3:kill"
+
+
+def flip(path):
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 4
+    path.write_bytes(data)
+
+
+def cut(path):
+    path.write_bytes(path.read_bytes()[:-1])
+
+
+@pytest.fixture
+def stopped(tmp_path):
+    """Killed with two checkpoints at least; the newest's manifest and a file only it names."""
+
+    def run(fault, p=2):
+        m = Matrix(str(tmp_path), 1)
+        m.retained = 3
+        job, _ = m.stopped(QUERIES["text"], "aligned", p, fault)
+        assert job, f"{fault} was never reached"
+        ck = tmp_path / f"job{m.n}" / "ck"
+        ids = sorted(int(x.name[11:-5]) for x in ck.glob("checkpoint-*.json"))
+        assert len(ids) >= 2
+        named = {f["path"] for i in ids[:-1] for f in json.loads((ck / f"checkpoint-{i}.json").read_text())["files"]}
+        newest = json.loads((ck / f"checkpoint-{ids[-1]}.json").read_text())
+        own = [f["path"] for f in newest["files"] if f["path"] not in named]
+        return job, ck / f"checkpoint-{ids[-1]}.json", ck / own[0]
+
+    return run
+
+
+@pytest.mark.parametrize("what", ["flip", "cut", "delete", "manifest"])
+def test_goes_back_before_anything_was_committed(stopped, what):
+    job, manifest, file = stopped(KILL_BEFORE_COMMIT)
+    target = manifest if what == "manifest" else file
+    {"flip": flip, "cut": cut, "delete": lambda p: p.unlink(), "manifest": flip}[what](target)
+    r = job.start(3)
+    assert r.code == 0, r.err
+    assert target.name in r.err and "going back to the one before" in r.err
+    job.check()
+    assert not manifest.exists() and manifest.with_suffix(".abandoned").exists()
+    job.finish(1)
+
+
+@pytest.mark.parametrize("what", ["flip", "cut", "delete", "manifest"])
+def test_is_refused_by_name_once_it_was_committed(stopped, what):
+    job, manifest, file = stopped(KILL_AFTER_COMMIT)
+    target = manifest if what == "manifest" else file
+    good = target.read_bytes()
+    {"flip": flip, "cut": cut, "delete": lambda p: p.unlink(), "manifest": flip}[what](target)
+    for _ in range(2):
+        r = job.start(3)
+        assert r.code == 1 and target.name in r.err and "going back" not in r.err, r.err
+    target.write_bytes(good)
+    job.finish(3)
