@@ -69,7 +69,7 @@ class Run:
         return int(self.said().rsplit("savepoint ", 1)[1].split()[0])
 
     def end(self, sig=signal.SIGINT, code=130):
-        self.until(lambda: "exactly once" in self.said())  # it has started: before, the signal would end the process
+        self.until(lambda: "clink: job: " in self.said())  # it has started: before, the signal would end the process
         self.proc.send_signal(sig)
         assert self.proc.wait(30) == code, self.said()
 
