@@ -197,6 +197,10 @@ typedef struct clink_progress {
     uint64_t dead_letters;             /* of bad_rows: put into a table */
 } clink_progress;
 CLINK_API void clink_job_progress(clink_job *job, clink_progress *out);
+/* What event time waits for while the job runs, as a sentence for a progress line: "watermark held by b.ndjson of bids
+ * at 2013-01-01 05:00:00, idle 12 s; idle: a.ndjson for 70 s". Its length, of which at most size - 1 bytes are in text;
+ * 0: no source has event time, or all have ended. Thread: any. */
+CLINK_API size_t clink_job_watermark(clink_job *job, char *text, size_t size);
 
 #ifdef __cplusplus
 }

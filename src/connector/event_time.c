@@ -59,7 +59,8 @@ void ck_event_time_destroy(ck_event_time *t) {
     *t = (ck_event_time){0};
 }
 
-ck_status ck_event_time_add(ck_event_time *t, int64_t max_us, bool finished, uint32_t *clock, ck_error *err) {
+ck_status ck_event_time_add(ck_event_time *t, const char *name, int64_t max_us, bool finished, uint32_t *clock,
+                            ck_error *err) {
     *clock = t->count;
     if (!t->spec) return CK_OK;
     if (t->count == t->capacity) {
@@ -69,7 +70,8 @@ ck_status ck_event_time_add(ck_event_time *t, int64_t max_us, bool finished, uin
         t->clocks = p;
         t->capacity = capacity;
     }
-    t->clocks[t->count++] = (ck_split_clock){.max_us = max_us, .empty_since_us = INT64_MIN, .finished = finished};
+    t->clocks[t->count++] =
+        (ck_split_clock){.name = name, .max_us = max_us, .empty_since_us = INT64_MIN, .finished = finished};
     return CK_OK;
 }
 
@@ -124,9 +126,10 @@ ck_status ck_event_time_see(ck_event_time *t, uint32_t clock, const ck_batch *b,
 }
 
 void ck_event_time_empty(ck_event_time *t, uint32_t clock, int64_t now_us, int64_t *until_us) {
-    if (!t->spec || t->spec->idle_us == 0) return;
+    if (!t->spec) return;
     ck_split_clock *s = &t->clocks[clock];
     if (s->empty_since_us == INT64_MIN) s->empty_since_us = now_us;
+    if (t->spec->idle_us == 0) return;
     int64_t left = t->spec->idle_us - (now_us - s->empty_since_us);
     s->idle = left <= 0;
     if (left > 0 && now_us + left < *until_us) *until_us = now_us + left;
@@ -142,21 +145,32 @@ static int64_t watermark_of(int64_t max_us, int64_t lag_us) {
     return us - rest - (rest < 0 ? 1000 : 0) - 1;
 }
 
-ck_status ck_event_time_say(ck_event_time *t, ck_op_ctx *ctx) {
-    if (!t->spec) return CK_OK;
-    int64_t least = INT64_MAX;
-    bool active = false, idle = false;
+/* The split with the least time among those that count, and the one that has been idle longest. */
+static ck_clock_note look(const ck_event_time *t) {
+    ck_clock_note n = {.watermark_us = t->watermark, .holder_us = INT64_MAX, .idle_empty_us = INT64_MAX};
     for (uint32_t i = 0; i < t->count; i++) {
         const ck_split_clock *s = &t->clocks[i];
         if (s->finished) continue;
-        idle |= s->idle;
-        if (s->idle) continue;
-        active = true;
-        if (s->max_us < least) least = s->max_us;
-        if (least == INT64_MIN) return CK_OK; /* one that has not started holds it */
+        n.splits++;
+        if (s->idle) {
+            n.idle_splits++;
+            if (s->empty_since_us < n.idle_empty_us) n.idle = s->name, n.idle_empty_us = s->empty_since_us;
+        } else if (!n.holder || s->max_us < n.holder_us) {
+            n.holder = s->name;
+            n.holder_us = s->max_us;
+            n.holder_empty_us = s->empty_since_us;
+        }
     }
-    if (!active) return idle ? ck_op_emit_watermark(ctx, t->watermark, true) : CK_OK; /* all finished: END says it */
-    int64_t w = watermark_of(least, t->spec->lag_us);
-    if (w > t->watermark) t->watermark = w;
-    return ck_op_emit_watermark(ctx, t->watermark, false);
+    return n;
+}
+
+ck_status ck_event_time_say(ck_event_time *t, ck_op_ctx *ctx) {
+    if (!t->spec) return CK_OK;
+    ck_clock_note n = look(t);
+    bool begun = n.holder && n.holder_us != INT64_MIN; /* a split that has given no row yet holds everything */
+    int64_t w = begun ? watermark_of(n.holder_us, t->spec->lag_us) : CK_WATERMARK_MIN;
+    if (w > t->watermark) t->watermark = n.watermark_us = w;
+    ck_op_note_clock(ctx, &n);
+    if (n.holder) return begun ? ck_op_emit_watermark(ctx, t->watermark, false) : CK_OK;
+    return n.idle ? ck_op_emit_watermark(ctx, t->watermark, true) : CK_OK; /* all finished: END says it */
 }

@@ -21,6 +21,7 @@ CK_NODISCARD ck_status ck_event_time_read(ck_arena *a, const ck_op_spec *spec, c
                                           struct yyjson_val *v, const ck_event_time_spec **out, ck_error *err);
 
 typedef struct ck_split_clock {
+    const char *name;       /* the split's id */
     int64_t max_us;         /* INT64_MIN: nothing seen */
     int64_t empty_since_us; /* monotonic; INT64_MIN: it had something when last polled */
     bool finished, idle;
@@ -41,15 +42,17 @@ CK_NODISCARD ck_status ck_event_time_init(ck_event_time *t, const ck_event_time_
                                           ck_arena *a, ck_mem mem, ck_error *err);
 void ck_event_time_destroy(ck_event_time *t); /* safe on zero */
 
-/* A split is owned from now on. max_us: as stored with its position, INT64_MIN: none. Clocks are numbered from 0. */
-CK_NODISCARD ck_status ck_event_time_add(ck_event_time *t, int64_t max_us, bool finished, uint32_t *clock,
-                                         ck_error *err);
+/* A split is owned from now on. name: its id, borrowed for as long as t lives. max_us: as stored with its position,
+ * INT64_MIN: none. Clocks are numbered from 0. */
+CK_NODISCARD ck_status ck_event_time_add(ck_event_time *t, const char *name, int64_t max_us, bool finished,
+                                         uint32_t *clock, ck_error *err);
 /* A batch of the table's columns, before it goes out; counts `bad_times`. */
 CK_NODISCARD ck_status ck_event_time_see(ck_event_time *t, uint32_t clock, const ck_batch *b, ck_op_ctx *ctx);
 /* The split was polled and had nothing, at this monotonic time. *until_us is lowered to when that makes it idle. */
 void ck_event_time_empty(ck_event_time *t, uint32_t clock, int64_t now_us, int64_t *until_us);
 void ck_event_time_finish(ck_event_time *t, uint32_t clock);
-/* Emits the watermark where it rose, or where the last split became idle or the first came back. After each batch. */
+/* Emits the watermark where it rose, or where the last split became idle or the first came back, and notes which split
+ * holds it. After each batch. */
 CK_NODISCARD ck_status ck_event_time_say(ck_event_time *t, ck_op_ctx *ctx);
 /* What is stored with the split's position. */
 static inline int64_t ck_event_time_max(const ck_event_time *t, uint32_t clock) {

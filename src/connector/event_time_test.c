@@ -43,7 +43,7 @@ static void begin(under_test *u, harness *h, const char *type, const char *param
 }
 static uint32_t split(under_test *u, int64_t max_us) {
     uint32_t clock;
-    harness_ok(u->h, ck_event_time_add(&u->t, max_us, false, &clock, &u->h->error));
+    harness_ok(u->h, ck_event_time_add(&u->t, "a split", max_us, false, &clock, &u->h->error));
     return clock;
 }
 static void see(under_test *u, uint32_t clock, const char *const *rows, uint32_t n) {
@@ -75,6 +75,42 @@ static void the_slowest_split_decides(void **state) {
     unsigned before = tellings;
     harness_ok(u.h, ck_event_time_say(&u.t, &u.h->ctx));
     assert_int_equal(tellings, before); /* END says it */
+    ck_event_time_destroy(&u.t);
+}
+
+static ck_clock_note noted;
+static void keep_note(ck_op_ctx *ctx, const ck_clock_note *note) {
+    (void)ctx;
+    noted = *note;
+}
+
+static void the_split_that_holds_the_watermark_is_named(void **state) {
+    under_test u;
+    int64_t until = INT64_MAX;
+    uint32_t a, b;
+    begin(&u, &((fixture *)*state)->h, "t TIMESTAMP(6)", PLAIN);
+    u.h->ctx.note_clock_fn = keep_note;
+    harness_ok(u.h, ck_event_time_add(&u.t, "a", INT64_MIN, false, &a, &u.h->error));
+    harness_ok(u.h, ck_event_time_add(&u.t, "b", INT64_MIN, false, &b, &u.h->error));
+    SEE(&u, a, "9000000");
+    assert_string_equal(noted.holder, "b");
+    assert_true(noted.holder_us == INT64_MIN && noted.watermark_us == CK_WATERMARK_MIN && noted.splits == 2);
+    SEE(&u, b, "12000000");
+    assert_string_equal(noted.holder, "a");
+    assert_true(noted.holder_us == 9000000 && noted.watermark_us == 8998000 - 1 && noted.idle_splits == 0);
+    ck_event_time_empty(&u.t, a, 50, &until);
+    harness_ok(u.h, ck_event_time_say(&u.t, &u.h->ctx));
+    assert_true(strcmp(noted.holder, "a") == 0 && noted.holder_empty_us == 50);
+    ck_event_time_empty(&u.t, a, 1000050, &until);
+    harness_ok(u.h, ck_event_time_say(&u.t, &u.h->ctx));
+    assert_true(strcmp(noted.holder, "b") == 0 && strcmp(noted.idle, "a") == 0 && noted.idle_empty_us == 50);
+    assert_true(noted.idle_splits == 1 && noted.watermark_us == 11998000 - 1);
+    ck_event_time_finish(&u.t, b);
+    harness_ok(u.h, ck_event_time_say(&u.t, &u.h->ctx));
+    assert_true(noted.holder == NULL && noted.splits == 1);
+    ck_event_time_finish(&u.t, a);
+    harness_ok(u.h, ck_event_time_say(&u.t, &u.h->ctx));
+    assert_true(noted.idle == NULL && noted.splits == 0);
     ck_event_time_destroy(&u.t);
 }
 
@@ -217,8 +253,9 @@ static void random_histories_of_splits(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {T(the_slowest_split_decides), T(idle_splits_leave_and_return),
-                                       T(times_that_are_none_move_nothing), T(milliseconds_and_what_is_stored),
-                                       T(random_histories_of_splits)};
+    const struct CMUnitTest tests[] = {
+        T(the_slowest_split_decides),       T(the_split_that_holds_the_watermark_is_named),
+        T(idle_splits_leave_and_return),    T(times_that_are_none_move_nothing),
+        T(milliseconds_and_what_is_stored), T(random_histories_of_splits)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -48,7 +48,7 @@ ck_status ck_row_splits_add(ck_row_splits *s, const ck_split *split, ck_op_ctx *
     char *id = ck_arena_strdup(s->arena, split->id);
     if (!id) return ck_nomem(ctx->error, s->arena->mem, strlen(split->id));
     ck_row_split made = {id, yyjson_get_uint(first), yyjson_get_uint(step), yyjson_get_uint(next), 0};
-    CK_TRY(ck_event_time_add(s->event_time, time_us, made.next >= s->rows, &made.clock, ctx->error));
+    CK_TRY(ck_event_time_add(s->event_time, id, time_us, made.next >= s->rows, &made.clock, ctx->error));
     s->at[s->count++] = made;
     return CK_OK;
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "engine/engine_int.h"
+#include "metrics/metrics.h"
 #include "os/clock.h"
 #include "os/fs.h"
 #include "os/io.h"
@@ -41,6 +42,7 @@ static ck_status wire_proc(clink_engine *e, const clink_options *o, ck_error *er
     e->proc.faults = &e->faults;
     e->proc.log = &e->log;
     e->proc.cpu = ck_cpu_detect();
+    CK_TRY(ck_metrics_new(&e->proc, &e->proc.metrics, err));
     CK_TRY(ck_faults_parse(&e->faults, getenv("CLINK_FAULT"), err));
     CK_TRY(ck_modules_new(e->proc.heap, &e->proc.modules, err));
     return ck_io_pool_new(&e->proc, IO_THREADS_MAX, &e->proc.io, err);
@@ -102,6 +104,7 @@ void clink_close(clink_engine *e) {
     ck_arena_destroy(&e->arena);
     ck_io_pool_free(e->proc.io);
     ck_modules_free(e->proc.modules);
+    ck_metrics_free(e->proc.metrics);
     pthread_mutex_destroy(&e->lock);
     free(e);
 }

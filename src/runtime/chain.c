@@ -31,12 +31,24 @@ ck_status ck_chain_new(ck_proc *proc, ck_mem mem, ck_mem queue_mem, uint32_t op_
     return CK_OK;
 }
 
+static void release_metrics(ck_op_runtime *op) {
+    ck_proc *proc = op->chain->proc;
+    ck_op_counter_release(&op->rows_in, proc);
+    ck_op_counter_release(&op->rows_out, proc);
+    ck_op_counter_release(&op->batches_in, proc);
+    for (int i = 0; i < CK_OP_COUNTERS_MAX; i++) ck_op_counter_release(&op->counters[i].of, proc);
+    ck_op_clock_destroy(&op->clock, proc);
+}
+
 void ck_chain_free(ck_chain *c) {
     if (!c) return;
     ck_mem mem = c->mem;
     for (uint32_t i = 0; i < c->op_count && c->pending; i++) {
         ck_op_runtime *op = &c->ops[i];
-        if (op->chain) ck_inbox_clear(op);
+        if (op->chain) {
+            ck_inbox_clear(op);
+            release_metrics(op);
+        }
         ck_free(mem, op->inbox.items, op->inbox.capacity * sizeof *op->inbox.items);
         ck_free(mem, op->outputs, op->output_capacity * sizeof *op->outputs);
         ck_free(mem, op->inputs, op->ctx.input_count);
@@ -65,6 +77,10 @@ ck_status ck_chain_init_op(ck_chain *c, uint32_t index) {
     op->open_inputs = op->ctx.input_count;
     op->wake_us = INT64_MAX;
     op->out_watermark = CK_WATERMARK_MIN;
+    ck_op_clock_init(&op->clock);
+    ck_op_counter_show(&op->rows_in, &op->ctx, "rows_in");
+    ck_op_counter_show(&op->rows_out, &op->ctx, "rows_out");
+    ck_op_counter_show(&op->batches_in, &op->ctx, "batches_in");
     op->inputs = ck_alloc_zero(c->mem, op->ctx.input_count);
     if (!op->inputs) return CK_NOMEM;
     if (op->desc->op && CK_HAS(op->desc->op, next_wake_us)) c->has_wakes = true;
@@ -258,10 +274,8 @@ static ck_status forward(ck_op_runtime *op, const ck_inbox_item *item) {
 static void count_batch(ck_op_runtime *op, uint32_t rows) {
     ck_chain *c = op->chain;
     c->rows_left -= rows < c->rows_left ? rows : c->rows_left;
-    atomic_store_explicit(&op->rows_in, atomic_load_explicit(&op->rows_in, memory_order_relaxed) + rows,
-                          memory_order_relaxed);
-    atomic_store_explicit(&op->batches_in, atomic_load_explicit(&op->batches_in, memory_order_relaxed) + 1,
-                          memory_order_relaxed);
+    ck_op_counter_add(&op->rows_in, rows);
+    ck_op_counter_add(&op->batches_in, 1);
 }
 
 static ck_status call_wake(ck_op_runtime *op, const ck_inbox_item *item) {

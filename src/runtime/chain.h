@@ -14,6 +14,7 @@
 #define CK_RUNTIME_CHAIN_H
 
 #include "runtime/exchange.h"
+#include "runtime/op_metrics.h"
 
 enum { CK_INBOX_EVENTS_MAX = 1 << 16, CK_OP_COUNTERS_MAX = 16 };
 
@@ -34,7 +35,7 @@ typedef struct ck_chain_host {
 
 typedef struct ck_chain_counter {
     _Atomic(const char *) name; /* a literal; NULL: free */
-    _Atomic uint64_t value;
+    ck_op_counter of;
 } ck_chain_counter;
 
 /* One operator in place. Members not marked are the chain's. */
@@ -63,8 +64,9 @@ struct ck_op_runtime {
     bool out_idle;
     _Atomic bool woken;
     _Atomic uint32_t io_jobs; /* submitted and not done */
-    _Atomic uint64_t rows_in, rows_out, batches_in;
+    ck_op_counter rows_in, rows_out, batches_in;
     ck_chain_counter counters[CK_OP_COUNTERS_MAX];
+    ck_op_clock clock; /* of a source with event time */
 };
 
 typedef enum ck_chain_result {

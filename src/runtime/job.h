@@ -6,6 +6,7 @@
 #include "checkpoint/coordinator.h"
 #include "graph/graph.h"
 #include "plugin/registry.h"
+#include "runtime/op_metrics.h"
 
 /* What runs steps: a pool of threads, or one seeded thread with a virtual clock. Outlives its jobs. */
 typedef struct ck_scheduler ck_scheduler;
@@ -99,5 +100,16 @@ typedef struct ck_job_progress {
 void ck_job_progress_now(ck_job *j, ck_job_progress *out);
 /* A counter of one operator ("bad_rows"), over its subtasks in this process; 0 where there is none of the name. */
 uint64_t ck_job_count_of(const ck_job *j, const char *uid, const char *counter);
+
+/* What the watermark of the whole job waits for: of all sources' splits the one that is furthest behind. */
+typedef struct ck_job_watermark {
+    const char *source;   /* uid of its source */
+    ck_clock_note note;   /* of the source's subtask; holder NULL: all its splits are idle */
+    uint32_t idle_splits; /* of all sources */
+    int64_t idle_empty_us;
+    int64_t now_us;                                              /* monotonic: what the _empty_us are compared with */
+    char holder[CK_CLOCK_NAME_BYTES], idle[CK_CLOCK_NAME_BYTES]; /* idle: of the splits that are it, the longest so */
+} ck_job_watermark;
+bool ck_job_watermark_now(ck_job *j, ck_job_watermark *out); /* false: no source has event time, or all have ended */
 
 #endif

@@ -63,10 +63,6 @@ void ck_inbox_clear(ck_op_runtime *op) {
 
 /* ---- emitting ---- */
 
-static void add(_Atomic uint64_t *counter, uint64_t n) { /* one writer */
-    atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + n, memory_order_relaxed);
-}
-
 /* Takes the reference in *b. */
 static ck_status send_batch(ck_output *out, ck_chain *c, ck_batch **b) {
     if (out->op) {
@@ -92,7 +88,7 @@ static ck_status emit(ck_op_ctx *ctx, uint32_t port, ck_batch **pb) {
         ck_batch_unref(&b);
         return CK_OK;
     }
-    if (port == 0) add(&op->rows_out, b->sel_count);
+    if (port == 0) ck_op_counter_add(&op->rows_out, b->sel_count);
     if (op->desc->source) c->source_emitted = true;
     ck_output *last = NULL;
     ck_status s = CK_OK;
@@ -153,13 +149,23 @@ static void wake(ck_op_runtime *op) {
     ck_task_notify(op->chain->host.task);
 }
 
+/* A counter of the operator's own that has the name of one every operator has stays beside the registry. */
+static void show(ck_op_counter *c, const ck_op_ctx *ctx, const char *name) {
+    if (strcmp(name, "rows_in") != 0 && strcmp(name, "rows_out") != 0) ck_op_counter_show(c, ctx, name);
+}
+
+static void note_clock(ck_op_ctx *ctx, const ck_clock_note *note) { ck_op_clock_take(&ctx->rt->clock, ctx, note); }
+
 static void count(ck_op_ctx *ctx, const char *name, uint64_t n) {
     ck_chain_counter *counters = ctx->rt->counters;
     for (int i = 0; i < CK_OP_COUNTERS_MAX; i++) {
         const char *have = atomic_load_explicit(&counters[i].name, memory_order_relaxed);
         if (have && have != name && strcmp(have, name) != 0) continue;
-        if (!have) atomic_store_explicit(&counters[i].name, name, memory_order_release);
-        add(&counters[i].value, n);
+        if (!have) {
+            show(&counters[i].of, ctx, name);
+            atomic_store_explicit(&counters[i].name, name, memory_order_release);
+        }
+        ck_op_counter_add(&counters[i].of, n);
         return;
     }
 }
@@ -235,6 +241,7 @@ void ck_op_context_init(ck_op_runtime *op) {
     ctx->submit_io_fn = submit_io;
     ctx->wake_fn = wake;
     ctx->count_fn = count;
+    ctx->note_clock_fn = note_clock;
     ctx->hold_ack_fn = hold_ack;
     ctx->release_ack_fn = release_ack;
 }

@@ -27,6 +27,17 @@ typedef struct ck_job_settings {
                          END. false: nobody commits; a sink makes its output appear by itself, at the latest at END */
 } ck_job_settings;
 
+/* What a source's watermark waits for. Strings are copied by whoever takes the note. */
+typedef struct ck_clock_note {
+    int64_t watermark_us;    /* as said; CK_WATERMARK_MIN: none yet */
+    const char *holder;      /* the split that holds it back; NULL: all are idle or finished */
+    int64_t holder_us;       /* the greatest time of that split; INT64_MIN: it has given no row yet */
+    int64_t holder_empty_us; /* monotonic: since when it had nothing when polled; INT64_MIN: it has */
+    const char *idle;        /* of the idle splits the one that has been so longest; NULL: none */
+    int64_t idle_empty_us;
+    uint32_t splits, idle_splits; /* finished ones are in neither */
+} ck_clock_note;
+
 /* An operator's window on the runtime. Made and owned by the runtime, valid from create to close, used only by the step
  * that runs the operator. The function pointers are the runtime's; call them through the inline wrappers below. */
 typedef struct ck_op_ctx ck_op_ctx;
@@ -52,6 +63,7 @@ struct ck_op_ctx {
     void (*submit_io_fn)(ck_op_ctx *ctx, struct ck_io_job *job);
     void (*wake_fn)(struct ck_op_runtime *rt);
     void (*count_fn)(ck_op_ctx *ctx, const char *counter, uint64_t add);
+    void (*note_clock_fn)(ck_op_ctx *ctx, const ck_clock_note *note); /* NULL: nobody wants to know */
     void (*hold_ack_fn)(ck_op_ctx *ctx);
     void (*release_ack_fn)(struct ck_op_runtime *rt, uint64_t checkpoint, ck_status status, const ck_error *error);
 };
@@ -81,6 +93,10 @@ static inline void ck_op_wake(ck_op_ctx *ctx, struct ck_op_runtime *rt) { ctx->w
 /* Add to a named counter of this operator ("late_rows", "bad_rows"); names are literals. Shown by status and progress.
  */
 static inline void ck_op_count(ck_op_ctx *ctx, const char *counter, uint64_t add) { ctx->count_fn(ctx, counter, add); }
+/* Sources with event time: what the watermark waits for now. Shown by progress; cheap enough for every batch. */
+static inline void ck_op_note_clock(ck_op_ctx *ctx, const ck_clock_note *note) {
+    if (ctx->note_clock_fn) ctx->note_clock_fn(ctx, note);
+}
 /* In pre_snapshot only: the acknowledgement of this checkpoint, and of every later one, waits until as many releases as
  * holds have come (an fsync under way): a later one carries what this one prepared when this one is given up. */
 static inline void ck_op_hold_ack(ck_op_ctx *ctx) { ctx->hold_ack_fn(ctx); }

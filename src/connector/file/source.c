@@ -132,7 +132,7 @@ static ck_status source_add_split(void *self, const ck_split *split, ck_op_ctx *
     if (!r || !(r->id = ck_arena_strdup(&s->arena, split->id))) return ck_nomem(ctx->error, s->arena.mem, sizeof *r);
     CK_TRY(ck_file_split_parse(&s->arena, split->spec, &r->split, ctx->error));
     r->finished = r->split.position == r->split.end;
-    CK_TRY(ck_event_time_add(&s->event_time, r->split.time_us, r->finished, &r->clock, ctx->error));
+    CK_TRY(ck_event_time_add(&s->event_time, r->id, r->split.time_us, r->finished, &r->clock, ctx->error));
     if (r->split.end != UINT64_MAX) ck_op_count(ctx, "bytes_total", r->split.end - r->split.position);
     s->runs[s->run_count++] = r;
     return CK_OK;

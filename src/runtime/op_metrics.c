@@ -1,0 +1,91 @@
+#include "runtime/op_metrics.h"
+
+#include <stdio.h>
+
+enum { LABELS = 4 };
+
+static void labels_of(const ck_op_ctx *ctx, ck_label labels[LABELS], char *subtask, size_t size) {
+    const ck_job_settings *s = ctx->settings;
+    snprintf(subtask, size, "%u", ctx->subtask);
+    labels[0] = (ck_label){"job", s && s->job_name ? s->job_name : ""};
+    labels[1] = (ck_label){"run", s && s->job_uuid ? s->job_uuid : ""};
+    labels[2] = (ck_label){"op", ctx->uid ? ctx->uid : ""};
+    labels[3] = (ck_label){"subtask", subtask};
+}
+
+void ck_op_counter_show(ck_op_counter *c, const ck_op_ctx *ctx, const char *name) {
+    ck_label labels[LABELS];
+    char subtask[16];
+    ck_counter *made;
+    if (!ctx->proc || !ctx->proc->metrics) return;
+    labels_of(ctx, labels, subtask, sizeof subtask);
+    /* A full registry costs the view, not the number. */
+    if (ck_metrics_counter(ctx->proc->metrics, name, labels, LABELS, &made, NULL) == CK_OK) c->shown = made;
+}
+
+void ck_op_counter_release(ck_op_counter *c, ck_proc *proc) {
+    ck_counter *shown = c->shown;
+    if (!shown) return;
+    atomic_store_explicit(&c->own.value, ck_op_counter_read(c), memory_order_relaxed);
+    c->shown = NULL;
+    ck_metrics_release(proc->metrics, shown);
+}
+
+/* ---- what a watermark waits for ---- */
+
+void ck_op_clock_init(ck_op_clock *c) {
+    *c = (ck_op_clock){0};
+    pthread_mutex_init(&c->lock, NULL);
+}
+
+void ck_op_clock_destroy(ck_op_clock *c, ck_proc *proc) {
+    if (c->watermark_us) ck_metrics_release(proc->metrics, c->watermark_us);
+    if (c->idle_splits) ck_metrics_release(proc->metrics, c->idle_splits);
+    pthread_mutex_destroy(&c->lock);
+}
+
+static ck_gauge *gauge(const ck_op_ctx *ctx, const char *name) {
+    ck_label labels[LABELS];
+    char subtask[16];
+    ck_gauge *made;
+    if (!ctx->proc->metrics) return NULL;
+    labels_of(ctx, labels, subtask, sizeof subtask);
+    return ck_metrics_gauge(ctx->proc->metrics, name, labels, LABELS, &made, NULL) == CK_OK ? made : NULL;
+}
+
+static const char *copy(const char *name, const char **seen, char *to) {
+    if (!name) return NULL;
+    if (name != *seen) snprintf(to, CK_CLOCK_NAME_BYTES, "%s", name);
+    *seen = name;
+    return to;
+}
+
+void ck_op_clock_take(ck_op_clock *c, const ck_op_ctx *ctx, const ck_clock_note *note) {
+    if (!c->noted) { /* only this thread sets it */
+        c->watermark_us = gauge(ctx, "watermark_us");
+        c->idle_splits = gauge(ctx, "idle_splits");
+    }
+    if (c->watermark_us) ck_gauge_set(c->watermark_us, note->watermark_us);
+    if (c->idle_splits) ck_gauge_set(c->idle_splits, note->idle_splits);
+    pthread_mutex_lock(&c->lock);
+    c->note = *note;
+    c->note.holder = copy(note->holder, &c->holder_seen, c->holder);
+    c->note.idle = copy(note->idle, &c->idle_seen, c->idle);
+    c->noted = true;
+    pthread_mutex_unlock(&c->lock);
+}
+
+bool ck_op_clock_read(ck_op_clock *c, ck_clock_note *out, char holder[CK_CLOCK_NAME_BYTES],
+                      char idle[CK_CLOCK_NAME_BYTES]) {
+    pthread_mutex_lock(&c->lock);
+    bool noted = c->noted;
+    if (noted) {
+        *out = c->note;
+        memcpy(holder, c->holder, CK_CLOCK_NAME_BYTES);
+        memcpy(idle, c->idle, CK_CLOCK_NAME_BYTES);
+        if (out->holder) out->holder = holder;
+        if (out->idle) out->idle = idle;
+    }
+    pthread_mutex_unlock(&c->lock);
+    return noted;
+}
