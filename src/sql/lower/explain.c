@@ -76,6 +76,10 @@ static void put_facts(printer *p, const ck_planned_op *op, uint32_t depth) {
     }
     if (op->has_key && !op->key.count) put(p, "one row, ");
     put(p, "uid %s\n", op->uid);
+    if (op->growth) {
+        indent(p, depth);
+        put(p, "growth: %s\n", op->growth);
+    }
     put_slots(p, op, depth);
 }
 

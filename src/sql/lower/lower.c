@@ -72,6 +72,9 @@ ck_status ck_lower_node(ck_lower_state *s, const ck_plan_node *n, ck_lowered *ou
         ck_lowered made = {0};
         CK_TRY(by_kind[n->kind](s, n, &made));
         made.done = true;
+        ck_planned_op *op = &s->ops[made.op];
+        if (op->stateful && !op->growth && !n->bounded && !(op->growth = ck_lower_growth(s, n)))
+            return ck_lower_nomem(s);
         s->nodes[n->id] = made;
     }
     *out = s->nodes[n->id];

@@ -30,6 +30,7 @@ typedef struct ck_planned_op {
     bool final;
     bool stateful;          /* EXPLAIN says key and uid */
     const char *facts;      /* a line for EXPLAIN; NULL: none */
+    const char *growth;     /* how its state grows; NULL: its input ends */
     bool single;            /* runs once, whatever the job's parallelism */
     ck_guarantee guarantee; /* of sinks, and of sources that can be read once only: where there is a why */
     const char *why;
@@ -153,6 +154,8 @@ const char *ck_label_exprs(ck_lower_state *s, const char *before, const char *be
 const char *ck_label_duration(ck_lower_state *s, int64_t us); /* "1 h", "10 s", "250 ms" */
 const char *ck_label_columns(ck_lower_state *s, const ck_schema *schema, ck_columns columns); /* "a, b" */
 const char *ck_label_calls(ck_lower_state *s, const char *before, const ck_plan_aggregate *calls, uint32_t count);
+/* How the state of n's operator grows, whose input goes on. NULL without memory. */
+const char *ck_lower_growth(ck_lower_state *s, const ck_plan_node *n);
 CK_NODISCARD ck_status ck_lower_explain(ck_lower_state *s, const ck_sql_step *step, const char **out);
 
 #endif

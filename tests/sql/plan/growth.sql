@@ -1,0 +1,12 @@
+CREATE TABLE t (k VARCHAR, ts TIMESTAMP(3), v BIGINT, WATERMARK FOR ts AS ts - INTERVAL '5' SECOND) WITH (connector='file', path='x', follow='true', allowed_lateness_ms='60000');
+CREATE TABLE u (k VARCHAR, ts TIMESTAMP(3), WATERMARK FOR ts AS ts) WITH (connector='file', path='y', follow='true');
+CREATE TABLE a (k VARCHAR, n BIGINT) WITH (connector='print');
+CREATE TABLE b (k VARCHAR, n BIGINT) WITH (connector='print');
+CREATE TABLE c (k VARCHAR, n BIGINT) WITH (connector='print');
+CREATE TABLE d (k VARCHAR, n BIGINT) WITH (connector='print');
+CREATE TABLE e (k VARCHAR, n BIGINT) WITH (connector='print');
+INSERT INTO a SELECT k, COUNT(*) FROM TABLE(HOP(TABLE t, DESCRIPTOR(ts), INTERVAL '1' HOUR, INTERVAL '1' DAY)) GROUP BY k, window_start, window_end;
+INSERT INTO b SELECT k, COUNT(*) FROM TABLE(SESSION(TABLE u PARTITION BY k, DESCRIPTOR(ts), INTERVAL '10' MINUTE)) GROUP BY k, window_start, window_end;
+INSERT INTO c SELECT k, COUNT(*) FROM u GROUP BY k;
+INSERT INTO d SELECT 'all', COUNT(*) FROM u;
+INSERT INTO e SELECT DISTINCT k, 1 FROM u;
