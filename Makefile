@@ -87,9 +87,12 @@ kills: release test-deps ## the binary killed at every fault point, at several m
 
 N    ?= 1000
 SEED ?= 1
-.PHONY: differential slt
+.PHONY: differential slt nexmark
 differential: release test-deps ## random queries through clink and DuckDB: make differential [N=1000] [SEED=1]
 	@$$(tools/venv.sh) tests/differential/differential.py --n $(N) --seed $(SEED)
+
+nexmark: release test-deps ## NEXMark's queries against DuckDB: every parallelism and batch size, from files and the connector, after kills
+	@CLINK_LONG=1 tools/pytest.sh tests/system/test_nexmark.py
 
 DIR ?= tests/sql
 slt: release test-deps ## sqllogictest files through clink: make slt [DIR=tests/sql]

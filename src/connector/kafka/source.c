@@ -222,7 +222,7 @@ static ck_status add_partition(kafka_source *s, const char *id, const ck_kafka_s
     p->of = s;
     p->split = *split;
     p->finished = split->position >= split->end;
-    CK_TRY(ck_event_time_add(&s->event_time, split->time_us, p->finished, &p->clock, ctx->error));
+    CK_TRY(ck_event_time_add(&s->event_time, p->id, split->time_us, p->finished, &p->clock, ctx->error));
     s->partitions[s->count++] = p;
     return p->finished ? CK_OK : start(s, p, ctx);
 }
