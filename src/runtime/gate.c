@@ -130,6 +130,9 @@ void ck_gate_free(ck_gate *g) {
     if (!g) return;
     ck_mem mem = g->cfg.mem;
     for (uint32_t i = 0; i < g->channel_count && g->channels; i++) ck_channel_destroy(&g->channels[i].queue);
+    for (; g->pending_count; g->pending_count--, g->pending_first = (g->pending_first + 1) % PENDING_MAX)
+        if (g->pending[g->pending_first].event.kind == CK_EVENT_BATCH)
+            ck_batch_unref(&g->pending[g->pending_first].event.batch);
     for (replay *r = g->replays, *next; r; r = next) {
         next = r->next;
         free_replay(g, r);

@@ -352,6 +352,22 @@ static void every_allocation_may_fail(void **state) {
     }
 }
 
+/* A watermark and the batch behind it come of one event: the gate may be taken down between the two. */
+static void what_waits_is_given_back(void **state) {
+    fixture *f = *state;
+    uint32_t input;
+    ck_event ev;
+    make(f, 1, (uint32_t[]){1});
+    push(f, 0, 0, ck_event_watermark(10, true));
+    push_batch(f, 0, 0, 3);
+    assert_string_equal((ck_gate_next(f->g, &input, &ev), ev.kind == CK_EVENT_WATERMARK ? "w" : "?"), "w");
+    while (ck_gate_next(f->g, &input, &ev) == CK_GATE_EVENT && !(ev.kind == CK_EVENT_WATERMARK && !ev.watermark.idle)) {
+    }
+    ck_gate_free(f->g);
+    f->g = NULL;
+    assert_int_equal(ck_tracked_heap_live_blocks(f->t.heap), 0);
+}
+
 /* ---- checkpoints that overtake ---- */
 
 static ck_event overtaking(uint64_t checkpoint) {
@@ -488,6 +504,7 @@ int main(void) {
         T(a_closed_input_is_quiet),
         T(a_detached_gate_is_triggered),
         T(closing_completes_an_alignment),
+        T(what_waits_is_given_back),
         T(what_is_under_way_is_recorded),
         T(an_overtaking_barrier_from_a_channel),
         T(replays_come_first),
