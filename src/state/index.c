@@ -105,6 +105,7 @@ static bool uses_new_bits(uint32_t depth) { return depth > 0 && kept_from(depth)
 static uint32_t kept_splits(uint64_t hash, uint32_t depth) {
     return (uint32_t)(ck_index_bits(hash) << kept_from(depth) >> (64 - CK_KEPT_SPLITS));
 }
+static uint32_t way_of(uint16_t kept) { return (uint32_t)kept >> CK_KEPT_SPLITS; }
 /* The half an entry of a segment of this depth goes to. */
 static uint32_t kept_side(uint32_t kept, uint32_t depth) {
     return kept >> (CK_KEPT_SPLITS - 1 - (depth - kept_from(depth))) & 1;
@@ -184,12 +185,11 @@ static void refresh_kept(const ck_index *ix, const ck_segment *s) {
     hashed h;
     for (uint32_t at = 0; hash_next(ix, s, &at, &h);)
         for (uint32_t i = 0; i < h.n; i++)
-            *h.kept[i] =
-                (uint16_t)((*h.kept[i] >> CK_KEPT_SPLITS) << CK_KEPT_SPLITS | kept_splits(h.hashes[i], s->depth));
+            *h.kept[i] = (uint16_t)(way_of(*h.kept[i]) << CK_KEPT_SPLITS | kept_splits(h.hashes[i], s->depth));
 }
 
 static uint32_t home_of(const ck_index *ix, const ck_bucket *b, uint32_t at, uint32_t k) {
-    uint32_t way = (uint32_t)b->kept[k] >> CK_KEPT_SPLITS;
+    uint32_t way = way_of(b->kept[k]);
     if (CK_LIKELY(way < CK_WAY_FAR)) return (at - way) & (CK_SEGMENT_BUCKETS - 1);
     uint64_t hash;
     ix->hash_fn(ix->arg, &b->ref[k], 1, &hash);

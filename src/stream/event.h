@@ -55,7 +55,7 @@ static inline ck_event ck_event_watermark(int64_t value, bool idle) {
     return (ck_event){.kind = CK_EVENT_WATERMARK, .watermark = {value, idle}};
 }
 static inline ck_event ck_event_barrier(uint64_t checkpoint, ck_barrier_kind kind) {
-    return (ck_event){.kind = CK_EVENT_BARRIER, .barrier = {checkpoint, kind}};
+    return (ck_event){.kind = CK_EVENT_BARRIER, .barrier = {.checkpoint = checkpoint, .kind = kind}};
 }
 
 #endif
