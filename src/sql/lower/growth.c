@@ -11,8 +11,11 @@ static const char *of_window(ck_lower_state *s, const ck_plan_node *n) {
                            *late ? ", and for lateness " : "", late);
 }
 
+/* Of a join whose state its condition bounds, or an as-of join's versions. */
 static const char *of_join(ck_lower_state *s, const ck_plan_node *n) {
     ck_time_bounds b;
+    if (n->join.as_of.kind != CK_AS_OF_NONE)
+        return "bounded by keys: a version of each, and the rows that wait for one";
     if (ck_plan_grows(n)) {
         bool both = !n->inputs[0]->bounded && !n->inputs[1]->bounded;
         return both ? "without end: every row of both sides" : "without end: every row of the side that ends";
@@ -34,7 +37,25 @@ static const char *of_top(ck_lower_state *s, const ck_plan_node *n) {
     return ck_arena_printf(s->arena, "without end: up to %llu row%s for every new key", most, most == 1 ? "" : "s");
 }
 
+/* Rows are forgotten a while after they were written: of a join, on the sides that are. */
+static bool is_forgetful(const ck_plan_node *n) {
+    switch (n->kind) {
+    case CK_PLAN_AGGREGATE: return n->aggregate.keys.count > 0 && n->input_ttl_us[0];
+    case CK_PLAN_TOP_N: return n->input_ttl_us[0];
+    case CK_PLAN_JOIN: return !n->join.in_time && n->input_ttl_us[0] && n->input_ttl_us[1];
+    default: return false;
+    }
+}
+
+static const char *of_ttl(ck_lower_state *s, const ck_plan_node *n) {
+    int64_t us = n->input_ttl_us[0];
+    if (n->kind == CK_PLAN_JOIN && n->input_ttl_us[1] > us) us = n->input_ttl_us[1];
+    const char *text = ck_label_duration(s, us);
+    return text ? ck_arena_printf(s->arena, "bounded by state_ttl: what was written in the last %s", text) : NULL;
+}
+
 const char *ck_lower_growth(ck_lower_state *s, const ck_plan_node *n) {
+    if (is_forgetful(n) && !ck_plan_grows(n)) return of_ttl(s, n);
     switch (n->kind) {
     case CK_PLAN_WINDOW_AGG: return of_window(s, n);
     case CK_PLAN_JOIN: return of_join(s, n);
