@@ -133,6 +133,9 @@ def write_page():
     keys = f"{runs.WORK}/keys.md"
     if os.path.exists(keys):
         out.append(open(keys).read())
+    latency = f"{runs.WORK}/latency.md"
+    if os.path.exists(latency):
+        out.append(open(latency).read())
     with open(runs.TOP + "/docs/benchmarks.md", "w") as f:
         f.write("\n".join(out))
     print("wrote docs/benchmarks.md")

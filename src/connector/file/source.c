@@ -7,7 +7,8 @@
 #include "connector/pacer.h"
 #include "os/clock.h"
 
-enum { LOOK_INTERVAL_US = 20000, GROWN_BUFFER_MIN = 1 << 20 };
+/* A followed file that grows is looked at soon again, one that does not less and less often. */
+enum { LOOK_SOON_US = 1000, LOOK_INTERVAL_US = 20000, GROWN_BUFFER_MIN = 1 << 20 };
 
 /* One owned split. */
 typedef struct run {
@@ -27,7 +28,8 @@ typedef struct run {
     bool discarding; /* in the middle of a record that is too long, up to its end */
     bool in_quotes;  /* while discarding */
     uint64_t lines;  /* standard input: line ends before begin */
-    int64_t look_us; /* followed: when to look again */
+    int64_t look_us;    /* followed: when to look again */
+    int64_t look_after; /* and how long after a look in vain */
 } run;
 
 typedef struct file_source {
@@ -132,6 +134,7 @@ static ck_status source_add_split(void *self, const ck_split *split, ck_op_ctx *
     if (!r || !(r->id = ck_arena_strdup(&s->arena, split->id))) return ck_nomem(ctx->error, s->arena.mem, sizeof *r);
     CK_TRY(ck_file_split_parse(&s->arena, split->spec, &r->split, ctx->error));
     r->finished = r->split.position == r->split.end;
+    r->look_after = LOOK_SOON_US;
     CK_TRY(ck_event_time_add(&s->event_time, r->id, r->split.time_us, r->finished, &r->clock, ctx->error));
     if (r->split.end != UINT64_MAX) ck_op_count(ctx, "bytes_total", r->split.end - r->split.position);
     s->runs[s->run_count++] = r;
@@ -374,6 +377,7 @@ static ck_status step(file_source *s, ck_op_ctx *ctx, ck_poll_result *result, in
         r->look_us = 0;
         CK_TRY(advance(s, r, &p, ctx));
         if (p == ROWS || p == ENDED) {
+            r->look_after = LOOK_SOON_US;
             s->turn = s->options.follow ? (s->turn + i) % s->run_count : 0;
             *result = CK_POLL_MORE;
             return p == ENDED ? finish(s, r, ctx) : emit(s, r, ctx);
@@ -381,7 +385,8 @@ static ck_status step(file_source *s, ck_op_ctx *ctx, ck_poll_result *result, in
         if (p == WAIT && !s->options.follow) return open_ahead(s, r, ctx);
         if (p == LATER) {
             if (r->begun) CK_TRY(emit(s, r, ctx)); /* skipped records move the position, too */
-            r->look_us = now + LOOK_INTERVAL_US;
+            r->look_us = now + r->look_after;
+            r->look_after = r->look_after < LOOK_INTERVAL_US / 2 ? r->look_after * 2 : LOOK_INTERVAL_US;
             if (r->look_us < *until_us) *until_us = r->look_us;
             if (s->options.follow) ck_event_time_empty(&s->event_time, r->clock, now, until_us);
             CK_TRY(ck_event_time_say(&s->event_time, ctx));
