@@ -6,6 +6,7 @@ DEPS  := build/deps
 CMAKE := cmake -G Ninja -DCK_DEPS=$(CURDIR)/$(DEPS)
 .DEFAULT_GOAL := release
 .PHONY: release deps help clean fuzz demo test-deps asan tsan check test format tidy docs includes headers nm-globals faults biggest sim kills kill-matrix bench bench-keys bench-latency profile instructions
+.PHONY: release deps help clean fuzz demo test-deps asan tsan check test format tidy docs includes headers nm-globals faults biggest sim kills kill-matrix bench bench-keys bench-state profile instructions
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 18
@@ -66,6 +67,8 @@ bench-keys: release ## GROUP BY one key, 1,000 to 10,000,000 of them
 
 bench-latency: release ## from the write of a row to its result, at half load; writes docs/latency.svg and the table
 	@python3 bench/latency.py
+bench-state: release ## barrier pause, snapshot rate, deltas, restore, and q5 and q17 with checkpoints beside none
+	@python3 bench/state.py
 
 profile: deps ## a flame graph of one query at build-profile/<q>.svg: make profile Q=q17 [N=1000000]
 	@$(CMAKE) -S . -B build-profile -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_FLAGS=-fno-omit-frame-pointer >/dev/null

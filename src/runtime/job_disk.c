@@ -41,12 +41,16 @@ static ck_status fill_files(ck_job *j, ck_arena *a, const ck_job_acks *acks, ck_
 
 static ck_status fill_manifest(ck_job *j, ck_arena *a, const ck_job_acks *acks, ck_manifest *m) {
     int64_t now_us = ck_mono_us(j->proc);
-    ck_manifest_phase *phases = ck_arena_array(a, 1, sizeof *phases);
+    ck_manifest_phase *phases = ck_arena_array(a, 2, sizeof *phases);
+    int64_t pause_us = 0;
+    for (uint32_t i = 0; i < j->subtask_count; i++)
+        if (acks->reports[i]->pause_us > pause_us) pause_us = acks->reports[i]->pause_us;
     m->vertices = ck_arena_array(a, j->plan.count, sizeof *m->vertices);
     if (!phases || !m->vertices) return CK_NOMEM;
     phases[0] = (ck_manifest_phase){"acknowledge", (acks->acked_us - acks->started_us) / 1000};
     m->phases = phases;
-    m->phase_count = 1;
+    phases[1] = (ck_manifest_phase){"barrier", pause_us / 1000}; /* the longest that one subtask stood still */
+    m->phase_count = 2;
     m->vertex_count = j->plan.count;
     m->completed_ms = acks->started_ms + (now_us - acks->started_us) / 1000;
     for (uint32_t v = 0; v < j->plan.count; v++) CK_TRY(vertex_entry(j, a, acks, v, &m->vertices[v]));

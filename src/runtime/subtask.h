@@ -60,7 +60,8 @@ typedef struct ck_report {
     ck_report_kind kind;
     uint32_t subtask; /* its number in the job */
     uint64_t checkpoint;
-    bool had_ended; /* ACK: at its barrier every operator had ended */
+    bool had_ended;   /* ACK: at its barrier every operator had ended */
+    int64_t pause_us; /* ACK: the barrier kept the subtask from its input for so long; not told by other processes */
     ck_error error;
     ck_subtask_files *files; /* owned */
     ck_arena arena;          /* of the committables */

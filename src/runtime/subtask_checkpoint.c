@@ -7,6 +7,7 @@
  * snapshot is written, a second write makes the in-flight file.
  */
 #include "checkpoint/directory.h"
+#include "os/clock.h"
 #include "runtime/subtask_int.h"
 #include "state/operator_rows.h"
 
@@ -334,6 +335,7 @@ static ck_status finish_barrier(ck_subtask *s) {
         CK_TRY(take_snapshot(s, r));
     }
     CK_TRY(ck_chain_forward(s->chain, &ev));
+    r->report->pause_us = ck_mono_us(s->cfg.proc) - r->began_us;
     if (still_wanted(s, r)) start_writing(s, r);
     ck_subtask_settle_records(s);
     return CK_OK;
@@ -351,6 +353,7 @@ static ck_status begin_barrier(ck_subtask *s) {
     s->current = new_record(s, checkpoint, s->barrier.barrier.kind);
     if (!s->current) return ck_nomem(error_of(s), s->cfg.mem, sizeof *s->current);
     s->current->overtakes = s->barrier.barrier.overtakes;
+    s->current->began_us = ck_mono_us(s->cfg.proc);
     ck_chain_sweep(s->chain, CK_SWEEP_PRE_SNAPSHOT, checkpoint);
     return CK_OK;
 }

@@ -15,7 +15,8 @@ typedef struct ck_subtask_record {
     ck_subtask_snapshot *snapshot; /* NULL: not begun, or ended */
     uint64_t checkpoint;
     ck_barrier_kind kind;
-    bool overtakes;        /* its barrier does */
+    bool overtakes; /* its barrier does */
+    int64_t began_us;
     bool recording;        /* the gate records what is under way to it */
     bool complete;         /* nothing more to do but wait for holds */
     ck_inflight *inflight; /* what was recorded; NULL: not yet, or nothing */

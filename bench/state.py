@@ -1,0 +1,126 @@
+"""What state costs: make bench-state.   state.py [-k 10000000] [-n 1000000]
+Checkpoints of a GROUP BY over k BIGINT keys in memory: how long a barrier keeps a subtask from its input, how fast a full snapshot is
+written, what a delta holds after few changes, how long a restore takes; and NEXMark q5 and q17 with a checkpoint every second beside none.
+Prints a table for docs/benchmarks.md."""
+import argparse
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import runs
+from run_ours import CLINK, run
+
+WORK = runs.WORK + "/state"
+SCRIPT = f"""CREATE TABLE src (k BIGINT, v BIGINT) WITH (connector='file', format='json', path='{WORK}/in.ndjson', follow='true');
+CREATE TABLE snk (k BIGINT, n BIGINT, s BIGINT, PRIMARY KEY (k) NOT ENFORCED) WITH (connector='blackhole');
+INSERT INTO snk SELECT k, COUNT(*) AS n, SUM(v) AS s FROM src GROUP BY k;
+"""
+
+
+def manifests():
+    out = []
+    for name in os.listdir(WORK + "/ck") if os.path.isdir(WORK + "/ck") else []:
+        if name.startswith("checkpoint-") and name.endswith(".json"):
+            with open(f"{WORK}/ck/{name}") as f:
+                out.append(json.load(f))
+    return sorted(out, key=lambda m: m["checkpoint"])
+
+
+def start(interval_ms):
+    with open(WORK + "/state.sql", "w") as f:
+        f.write(SCRIPT)
+    return subprocess.Popen([CLINK, "run", WORK + "/state.sql", "--checkpoint-dir", WORK + "/ck", "--checkpoint-interval-ms", str(interval_ms),
+                             "--checkpoint-retained", "1000"], stderr=subprocess.PIPE, text=True)
+
+
+def until(what, p, seconds=300):
+    end = time.monotonic() + seconds
+    while not (got := what()):
+        if p.poll() is not None or time.monotonic() > end:
+            sys.exit(f"the run ended or took too long: {p.stderr.read() if p.poll() is not None else ''}")
+        time.sleep(0.02)
+    return got
+
+
+def new_bytes(m, kind):
+    """Of the files that this checkpoint wrote itself."""
+    return sum(f["bytes"] for f in m["files"] if f["path"].endswith(f"-{m['checkpoint']}.snap") and f["kind"] == kind)
+
+
+def quiet(p, after):
+    """Two checkpoints beyond `after` that wrote next to nothing: all that had come is in them."""
+    def is_quiet():
+        last = [m for m in manifests() if m["checkpoint"] > after][-2:]
+        return len(last) == 2 and all(new_bytes(m, "base") + new_bytes(m, "delta") < 1 << 16 for m in last)
+    until(is_quiet, p)
+
+
+def keys(k):
+    shutil.rmtree(WORK, ignore_errors=True)
+    os.makedirs(WORK)
+    if not os.path.exists(runs.WORK + "/keys_gen"):
+        subprocess.run(["cc", "-O2", "-o", runs.WORK + "/keys_gen", runs.HERE + "/keys_gen.c"], check=True)
+    with open(WORK + "/in.ndjson", "w") as f:
+        subprocess.run([runs.WORK + "/keys_gen", str(k)], stdout=f, check=True)
+    p = start(500)
+    until(lambda: sum(f["bytes"] for m in manifests()[-1:] for f in m["files"]) > 20 * k, p)
+    quiet(p, manifests()[-1]["checkpoint"])
+    at = manifests()[-1]["checkpoint"]
+    with open(WORK + "/in.ndjson", "a") as f:
+        for i in range(1000):
+            f.write('{"k":%d,"v":1}\n' % ((i * 0x9E3779B97F4A7C15 % 2**64) >> 1))
+    until(lambda: [m for m in manifests() if m["checkpoint"] > at and new_bytes(m, "delta") > 10000], p)
+    delta = max(new_bytes(m, "delta") for m in manifests() if m["checkpoint"] > at)
+    p.send_signal(signal.SIGUSR2)
+    p.wait(300)
+    done = manifests()
+    save, ms = done[-1], max(done[-1]["phases"]["acknowledge"], 1)
+    began = time.monotonic()
+    p = start(1)
+    until(lambda: manifests()[-1]["checkpoint"] > save["checkpoint"], p)
+    next_one = next(m for m in manifests() if m["checkpoint"] > save["checkpoint"])
+    restore = time.monotonic() - began - next_one["phases"]["acknowledge"] / 1000  # less the first checkpoint's own time
+    p.send_signal(signal.SIGINT)
+    p.wait(60)
+    size = new_bytes(save, "base")
+    return {"keys": k, "checkpoints while reading": len(done), "longest stop of a subtask at a barrier, ms": max(m["phases"].get("barrier", 0) for m in done),
+            "full snapshot, MB": round(size / 1e6), "full snapshot, MB/s": round(size / 1e3 / ms),
+            "delta after 1,000 changed keys, kB": round(delta / 1e3), "restore, s": round(restore, 2)}
+
+
+def nexmark(q, n):
+    best = {}
+    for _ in range(3):
+        for interval in (0, 1000):
+            shutil.rmtree(WORK + "/nexmark", ignore_errors=True)
+            flags = ("--checkpoint-dir", WORK + "/nexmark", "--checkpoint-interval-ms", str(interval)) if interval else ()
+            r = run(q, n, flags=flags)
+            if not r["ok"]:
+                sys.exit(r["err"])
+            best[interval] = min(best.get(interval, 1e9), r["cpu"])
+    return round(best[0], 3), round(best[1000], 3), round(best[1000] / best[0], 3)
+
+
+def main():
+    a = argparse.ArgumentParser()
+    a.add_argument("-k", type=int, default=10000000)
+    a.add_argument("-n", type=int, default=1000000)
+    o = a.parse_args()
+    print(f"load {os.getloadavg()[0]:.1f}\n\n| | |\n|---|---|")
+    for name, value in keys(o.k).items():
+        print(f"| {name} | {value:,} |", flush=True)
+    for q in ("q5", "q17"):
+        if os.path.exists(f"{runs.WORK}/data/{o.n}"):
+            print("| %s over %s events: CPU s without, with a checkpoint every second, ratio | %s, %s, %s |" % (q, f"{o.n:,}", *nexmark(q, o.n)), flush=True)
+        else:
+            print(f"{q}: no data (bench/setup.sh {o.n})")
+    shutil.rmtree(WORK, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()
