@@ -1,7 +1,7 @@
 /* Someone who reads the output directories all the time. Nothing half-written may ever be seen: a part that has
  * appeared never changes and never vanishes, and holds whole rows that the model knows, none more often than the model
- * has it; an upsert file is whole at any time. A power cut may take back a name that was just given; the next life
- * gives it again, with the same content. */
+ * has it; an upsert file is whole at any time. A power cut, or a failed sync of the directory, may take back a name
+ * that was just given; the next life gives it again, with the same content. */
 #ifndef SIM_READER_H
 #define SIM_READER_H
 

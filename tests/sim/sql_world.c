@@ -153,6 +153,7 @@ static life_end live(world *w, uint32_t parallelism, trouble kind) {
     if (w->o->allocation) t.at = kind == TROUBLE_MEMORY ? w->o->allocation : 0;
     if (w->o->verbose && kind != TROUBLE_NONE) printf("    "), trouble_print(&t);
     process_init(&p, w->disk, &w->clock, &w->dice, &t, w->o->verbose);
+    if (kind == TROUBLE_DISK) reader_power_cut(w->reader); /* a committer takes back a name it cannot make durable */
     p.gate.renamed = on_renamed;
     p.gate.renamed_arg = w;
     ck_status s = start(w, &p, parallelism, &err);
