@@ -51,9 +51,11 @@ ck_status ck_window_read(ck_arena *a, const ck_op_spec *spec, struct yyjson_val 
     if (!w->type) return ck_nomem(err, a->mem, sizeof(ck_type));
     if (!w->millis && !is_timestamp(t)) return bad(spec, err, "a time column that is a TIMESTAMP or BIGINT");
     w->offset_us = yyjson_get_sint(offset);
-    if (!duration(v, "size_us", &w->size_us) || !duration(v, "slide_us", &w->slide_us) || !yyjson_is_int(offset) ||
-        w->offset_us <= -w->size_us || w->offset_us >= w->size_us)
-        return bad(spec, err, "size_us and slide_us above 0 and an offset_us within the size");
+    if (!duration(v, "size_us", &w->size_us) || !duration(v, "slide_us", &w->slide_us) || !yyjson_is_int(offset))
+        return bad(spec, err, "size_us, slide_us above 0 and an offset_us");
+    int64_t most = w->size_us > w->slide_us ? w->size_us : w->slide_us;
+    if (w->offset_us <= -most || w->offset_us >= most)
+        return bad(spec, err, "an offset_us within the size or the slide");
     if (w->size_us / w->slide_us > CK_WINDOWS_OF_ROW_MAX) return bad(spec, err, "at most 10000 slides in its size");
     if (w->kind == CK_WINDOW_TUMBLE && w->slide_us != w->size_us) return bad(spec, err, "a slide that is the size");
     if (w->kind == CK_WINDOW_CUMULATE && w->size_us % w->slide_us != 0)

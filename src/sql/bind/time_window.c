@@ -108,7 +108,7 @@ static ck_status sizes(ck_binder *b, const shape *s, ck_plan_window *w) {
         return ck_bind_fail(b, s->slide->pos, "a row would be in %lld windows; %d are the most",
                             (long long)(w->size_us / w->slide_us), WINDOWS_OF_ROW_MAX);
     if (s->offset) CK_TRY(duration(b, s->offset, "the offset of a window", true, &w->offset_us));
-    w->offset_us %= w->size_us;
+    w->offset_us %= w->kind == CK_PLAN_WINDOW_HOP ? w->slide_us : w->size_us; /* windows begin so often */
     return CK_OK;
 }
 
