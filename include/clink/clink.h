@@ -109,6 +109,7 @@ typedef struct clink_run {
     int32_t background;
     clink_alignment alignment;
     int64_t alignment_stall_ms; /* CLINK_ADAPTIVE; 0 = 1000 */
+    const char *spill_dir; /* state that would fill the job's memory_bytes goes to a file here; NULL: it is refused */
 } clink_run;
 
 /* An argument that must be there and is NULL is CLINK_INVALID; calls on no job (*job is NULL) do nothing or say so. */

@@ -2,6 +2,7 @@
 #include "base/mem.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -231,21 +232,36 @@ void ck_free(ck_mem m, void *p, size_t bytes) {
     ck_mem_give(m, bytes);
 }
 
+/* What holds more than half of the limit, when that is not who asked. */
+static ck_mem_category main_holder(ck_mem m) {
+    if (!m.budget->limit) return m.category;
+    for (int c = 0; c < CK_MEM_CATEGORY_COUNT; c++)
+        if (c != (int)m.category && ck_budget_used(m.budget, (ck_mem_category)c) > m.budget->limit / 2)
+            return (ck_mem_category)c;
+    return m.category;
+}
+
 ck_status ck_nomem(ck_error *err, ck_mem m, size_t bytes) {
     static const char ceiling[] = "something is larger than it may be";
     const char *name = ck_mem_category_name(m.category);
-    size_t used = ck_budget_used(m.budget, m.category), total = ck_budget_total(m.budget);
-    if (!bytes && m.budget->limit)
+    size_t used = ck_budget_used(m.budget, m.category), total = ck_budget_total(m.budget), limit = m.budget->limit;
+    ck_mem_category most = main_holder(m);
+    char mostly[96] = "";
+    if (most != m.category)
+        (void)snprintf(mostly, sizeof mostly, ", most of it (%zu) for %s", ck_budget_used(m.budget, most),
+                       ck_mem_category_name(most));
+    if (!bytes && limit)
         return ck_fail(err, CK_NOMEM,
-                       "out of memory for %s, which holds %zu bytes: %s, or the job holds %zu of its limit of %zu",
-                       name, used, ceiling, total, m.budget->limit);
+                       "out of memory for %s, which holds %zu bytes: %s, or the job holds %zu of its limit of %zu%s",
+                       name, used, ceiling, total, limit, mostly);
     if (!bytes)
         return ck_fail(err, CK_NOMEM, "out of memory for %s, which holds %zu bytes: %s, or the system has no more",
                        name, used, ceiling);
-    if (m.budget->limit)
-        return ck_fail(err, CK_NOMEM,
-                       "out of memory: %zu bytes wanted for %s, which holds %zu; the job holds %zu of its limit of %zu",
-                       bytes, name, used, total, m.budget->limit);
+    if (limit)
+        return ck_fail(
+            err, CK_NOMEM,
+            "out of memory: %zu bytes wanted for %s, which holds %zu; the job holds %zu of its limit of %zu%s", bytes,
+            name, used, total, limit, mostly);
     return ck_fail(err, CK_NOMEM, "out of memory: the system has no %zu bytes for %s, which holds %zu", bytes, name,
                    used);
 }

@@ -9,14 +9,16 @@
 #include <nanoarrow/nanoarrow_ipc.h>
 #include <stdio.h>
 
-enum { BATCH_BYTES = 1 << 20, BATCH_ROWS = 64 * 1024 };
+/* A batch of rows; a smaller one where the job has little memory, since all its subtasks write at once. */
+enum { BATCH_BYTES = 1 << 20, BATCH_BYTES_MIN = 64 << 10, BATCH_SHARE = 256, ROW_BYTES = 16 };
 
 typedef struct batch {
     uint8_t *kinds;
     uint64_t *op_ids;
     int32_t *key_ends, *value_ends; /* rows + 1 offsets */
     ck_bytes keys, values;
-    uint32_t rows;
+    uint32_t rows, rows_max;
+    size_t bytes_max;
 } batch;
 
 typedef struct writer {
@@ -170,10 +172,13 @@ static ck_status put_batch(writer *w) {
 /* ---- rows ---- */
 
 static ck_status batch_init(batch *b, ck_mem mem) {
-    b->kinds = ck_alloc(mem, BATCH_ROWS);
-    b->op_ids = ck_alloc_array(mem, BATCH_ROWS, sizeof *b->op_ids);
-    b->key_ends = ck_alloc_array(mem, BATCH_ROWS + 1, sizeof *b->key_ends);
-    b->value_ends = ck_alloc_array(mem, BATCH_ROWS + 1, sizeof *b->value_ends);
+    size_t share = mem.budget->limit / BATCH_SHARE;
+    b->bytes_max = share == 0 || share > BATCH_BYTES ? BATCH_BYTES : share < BATCH_BYTES_MIN ? BATCH_BYTES_MIN : share;
+    b->rows_max = (uint32_t)(b->bytes_max / ROW_BYTES);
+    b->kinds = ck_alloc(mem, b->rows_max);
+    b->op_ids = ck_alloc_array(mem, b->rows_max, sizeof *b->op_ids);
+    b->key_ends = ck_alloc_array(mem, b->rows_max + 1, sizeof *b->key_ends);
+    b->value_ends = ck_alloc_array(mem, b->rows_max + 1, sizeof *b->value_ends);
     ck_bytes_init(&b->keys, mem, INT32_MAX);
     ck_bytes_init(&b->values, mem, INT32_MAX);
     if (!b->kinds || !b->op_ids || !b->key_ends || !b->value_ends) return CK_NOMEM;
@@ -182,10 +187,10 @@ static ck_status batch_init(batch *b, ck_mem mem) {
 }
 
 static void batch_destroy(batch *b, ck_mem mem) {
-    ck_free(mem, b->kinds, BATCH_ROWS);
-    ck_free(mem, b->op_ids, BATCH_ROWS * sizeof *b->op_ids);
-    ck_free(mem, b->key_ends, (BATCH_ROWS + 1) * sizeof *b->key_ends);
-    ck_free(mem, b->value_ends, (BATCH_ROWS + 1) * sizeof *b->value_ends);
+    ck_free(mem, b->kinds, b->rows_max);
+    ck_free(mem, b->op_ids, b->rows_max * sizeof *b->op_ids);
+    ck_free(mem, b->key_ends, ((size_t)b->rows_max + 1) * sizeof *b->key_ends);
+    ck_free(mem, b->value_ends, ((size_t)b->rows_max + 1) * sizeof *b->value_ends);
     ck_bytes_destroy(&b->keys);
     ck_bytes_destroy(&b->values);
 }
@@ -193,7 +198,7 @@ static void batch_destroy(batch *b, ck_mem mem) {
 static ck_status put_row(writer *w, const ck_mark_row *r) {
     batch *b = &w->b;
     size_t bytes = b->keys.n + b->values.n + r->key.n + r->value.n;
-    if (b->rows == BATCH_ROWS || (b->rows > 0 && bytes > BATCH_BYTES)) CK_TRY(put_batch(w));
+    if (b->rows == b->rows_max || (b->rows > 0 && bytes > b->bytes_max)) CK_TRY(put_batch(w));
     ck_status s = ck_bytes_view(&b->keys, r->key);
     if (s == CK_OK) s = ck_bytes_view(&b->values, r->value);
     if (s == CK_FULL) return ck_fail(w->err, CK_FULL, "writing %s: a row of over 2 GiB", w->spec->path);
@@ -237,10 +242,10 @@ static ck_status open_file(writer *w) {
 static ck_status write_all(writer *w, ck_state_mark *m) {
     static const int32_t end_of_stream[2] = {-1, 0};
     struct ArrowError e = {""};
-    size_t reserve = 2 * (size_t)BATCH_BYTES;
+    if (batch_init(&w->b, w->spec->mem) != CK_OK) return ck_nomem(w->err, w->spec->mem, w->b.rows_max * (size_t)17);
+    size_t reserve = 2 * w->b.bytes_max;
     if (!ck_mem_take(w->spec->mem, reserve)) return ck_nomem(w->err, w->spec->mem, reserve);
     w->reserve = reserve;
-    if (batch_init(&w->b, w->spec->mem) != CK_OK) return ck_nomem(w->err, w->spec->mem, BATCH_ROWS * 17);
     CK_TRY(make_schema(w, m));
     int rc = ArrowIpcEncoderInit(&w->encoder);
     w->encoder_made = rc == 0;

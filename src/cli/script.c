@@ -161,7 +161,7 @@ size_t run_flags_table(run_flags *f, flag *out) {
          "bound on the job's memory"},
         {"threads", 0, FLAG_COUNT, &f->threads, "N", "cores", "threads that run operators"},
         {"state-backend", 0, FLAG_TEXT, &f->state_backend, "B", "memory",
-         "memory, or file:DIR for snapshots under DIR"},
+         "memory, or file:DIR: what would pass --memory goes to a file in DIR, snapshots too"},
         {"checkpoint-dir", 0, FLAG_TEXT, &f->checkpoint_dir, "DIR", "no checkpoints",
          "where checkpoints go; a job found there continues"},
         {"savepoint-dir", 0, FLAG_TEXT, &f->savepoint_dir, "DIR", "the checkpoint directory",
@@ -303,7 +303,9 @@ int run_flags_apply(const verb *v, run_flags *f, const script *s, clink_run *run
         return usage_error(v, "--checkpoint-retained is 1 to %d", INT32_MAX);
     const char *dir = f->checkpoint_dir;
     if (f->state_backend && strncmp(f->state_backend, "file:", 5) == 0) {
-        if (!dir) dir = f->state_backend + 5;
+        run->spill_dir = f->state_backend + 5;
+        if (!*run->spill_dir) return usage_error(v, "--state-backend file:DIR needs a directory");
+        if (!dir) dir = run->spill_dir;
     } else if (f->state_backend && strcmp(f->state_backend, "memory") != 0) {
         return usage_error(v, "--state-backend is memory or file:DIR, not '%s'", f->state_backend);
     }

@@ -37,6 +37,8 @@ static ck_status check_checkpoints(const clink_run *r, ck_error *err) {
         return ck_fail(err, CK_INVALID, "clink_run.savepoint_dir is empty; NULL is for none");
     if (r->checkpoint_dir && !*r->checkpoint_dir)
         return ck_fail(err, CK_INVALID, "clink_run.checkpoint_dir is empty; NULL is for none");
+    if (r->spill_dir && !*r->spill_dir)
+        return ck_fail(err, CK_INVALID, "clink_run.spill_dir is empty; NULL is for none");
     const char *needs = r->fresh              ? "fresh"
                         : r->allow_duplicates ? "allow_duplicates"
                         : r->restore          ? "restore"
@@ -73,7 +75,7 @@ static ck_status copy_run(ck_arena *a, const clink_run *from, clink_run *to, ck_
     CK_TRY(check_checkpoints(to, err));
     if (!ck_utf8_valid(ck_view_of(to->name))) return ck_fail(err, CK_INVALID, "the job's name is not UTF-8");
     const char **texts[] = {&to->name,         &to->source_name, &to->checkpoint_dir, &to->restore,
-                            &to->replay_table, &to->replay_path, &to->savepoint_dir};
+                            &to->replay_table, &to->replay_path, &to->savepoint_dir,  &to->spill_dir};
     if (!to->replay_table != !to->replay_path)
         return ck_fail(err, CK_INVALID, "clink_run.replay_table and replay_path go together");
     for (size_t i = 0; i < CK_ARRAY_COUNT(texts); i++)

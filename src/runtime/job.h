@@ -52,7 +52,8 @@ typedef struct ck_job_config {
     uint32_t batch_rows; /* 0 = CK_BATCH_ROWS_MAX */
     int64_t flush_us;    /* 0 = 5000 */
     size_t queue_bytes;  /* per edge and subtask pair; 0 = 1 MiB */
-    size_t memory_limit; /* 0 = none */
+    size_t memory_limit;   /* 0 = none */
+    const char *spill_dir; /* where state goes that would fill it; NULL: it is refused */
     ck_checkpoint_config checkpoint;
     ck_job_placement placement;
     void *job_data;                       /* for ck_op_spec */

@@ -31,7 +31,8 @@ static ck_status copy_config(ck_job *j, const ck_graph *g, const ck_job_config *
     if (c->flush_us < 0 || c->checkpoint.interval_us < 0 || c->checkpoint.timeout_us < 0 ||
         c->checkpoint.final_timeout_us < 0)
         return ck_fail(err, CK_INVALID, "a time of the job is negative");
-    if (!copy_text(j, &c->name) || !copy_text(j, &c->checkpoint.dir) || !copy_text(j, &c->checkpoint.restore))
+    if (!copy_text(j, &c->name) || !copy_text(j, &c->checkpoint.dir) || !copy_text(j, &c->checkpoint.restore) ||
+        !copy_text(j, &c->spill_dir))
         return nomem(j, err);
     return CK_OK;
 }

@@ -162,7 +162,7 @@ ck_status ck_upsert_failed(ck_table *t, ck_status st, ck_error *err) {
         return ck_fail(err, CK_FULL,
                        "slot \"%s\": full at %llu rows of %u bytes in one subtask; more parallelism helps",
                        t->shape->schema->slot, (unsigned long long)t->rows, t->shape->row_bytes);
-    return ck_nomem(err, t->mem, t->shape->forms[CK_SMALL_PAGES].bytes);
+    return ck_table_nomem(t, t->shape->forms[CK_SMALL_PAGES].bytes, err);
 }
 
 ck_status ck_table_upsert(ck_table *t, const ck_keys *keys, ck_row **rows, uint8_t *fresh, ck_error *err) {
@@ -200,7 +200,7 @@ ck_status ck_table_find(ck_table *t, const ck_keys *keys, const ck_row **rows, c
 
 ck_status ck_table_touch(ck_table *t, ck_row **row, ck_error *err) {
     if (ck_row_writable(t, ck_ref_of(t, *row), row) != CK_OK)
-        return ck_nomem(err, t->mem, t->shape->forms[CK_SMALL_PAGES].bytes);
+        return ck_table_nomem(t, t->shape->forms[CK_SMALL_PAGES].bytes, err);
     ck_ttl_written(t, row, 1);
     return CK_OK;
 }
@@ -211,7 +211,7 @@ ck_status ck_table_touch_rows(ck_table *t, ck_row **rows, uint32_t n, ck_error *
     for (uint32_t i = 0; i < n; i++) refs[i] = ck_ref_of(t, rows[i]);
     for (uint32_t i = 0; i < n; i++)
         if (ck_row_writable(t, refs[i], &rows[i]) != CK_OK)
-            return ck_nomem(err, t->mem, t->shape->forms[CK_SMALL_PAGES].bytes);
+            return ck_table_nomem(t, t->shape->forms[CK_SMALL_PAGES].bytes, err);
     for (uint32_t i = 0; i < n; i++)
         rows[i] = ck_row_of(t, refs[i]); /* a later one may have moved an earlier one's page */
     ck_ttl_written(t, rows, n);
@@ -222,7 +222,7 @@ ck_status ck_table_erase(ck_table *t, ck_row *const *rows, uint32_t n, ck_error 
     CK_ASSERT(!t->shape->ordered);
     for (uint32_t i = 0; i < n; i++) {
         uint32_t ref = ck_ref_of(t, rows[i]);
-        if (ck_row_drop_prepare(t, ref) != CK_OK) return ck_nomem(err, t->mem, t->shape->forms[CK_SMALL_PAGES].bytes);
+        if (ck_row_drop_prepare(t, ref) != CK_OK) return ck_table_nomem(t, t->shape->forms[CK_SMALL_PAGES].bytes, err);
         const ck_row *row = ck_row_of(t, ref);
         ck_log_erase(t, row);
         leave_indexes(t, ref, row);
@@ -253,7 +253,7 @@ ck_status ck_table_single(ck_table *t, bool create, ck_row **row, bool *fresh, c
             if (fresh) *fresh = true;
         }
     }
-    if (ck_row_writable(t, t->single - 1, row) != CK_OK) return ck_nomem(err, t->mem, t->shape->forms[0].bytes);
+    if (ck_row_writable(t, t->single - 1, row) != CK_OK) return ck_table_nomem(t, t->shape->forms[0].bytes, err);
     ck_ttl_written(t, row, 1);
     return CK_OK;
 }

@@ -26,7 +26,10 @@ void ck_retired_free(ck_epochs *e, const ck_retired *r) {
 static void retire(ck_epochs *e, ck_retired item) {
     ck_retired_list *r = e->retired;
     CK_ASSERT(r->count < r->capacity);
-    ck_mem_move(e->mem, CK_MEM_SNAPSHOT, item.bytes);
+    if (item.page)
+        ck_page_move(e->pool, item.p, item.bytes, CK_MEM_STATE, CK_MEM_SNAPSHOT);
+    else
+        ck_mem_move(e->mem, CK_MEM_SNAPSHOT, item.bytes);
     r->items[r->count++] = item;
 }
 

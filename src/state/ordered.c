@@ -61,7 +61,7 @@ static ck_status failed(ck_table *t, ck_status s, ck_error *err) {
     if (s == CK_FULL)
         return ck_fail(err, CK_FULL, "slot \"%s\": a key over %d bytes, or full at %llu rows in one subtask",
                        t->shape->schema->slot, CK_KEY_BYTES_MAX, (unsigned long long)t->rows);
-    return ck_nomem(err, t->mem, t->shape->forms[CK_SMALL_PAGES].bytes);
+    return ck_table_nomem(t, t->shape->forms[CK_SMALL_PAGES].bytes, err);
 }
 
 /* Partition fields, from the hidden row. */

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { EXTENT_MAX = 4 << 20, RESERVE_MIN = 512 << 10, OS_PAGE = 4096, HUGE_PAGE = 2 << 20 };
+enum { EXTENT_MAX = 4 << 20, RESERVE_MIN = 512 << 10, SPILL_REST = 16 << 20, OS_PAGE = 4096, HUGE_PAGE = 2 << 20 };
 
 struct ck_page_block {
     ck_page_block *next;
@@ -21,6 +21,14 @@ static unsigned class_of(size_t bytes) { return (unsigned)(__builtin_ctzll(bytes
 
 void ck_page_pool_init(ck_page_pool *p, ck_mem mem) {
     *p = (ck_page_pool){.mem = ck_mem_as(mem, CK_MEM_STATE), .heap_extents = mem.budget->heap != ck_heap_system()};
+}
+
+/* The last quarter of the account, of a small one the last half, is for what cannot spill: queues, decoding, the
+ * buffers snapshots are written from, trees and directories. */
+ck_status ck_page_pool_spill_to(ck_page_pool *p, const char *dir, ck_error *err) {
+    size_t limit = p->mem.budget->limit, quarter = limit / 4, rest = quarter + SPILL_REST;
+    p->spill_above = limit ? limit - (rest < limit / 2 ? rest : limit / 2) : SIZE_MAX;
+    return ck_spill_new(p->mem, dir, &p->spill, err);
 }
 
 /* ---- raw memory ---- */
@@ -72,6 +80,7 @@ void ck_page_pool_destroy(ck_page_pool *p) {
         p->extents = e->next;
         extent_drop(p, e);
     }
+    ck_spill_free(p->spill);
     *p = (ck_page_pool){.mem = p->mem};
 }
 
@@ -182,8 +191,21 @@ static void large_free(ck_page_pool *p, void *block, size_t bytes) {
     ck_assert_failed(__FILE__, __LINE__, "the page is of this pool");
 }
 
+static bool must_spill(const ck_page_pool *p, size_t bytes) {
+    size_t most = p->spill_above;
+    if (!p->spill || (most >= bytes && ck_budget_total(p->mem.budget) <= most - bytes)) return false;
+    return bytes > CK_PAGE_CHUNK || !p->classes[class_of(bytes)].hot; /* those are paid for */
+}
+
 void *ck_page_alloc(ck_page_pool *p, size_t bytes, ck_mem_category category) {
     CK_DASSERT(bytes >= CK_PAGE_MIN && (bytes & (bytes - 1)) == 0);
+    if (must_spill(p, bytes)) {
+        void *spilled = ck_spill_take(p->spill, bytes);
+        if (spilled) {
+            p->used_bytes += bytes;
+            return spilled;
+        } /* the rest of the account, as far as it goes */
+    }
     ck_mem payer = ck_mem_as(p->mem, category);
     void *block = bytes <= CK_PAGE_CHUNK ? hot_pop(p, class_of(bytes)) : NULL;
     if (block) {
@@ -203,6 +225,10 @@ void *ck_page_alloc(ck_page_pool *p, size_t bytes, ck_mem_category category) {
 void ck_page_free(ck_page_pool *p, void *block, size_t bytes, ck_mem_category category) {
     ck_mem payer = ck_mem_as(p->mem, category);
     p->used_bytes -= bytes;
+    if (p->spill && ck_spill_has(p->spill, block)) {
+        ck_spill_give(p->spill, block, bytes);
+        return;
+    }
     if (bytes > CK_PAGE_CHUNK) {
         large_free(p, block, bytes);
         ck_mem_give(payer, bytes);
@@ -218,4 +244,19 @@ void ck_page_free(ck_page_pool *p, void *block, size_t bytes, ck_mem_category ca
     }
     if (category != CK_MEM_STATE) ck_mem_move(payer, CK_MEM_STATE, bytes);
     hot_push(p, class, block);
+}
+
+void ck_page_move(ck_page_pool *p, const void *block, size_t bytes, ck_mem_category from, ck_mem_category to) {
+    if (p->spill && ck_spill_has(p->spill, block)) return; /* nobody's account */
+    ck_mem_move(ck_mem_as(p->mem, from), to, bytes);
+}
+
+ck_status ck_page_nomem(const ck_page_pool *p, size_t bytes, ck_error *err) {
+    ck_status s = ck_nomem(err, p->mem, bytes);
+    const ck_error *why = p->spill ? ck_spill_error(p->spill) : NULL;
+    if (!err || !p->mem.budget->limit) return s;
+    char said[sizeof err->msg];
+    memcpy(said, err->msg, sizeof said);
+    if (!p->spill) return ck_fail(err, CK_NOMEM, "%s; --state-backend file:DIR lets state outgrow it", said);
+    return why->status == CK_OK ? s : ck_fail(err, CK_NOMEM, "%s; and %s", said, why->msg);
 }

@@ -2,6 +2,9 @@
  * so that a row's page is found from its address. Freed blocks go back to the system by madvise beyond a small reserve.
  * Blocks handed out and the reserve are accounted; untouched parts of extents are not (they are not resident).
  *
+ * With a folder to spill to, blocks that would take the account near its limit come from a file there instead, are not
+ * accounted and may leave RAM (spill_int.h).
+ *
  * On a heap that is not the system's (tests, the simulator) extents come from that heap, so that a simulated crash
  * drops them and allocation sweeps reach them.
  *
@@ -9,7 +12,7 @@
 #ifndef CK_STATE_PAGES_INT_H
 #define CK_STATE_PAGES_INT_H
 
-#include "base/mem.h"
+#include "state/spill_int.h"
 
 enum {
     CK_PAGE_MIN = 1024,
@@ -32,11 +35,15 @@ typedef struct ck_page_pool {
     ck_extent *extents;
     uint8_t *at, *end; /* not yet cut part of the newest extent */
     ck_page_class classes[CK_PAGE_CLASSES];
-    size_t used_bytes; /* handed out */
-    size_t hot_bytes;  /* accounted, not handed out */
+    size_t used_bytes;  /* handed out */
+    size_t hot_bytes;   /* accounted, not handed out */
+    ck_spill *spill;    /* NULL: the account is all there is */
+    size_t spill_above; /* bytes in the account: what would pass it spills */
 } ck_page_pool;
 
 void ck_page_pool_init(ck_page_pool *p, ck_mem mem);
+/* Before the first block; dir outlives the pool. */
+CK_NODISCARD ck_status ck_page_pool_spill_to(ck_page_pool *p, const char *dir, ck_error *err);
 /* Every block must have been freed. */
 void ck_page_pool_destroy(ck_page_pool *p);
 
@@ -44,5 +51,9 @@ void ck_page_pool_destroy(ck_page_pool *p);
  * or the system says no. */
 void *ck_page_alloc(ck_page_pool *p, size_t bytes, ck_mem_category category);
 void ck_page_free(ck_page_pool *p, void *block, size_t bytes, ck_mem_category category);
+/* A block in use is for something else from here on. */
+void ck_page_move(ck_page_pool *p, const void *block, size_t bytes, ck_mem_category from, ck_mem_category to);
+/* No more block, for a reason that is worth saying: a sentence behind ck_nomem's. */
+ck_status ck_page_nomem(const ck_page_pool *p, size_t bytes, ck_error *err);
 
 #endif

@@ -102,7 +102,10 @@ static ck_status failed(ck_state_store *s, ck_status st, uint64_t op_id, const t
     if (st == CK_FULL)
         return ck_fail(err, CK_FULL, "operator %llu, slot \"%.*s\": full", (unsigned long long)op_id, (int)k->slot.n,
                        k->slot.p);
-    return st == CK_OK ? CK_OK : ck_nomem(err, s->mem, CK_PAGE_CHUNK);
+    if (st == CK_OK) return CK_OK;
+    ck_page_nomem(&s->pool, CK_PAGE_CHUNK, err);
+    ck_error_prefix(err, "operator %llu, slot \"%.*s\": ", (unsigned long long)op_id, (int)k->slot.n, k->slot.p);
+    return st;
 }
 
 /* A raw row's loose form: key and value are plain bytes. */

@@ -19,6 +19,12 @@ ck_status ck_state_store_new(const ck_state_config *cfg, ck_state_store **out, c
     return CK_OK;
 }
 
+ck_status ck_state_spill_to(ck_state_store *s, const char *dir, ck_error *err) {
+    CK_ASSERT(!s->pool.spill && s->pool.used_bytes == 0);
+    const char *copy = ck_arena_strdup(&s->arena, dir);
+    return copy ? ck_page_pool_spill_to(&s->pool, copy, err) : ck_nomem(err, s->mem, strlen(dir) + 1);
+}
+
 void ck_state_store_free(ck_state_store *s) {
     if (!s) return;
     CK_ASSERT(!s->marks);
@@ -36,10 +42,12 @@ size_t ck_state_bytes(const ck_state_store *s) {
     return n;
 }
 
+size_t ck_state_spilled_bytes(const ck_state_store *s) { return s->pool.spill ? ck_spill_bytes(s->pool.spill) : 0; }
+
 /* What one step may copy before the next look: an eighth of the limit, at least 1 MiB, at most 16. */
 bool ck_state_must_wait(const ck_state_store *s) {
     size_t limit = s->mem.budget->limit;
-    if (!s->marks || limit == 0) return false;
+    if (!s->marks || limit == 0 || s->pool.spill) return false; /* copies spill too */
     size_t reserve = limit / 8;
     reserve = reserve < 1u << 20 ? 1u << 20 : reserve > 16u << 20 ? 16u << 20 : reserve;
     size_t total = ck_budget_total(s->mem.budget);

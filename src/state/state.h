@@ -21,6 +21,10 @@ typedef struct ck_state_config {
 CK_NODISCARD ck_status ck_state_store_new(const ck_state_config *cfg, ck_state_store **out, ck_error *err);
 void ck_state_store_free(ck_state_store *s); /* NULL is fine; no mark may be live */
 
+/* What would fill the account goes to a file in dir (copied) instead of being refused. Before the first row. CK_IO,
+ * CK_REFUSED: the folder will not do. */
+CK_NODISCARD ck_status ck_state_spill_to(ck_state_store *s, const char *dir, ck_error *err);
+
 /* The operator's part, made on first use; owned by the store. Its id is ck_op_id(uid); two uids with one id are
  * refused. */
 CK_NODISCARD ck_status ck_state_of(ck_state_store *s, const char *uid, const char *op_type, ck_state **out,
@@ -39,7 +43,8 @@ CK_NODISCARD ck_status ck_state_come_to(ck_state *st, int64_t now_us, uint64_t *
 /* Between steps: true while a mark is being read and what copy on write may need would pass the job's limit. The
  * subtask then takes no input until the mark is released or its checkpoint aborted. */
 bool ck_state_must_wait(const ck_state_store *s);
-size_t ck_state_bytes(const ck_state_store *s); /* of all tables, without what marks hold */
+size_t ck_state_bytes(const ck_state_store *s);         /* of all tables, without what marks hold */
+size_t ck_state_spilled_bytes(const ck_state_store *s); /* in the file of spill_dir, marks' copies included */
 
 /* ---- operator-state rows (split, union, broadcast): small, by name. Their slots are tables too (ck_state_table, one
  * VARCHAR NOT NULL partition column); these are for one row at a time; state/operator_rows.h has splits and

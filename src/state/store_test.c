@@ -1,9 +1,19 @@
-/* Stores against the model: random operations on slots of every shape, with marks read by another thread while work
- * goes on, checkpoints completed and aborted, deltas on top of bases, restores. */
+/* What every backend must do alike. Stores against the model: random operations on slots of every shape, with marks
+ * read by another thread while work goes on, checkpoints completed and aborted, deltas on top of bases, restores; the
+ * same seeds on each backend. */
 #include "state/model_int.h"
 #include "state/state_int.h"
 
 enum { GROUPS = 128 };
+
+typedef struct backend {
+    const char *name;
+    bool spills;
+    size_t above; /* bytes in the account */
+} backend;
+static const backend backends[] = {{.name = "memory"},
+                                   {.name = "all in a file", .spills = true},
+                                   {.name = "some in a file", .spills = true, .above = 96 << 10}};
 
 typedef struct live_mark {
     ck_state_mark *mark;
@@ -15,6 +25,7 @@ typedef struct live_mark {
 } live_mark;
 
 typedef struct world {
+    const backend *backend;
     ck_tracked_heap *heap;
     ck_budget budget, own_budget;
     ck_mem mem, own;
@@ -36,14 +47,14 @@ static ck_state *op_of(world *w, uint32_t slot, ck_error *err) {
     return st;
 }
 
-static void open_store(world *w) {
+static void open_store(world *w, ck_key_group_range range, uint64_t hash_seed) {
     ck_error err = CK_ERROR_INIT;
-    const ck_state_config cfg = {.proc = &w->proc,
-                                 .mem = w->mem,
-                                 .key_groups = w->groups,
-                                 .range = {0, w->groups - 1},
-                                 .hash_seed = w->seed * 31};
+    const ck_state_config cfg = {
+        .proc = &w->proc, .mem = w->mem, .key_groups = w->groups, .range = range, .hash_seed = hash_seed};
     assert_int_equal(ck_state_store_new(&cfg, &w->store, &err), CK_OK);
+    if (!w->backend->spills) return;
+    assert_int_equal(ck_state_spill_to(w->store, "/tmp", &err), CK_OK);
+    w->store->pool.spill_above = w->backend->above;
 }
 
 static void open_tables(world *w) {
@@ -54,8 +65,8 @@ static void open_tables(world *w) {
     }
 }
 
-static void world_open(world *w, uint64_t seed, uint64_t domain, uint32_t groups) {
-    *w = (world){.seed = seed, .domain = domain, .next_checkpoint = 1, .groups = groups, .rows_max = 40};
+static void world_open(world *w, const backend *b, uint64_t seed, uint64_t domain, uint32_t groups) {
+    *w = (world){.backend = b, .seed = seed, .domain = domain, .next_checkpoint = 1, .groups = groups, .rows_max = 40};
     assert_int_equal(ck_tracked_heap_new(&w->heap), CK_OK);
     ck_budget_init(&w->budget, ck_tracked_heap_base(w->heap), 0);
     ck_budget_init(&w->own_budget, ck_heap_system(), 0);
@@ -63,7 +74,7 @@ static void world_open(world *w, uint64_t seed, uint64_t domain, uint32_t groups
     w->own = (ck_mem){&w->own_budget, CK_MEM_QUEUE};
     ck_arena_init(&w->arena, w->own, SIZE_MAX);
     w->slots = model_slots(&w->arena);
-    open_store(w);
+    open_store(w, (ck_key_group_range){0, groups - 1}, seed * 31);
 }
 
 static void world_close(world *w) {
@@ -659,9 +670,10 @@ static void check_tables(world *w) {
     end_mark(w, &m, false, false);
 }
 
-static void random_run(uint64_t seed, uint64_t domain, uint32_t groups, uint32_t rows_max, int steps) {
+static void random_run(const backend *b, uint64_t seed, uint64_t domain, uint32_t groups, uint32_t rows_max,
+                       int steps) {
     world w;
-    world_open(&w, seed, domain, groups);
+    world_open(&w, b, seed, domain, groups);
     w.rows_max = rows_max;
     open_tables(&w);
     live_mark room[3], *marks[3] = {&room[0], &room[1], &room[2]}; /* live ones first; readers hold the addresses */
@@ -682,14 +694,16 @@ static void random_run(uint64_t seed, uint64_t domain, uint32_t groups, uint32_t
     }
     while (live > 0) end_mark(&w, marks[--live], false, false);
     check_tables(&w);
+    if (b->spills) assert_true(ck_state_spilled_bytes(w.store) > 0);
     world_close(&w);
 }
 
 static void random_runs(void **state) {
-    (void)state;
+    const backend *b = *state;
+    print_message("    %s\n", b->name);
     for (uint64_t seed = 1; seed <= 12; seed++)
-        random_run(seed, seed % 3 ? 40 : 2000, seed % 4 ? GROUPS : 1000, 40, 500);
-    random_run(100, 8000, GROUPS, 1000, 40); /* many pages */
+        random_run(b, seed, seed % 3 ? 40 : 2000, seed % 4 ? GROUPS : 1000, 40, 500);
+    random_run(b, 100, 8000, GROUPS, 1000, 40); /* many pages */
 }
 
 /* ---- restore ---- */
@@ -697,9 +711,9 @@ static void random_runs(void **state) {
 static void restore_into(world *to, const model *rows, ck_key_group_range range) {
     ck_error err = CK_ERROR_INIT;
     ck_state_store_free(to->store);
-    const ck_state_config cfg = {
-        .proc = &to->proc, .mem = to->mem, .key_groups = to->groups, .range = range, .hash_seed = 99};
-    assert_int_equal(ck_state_store_new(&cfg, &to->store, &err), CK_OK);
+    to->backend = &backends[((size_t)(to->backend - backends) + 1) %
+                            CK_ARRAY_COUNT(backends)]; /* what one wrote, another reads */
+    open_store(to, range, 99);
     for (uint32_t i = 0; i < MODEL_SLOTS; i++) {
         const char *uid = i % 3 ? "agg(a)<-t" : "join(b)<-t";
         if (i != 4 && i != 7 && i != 9) /* these come as bytes: nobody said what they are */
@@ -718,9 +732,8 @@ static void restore_into(world *to, const model *rows, ck_key_group_range range)
 }
 
 static void restores(void **state) {
-    (void)state;
     world w;
-    world_open(&w, 77, 300, GROUPS);
+    world_open(&w, *state, 77, 300, GROUPS);
     open_tables(&w);
     for (int i = 0; i < 300; i++) step(&w);
     model all = model_clone(&w.now);
@@ -756,9 +769,8 @@ static void restores(void **state) {
 }
 
 static void damaged_rows_are_refused(void **state) {
-    (void)state;
     world w;
-    world_open(&w, 5, 300, GROUPS);
+    world_open(&w, *state, 5, 300, GROUPS);
     open_tables(&w);
     for (int i = 0; i < 200; i++) step(&w);
     model all = model_clone(&w.now);
@@ -783,11 +795,15 @@ static void damaged_rows_are_refused(void **state) {
     world_close(&w);
 }
 
+#define ON_BACKEND(f, i)                                                                                               \
+    { #f, f, NULL, NULL, (void *)(uintptr_t)&backends[i] }
+#define EACH_BACKEND(f) ON_BACKEND(f, 0), ON_BACKEND(f, 1), ON_BACKEND(f, 2)
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random_runs),
-        cmocka_unit_test(restores),
-        cmocka_unit_test(damaged_rows_are_refused),
+        EACH_BACKEND(random_runs),
+        EACH_BACKEND(restores),
+        EACH_BACKEND(damaged_rows_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -60,6 +60,12 @@ void ck_table_free(ck_table *t) {
     ck_free(t->mem, t, sizeof *t);
 }
 
+ck_status ck_table_nomem(const ck_table *t, size_t bytes, ck_error *err) {
+    ck_status s = ck_page_nomem(t->epochs->pool, bytes, err);
+    ck_error_prefix(err, "slot \"%s\" at %llu rows: ", t->shape->schema->slot, (unsigned long long)t->rows);
+    return s;
+}
+
 uint64_t ck_table_row_count(const ck_table *t) {
     uint64_t n = t->rows;
     for (uint32_t i = 0; i < t->bucket_count; i++) n += t->buckets[i]->rows;

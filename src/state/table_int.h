@@ -95,6 +95,8 @@ CK_NODISCARD ck_status ck_table_new(ck_epochs *e, ck_mem mem, const ck_shape *sh
 /* Pages the newest live mark can see are retired (ck_table_retire_count must be reserved), the rest is freed. */
 void ck_table_free(ck_table *t);
 uint32_t ck_table_retire_count(const ck_table *t);
+/* CK_NOMEM in a sentence that names the slot and says why there is no more. */
+ck_status ck_table_nomem(const ck_table *t, size_t bytes, ck_error *err);
 
 /* ---- rows by reference ---- */
 

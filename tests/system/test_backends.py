@@ -1,0 +1,116 @@
+"""The same result whatever holds the state: in memory, or in a file once it outgrows --memory, killed and restarted on the way, one
+backend going on from the checkpoints of another. What neither memory nor a file can hold is refused by name."""
+import collections
+import os
+import random
+import signal
+import subprocess
+
+import pytest
+from conftest import CLINK, run_clink
+from test_recovery import read_dir
+
+ROWS = 300_000
+SEED = int(os.environ.get("CLINK_SEED", random.randrange(1 << 30)))
+SMALL = ["--memory", "64M"]
+SINKS = {
+    "counts": "k VARCHAR, n BIGINT, t BIGINT, m VARCHAR, PRIMARY KEY (k) NOT ENFORCED",
+    "firsts": "g BIGINT, v BIGINT, k VARCHAR, r BIGINT, PRIMARY KEY (g, r) NOT ENFORCED",
+    "slices": "k VARCHAR, e TIMESTAMP(6), n BIGINT",
+    "kinds": "g BIGINT, n BIGINT, PRIMARY KEY (g) NOT ENFORCED",
+    "pairs": "k VARCHAR, v BIGINT, w BIGINT",
+}
+SCRIPT = """CREATE TABLE src (k VARCHAR, g BIGINT, v BIGINT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts)
+  WITH (connector='file', format='json', path='{inp}');
+CREATE TABLE dim (k VARCHAR, w BIGINT) WITH (connector='file', format='json', path='{dim}');
+{sinks}
+INSERT INTO counts SELECT k, COUNT(*), SUM(v), MAX(k) FROM src GROUP BY k;
+INSERT INTO firsts SELECT g, v, k, r FROM (SELECT g, v, k, ROW_NUMBER() OVER (PARTITION BY g ORDER BY v DESC, k) AS r FROM src) WHERE r <= 3;
+INSERT INTO slices SELECT k, window_end, COUNT(*) FROM TABLE(TUMBLE(TABLE src, DESCRIPTOR(ts), INTERVAL '1' HOUR)) GROUP BY k, window_start, window_end;
+INSERT INTO kinds SELECT g, COUNT(DISTINCT k) FROM src GROUP BY g;
+INSERT INTO pairs SELECT src.k, v, w FROM src JOIN dim ON src.k = dim.k;
+"""
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory):
+    where, rnd = tmp_path_factory.mktemp("input"), random.Random(11)
+    with open(where / "src.ndjson", "w") as f:
+        for i in range(ROWS):
+            k = f"customer number {rnd.randrange(ROWS // 2)} of a long list"
+            f.write('{"k":"%s","g":%d,"v":%d,"ts":"2024-01-01 %02d:%02d:%02d.%03d"}\n' % (
+                k, rnd.randrange(ROWS // 8), rnd.randrange(1000), *divmod(i // 50 // 60, 60), i // 50 % 60, i % 50))
+    with open(where / "dim.ndjson", "w") as f:
+        for i in range(0, ROWS // 2, 3):
+            f.write('{"k":"customer number %d of a long list","w":%d}\n' % (i, i))
+    return where
+
+
+def script_in(where, inputs):
+    where.mkdir(exist_ok=True)
+    sinks = "\n".join(
+        f"CREATE TABLE {name} ({columns}) WITH (connector='file', format='json', path='{where / name}'"
+        + (", mode='upsert');" if "KEY" in columns else ");") for name, columns in SINKS.items())
+    path = where / "job.sql"
+    path.write_text(SCRIPT.format(inp=inputs / "src.ndjson", dim=inputs / "dim.ndjson", sinks=sinks))
+    return path
+
+
+def results(where):
+    return {name: collections.Counter(tuple(r.values()) for r in read_dir(where / name)) for name in SINKS}
+
+
+@pytest.fixture(scope="module")
+def undisturbed(inputs, tmp_path_factory):
+    where = tmp_path_factory.mktemp("undisturbed")
+    run_clink("run", script_in(where, inputs), "--memory", "4G")
+    got = results(where)
+    assert all(got.values())
+    return got
+
+
+def test_refused_by_name_in_memory(inputs, tmp_path):
+    r = run_clink("run", script_in(tmp_path / "m", inputs), *SMALL, ok=False)
+    assert r.code == 1
+    assert "of its limit of 67108864" in r.err and "for state" in r.err and "(in " in r.err
+    one = tmp_path / "one.sql"
+    one.write_text(f"CREATE TABLE src (k VARCHAR) WITH (connector='file', format='json', path='{inputs / 'src.ndjson'}');\n"
+                   "SELECT k, COUNT(*) FROM src GROUP BY k;\n")
+    r = run_clink("run", one, "--memory", "3M", ok=False)
+    assert r.code == 1 and 'slot "' in r.err and "--state-backend file:DIR" in r.err and "(in group_agg" in r.err
+
+
+def test_a_file_holds_what_memory_does_not(inputs, undisturbed, tmp_path):
+    where = tmp_path / "f"
+    run_clink("run", script_in(where, inputs), *SMALL, "--state-backend", f"file:{where / 'work'}", "-p", 2)
+    assert results(where) == undisturbed
+    left = [n for n in os.listdir(where / "work") if "clink-work" in n]
+    assert not left, "working memory has no name and goes with the process"
+
+
+def test_killed_and_going_on_with_another_backend(inputs, undisturbed, tmp_path):
+    print(f"CLINK_SEED={SEED}")
+    rnd, where = random.Random(SEED), tmp_path / "k"
+    script = script_in(where, inputs)
+    base = [CLINK, "run", str(script), "--checkpoint-dir", str(where / "ck"), "--checkpoint-interval-ms", "40"]
+    backends = [["--memory", "4G"], SMALL + ["--state-backend", f"file:{where / 'work'}"]]
+    for start in range(4):
+        job = subprocess.Popen(base + backends[start % 2] + ["-p", str(rnd.choice((1, 2, 3)))],
+                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        try:
+            job.wait(rnd.uniform(0.1, 0.7))
+        except subprocess.TimeoutExpired:
+            job.send_signal(signal.SIGKILL)
+        err = job.communicate()[1].decode()
+        assert job.returncode in (0, -signal.SIGKILL), err
+    run_clink(*base[1:], *backends[1])
+    assert results(where) == undisturbed
+
+
+def test_a_folder_that_cannot_be(inputs, tmp_path):
+    (tmp_path / "plain").write_text("")
+    script = script_in(tmp_path / "d", inputs)
+    r = run_clink("run", script, *SMALL, "--checkpoint-dir", tmp_path / "ck", "--state-backend", f"file:{tmp_path / 'plain'}/x", ok=False)
+    assert r.code == 1 and "could not make the folder of a file of working memory: Not a directory" in r.err
+    r = run_clink("run", script, "--state-backend", "file:", ok=False)
+    assert r.code == 2 and "needs a directory" in r.err
