@@ -396,6 +396,42 @@ static void temporal_model(sql_query *q, dice *d, const rows *in) {
     }
 }
 
+/* ---- windows over i ---- */
+
+/* Tumbling, or sessions of a key: rows of one window by the first of them. */
+static void window_model(sql_query *q, dice *d, const rows *in) {
+    int64_t size = 1 + dice_below(d, 12);
+    bool session = dice_below(d, 2);
+    column(q, "k", "VARCHAR"), column(q, "n", "BIGINT"), column(q, "lo", "BIGINT"), column(q, "s", "BIGINT");
+    q->select = ck_arena_printf(&q->c->arena,
+                                "SELECT k, COUNT(*) AS n, MIN(i) AS lo, SUM(v) AS s FROM src GROUP BY %s(i, INTERVAL "
+                                "'0.%03lld' SECOND), k",
+                                session ? "SESSION" : "TUMBLE", (long long)size);
+    for (size_t r = 0; r < in->count; r++) {
+        const row *first = &in->items[r];
+        int64_t end = session ? first->i + size : first->i - first->i % size + size, n = 0, s = NONE;
+        bool opens = true;
+        for (size_t o = 0; o < in->count && opens; o++) {
+            const row *x = &in->items[o];
+            int64_t begun = session ? first->i - size + 1 : end - size;
+            opens = x->key != first->key || x->i >= first->i || x->i < begun;
+        }
+        for (bool more = opens; more;) { /* a session grows by each row in it */
+            int64_t was = end;
+            n = 0, s = NONE;
+            for (size_t o = 0; o < in->count; o++) {
+                const row *x = &in->items[o];
+                if (x->key != first->key || x->i < first->i || x->i >= end) continue;
+                n++, s = sum(s, x->v);
+                if (session && x->i + size > was) was = x->i + size;
+            }
+            more = was != end;
+            end = was;
+        }
+        if (opens) sql_emit(q, (cell[]){TEXT(sql_key_text(first->key)), NUMBER(n), NUMBER(first->i), NUMBER(s)});
+    }
+}
+
 /* ---- drawing ---- */
 
 typedef void (*model)(sql_query *q, dice *d, const rows *in);
@@ -413,15 +449,15 @@ static const struct {
     {anti_model, false, true},           {set_op_model, false, true},      {right_join_model, false, false},
     {union_distinct_model, true, true},  {unnest_model, true, false},      {top_n_model, false, true},
     {first_model, false, true},          {sort_model, false, true},        {interval_model, true, false},
-    {temporal_model, true, false},
+    {temporal_model, true, false},       {window_model, true, false},
 };
 
 void sql_query_draw(sql_query *q, dice *d, const rows *in, bool append_only) {
     bool changing = q->c->changes || q->c->follow;
     uint32_t k;
     do k = dice_below(d, sizeof kinds / sizeof *kinds);
-    while ((q->c->follow && kinds[k].model == temporal_model) || (changing && !kinds[k].append && !kinds[k].has_key) ||
-           (append_only && !kinds[k].append));
+    while ((q->c->follow && (kinds[k].model == temporal_model || kinds[k].model == window_model)) ||
+           (changing && !kinds[k].append && !kinds[k].has_key) || (append_only && !kinds[k].append));
     if (q->c->follow && kinds[k].model == limit_model && in->count == 0) k = 0;
     q->sink->upsert = kinds[k].has_key && ((changing && !kinds[k].append) || dice_below(d, 2));
     q->sink->settled = kinds[k].append || !changing;
