@@ -76,7 +76,7 @@ ck_status ck_checkpoints_new(ck_mem mem, const ck_checkpoints_config *cfg, int64
     c->mem = mem, c->bytes = bytes, c->cfg = *cfg, c->words = words;
     c->acked = c->bits, c->finished = c->bits + words;
     c->next_id = cfg->next_id;
-    c->next_due_us = now_us + cfg->interval_us;
+    c->next_due_us = cfg->first_at_once ? now_us : now_us + cfg->interval_us;
     c->final_deadline_us = INT64_MAX;
     *out = c;
     return CK_OK;

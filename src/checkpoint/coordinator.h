@@ -24,6 +24,7 @@ typedef struct ck_checkpoints_config {
     bool enabled; /* false: no directory. Nothing is ever triggered; savepoints are refused; FINISHED at once when
                      all subtasks have finished */
     int64_t interval_us;       /* trigger to trigger; 0 = no periodic ones */
+    bool first_at_once;        /* the first of the periodic ones does not wait for an interval */
     int64_t timeout_us;        /* trigger to all acks; a manifest being written is waited for */
     int64_t final_timeout_us;  /* all finished to committed */
     uint32_t tolerable_failed; /* periodic failures in a row beyond which the job fails; 0 = unlimited */

@@ -442,6 +442,7 @@ ck_status ck_job_make_actor(ck_job *j, ck_error *err) {
     const ck_checkpoint_config *c = &j->cfg.checkpoint;
     ck_checkpoints_config cfg = {.enabled = j->dir && !ck_job_follows(j),
                                  .interval_us = c->interval_us,
+                                 .first_at_once = j->begins_now,
                                  .timeout_us = c->timeout_us,
                                  .final_timeout_us = c->final_timeout_us,
                                  .tolerable_failed = c->tolerable_failed,

@@ -118,9 +118,9 @@ struct ck_job {
     ck_checkpoint_dir *dir;
     const ck_manifest *restored; /* NULL: a new beginning */
     const char *restored_dir;
-    uint64_t below; /* going back: only checkpoints below this one are looked at; 0 = all */
-    uint64_t tried; /* what was to be restored */
-    bool damaged;   /* it could not be, for what its files are */
+    uint64_t below;    /* going back: only checkpoints below this one are looked at; 0 = all */
+    uint64_t tried;    /* what was to be restored */
+    bool damaged;      /* it could not be, for what its files are */
     bool was_finished; /* the directory's job had finished: nothing runs */
     ck_checkpoints *checkpoints;
     ck_job_acks *acks; /* newest first */
@@ -152,6 +152,7 @@ struct ck_job {
     bool ended;    /* on_end has returned */
     uint32_t refs; /* who may still touch the job: tasks, I/O */
     ck_job_savepoint_wait *savepoints;
+    bool begins_now;    /* where a source began is known only here: a checkpoint keeps it at once */
     bool no_savepoints; /* nobody would answer any more */
     uint64_t next_request;
 };

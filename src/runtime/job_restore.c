@@ -315,6 +315,7 @@ static ck_status deal(ck_job *j, const ck_job_op *o, ck_error *err) {
     if (!spec) return nomem(j, err);
     spec->continues = was_known;
     CK_TRY(o->desc->enumerate(spec, parallelism, &found, err));
+    j->begins_now |= found.now;
     uint32_t turn = known.count;
     for (uint32_t i = 0; i < found.count; i++) {
         if (has_split(&known, found.splits[i].id)) continue;

@@ -18,6 +18,7 @@ typedef struct ck_split_list {
     ck_arena *arena; /* ids and specs live here */
     ck_split *splits;
     uint32_t count, capacity;
+    bool now; /* enumerate: where they begin depends on when it was asked, so that a first checkpoint keeps it at once */
 } ck_split_list;
 CK_NODISCARD ck_status ck_split_list_add(ck_split_list *l, const char *id, const char *spec); /* copies */
 

@@ -154,9 +154,9 @@ class Job:
         self.sql, self.dir, self.log, self.proc = tmp_path / "job.sql", tmp_path / "ck", tmp_path / "log", None
         self.sql.write_text(sql)
 
-    def start(self, p):
+    def start(self, p, interval_ms=100):
         self.proc = subprocess.Popen([CLINK, "run", str(self.sql), "-p", str(p), "--checkpoint-dir", str(self.dir),
-                                      "--checkpoint-interval-ms", "100"], stderr=open(self.log, "a"), stdin=subprocess.DEVNULL)
+                                      "--checkpoint-interval-ms", str(interval_ms)], stderr=open(self.log, "a"), stdin=subprocess.DEVNULL)
 
     def kill(self, how=signal.SIGKILL):
         assert self.proc.poll() is None, self.log.read_text()
@@ -201,11 +201,12 @@ def test_killed_again_and_again_each_record_counts_once(broker, tmp_path):
 
 
 def test_a_partition_that_comes_later_is_read_from_its_beginning(broker, tmp_path):
+    """Where `latest` was is kept at once, long before the first interval has passed."""
     topic, out = broker.topic(12), tmp_path / "out"
     broker.send(topic, [{"id": -1}] * 100)
     job = Job(tmp_path, table("o", "id BIGINT", topic, broker, start="latest", discover_ms="100")
               + f"CREATE TABLE s (id BIGINT) WITH (connector='file', format='json', path='{out}');\nINSERT INTO s SELECT id FROM o;\n")
-    job.start(2)
+    job.start(2, interval_ms=3600000)
     wait_for(lambda: list(job.dir.glob("**/*.committed")), job)
     broker.widen(topic, 13)
     broker.send(topic, [{"id": i} for i in range(10)], partition=12)
@@ -213,8 +214,11 @@ def test_a_partition_that_comes_later_is_read_from_its_beginning(broker, tmp_pat
     job.kill()
     job.start(3)
     wait_for(lambda: len(rows_of(out)) >= 15, job)
+    broker.widen(topic, 14)
+    broker.send(topic, [{"id": i} for i in range(15, 20)], partition=13)
+    wait_for(lambda: len(rows_of(out)) >= 20, job)
     job.kill()
-    assert sorted(r["id"] for r in rows_of(out)) == list(range(15))
+    assert sorted(r["id"] for r in rows_of(out)) == list(range(20))
 
 
 def test_the_broker_may_go_away_for_a_while(broker, tmp_path):

@@ -152,6 +152,7 @@ static ck_status enumerate(const ck_op_spec *spec, uint32_t parallelism, ck_kafk
     CK_TRY(ck_kafka_client_new(spec->proc, &o, RD_KAFKA_CONSUMER, o.group ? pairs : pairs + 2, a, c, err));
     int32_t count = 0;
     CK_TRY(ck_kafka_partitions(c, &o, &count, err));
+    out->now = o.start == CK_KAFKA_LATEST || o.start == CK_KAFKA_GROUP_OFFSETS || o.start == CK_KAFKA_TIMESTAMP;
     for (int32_t i = 0; i < count; i++) {
         ck_kafka_split s = {.topic = o.topic, .partition = i, .time_us = INT64_MIN};
         CK_TRY(start_of(c, &o, spec->continues, &s, err));
