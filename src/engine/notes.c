@@ -102,9 +102,14 @@ void engine_name_operator(const clink_job *j, ck_error *err) {
     if (!err->place.object[0] || err->place.subtask < 0 || j->step >= j->plan->step_count) return;
     const ck_graph *g = j->plan->steps[j->step].graph;
     const ck_graph_op *op = g ? ck_graph_find(g, err->place.object) : NULL;
-    if (!op) err->place.subtask = -1; /* of a file: the sentence has its name */
-    if (!op || !op->label) return;
     size_t n = strlen(err->msg), room = sizeof err->msg - n;
+    if (!op) { /* of a file, which the sentence may name already */
+        if (err->place.byte_offset >= 0 && !strstr(err->msg, err->place.object))
+            (void)snprintf(err->msg + n, room, "; the row is at byte %lld of %s", (long long)err->place.byte_offset,
+                           err->place.object);
+        err->place.subtask = -1;
+    }
+    if (!op || !op->label) return;
     if (j->run.parallelism > 1)
         (void)snprintf(err->msg + n, room, " (in %s %s, subtask %d)", op->type, op->label, err->place.subtask);
     else

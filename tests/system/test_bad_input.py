@@ -145,7 +145,7 @@ def test_division_by_zero_names_its_place(clink, tmp_path):
     (tmp_path / "t.json").write_text('{"a":1}\n{"a":0}\n')
     ddl = DDL.format(f="json", p="t.json", more="")
     r = clink("run", "-e", ddl + "SELECT 10 / a AS q FROM t", ok=False)
-    one_sentence(r, "division by zero", "t.json")
+    one_sentence(r, "division by zero", "line 2, column 11", "the row is at byte 8 of t.json")
     assert clink("run", "-e", ddl + "SELECT 10 / a AS q FROM t WHERE a <> 0").rows == [{"q": 10}]
     assert clink("run", "--set", "on_eval_error=null", "-e", ddl + "SELECT 10 / a AS q FROM t").rows == [{"q": 10}, {"q": None}]
 

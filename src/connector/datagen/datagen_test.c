@@ -106,7 +106,7 @@ static void pruning_changes_no_value(void **state) {
     static const char two[] = PARAMS("[5,2]", "\"rows\":\"5\"");
     bool ended;
     ck_split split = {"s", "{\"first\":0,\"step\":1,\"position\":0}", 0};
-    ck_split_list list = {&f->h.plan, &split, 1, 1};
+    ck_split_list list = {.arena = &f->h.plan, .splits = &split, .count = 1, .capacity = 1};
     harness_ok(&f->h, source_start(&f->h, &ck_op_source_datagen, one, "x DOUBLE NOT NULL", &list));
     harness_ok(&f->h, source_drive(&f->h, NULL, SIZE_MAX, &ended));
     char first[64];
@@ -123,7 +123,7 @@ static void a_restart_goes_on(void **state) {
     static const char params[] = PARAMS("[0]", "\"rows\":\"10\",\"fields.id.kind\":\"sequence\"");
     f->h.settings.batch_rows = 3;
     ck_split split = {"s", "{\"first\":1,\"step\":2,\"position\":1}", 0};
-    ck_split_list list = {&f->h.plan, &split, 1, 1};
+    ck_split_list list = {.arena = &f->h.plan, .splits = &split, .count = 1, .capacity = 1};
     bool ended;
     harness_ok(&f->h, source_start(&f->h, &ck_op_source_datagen, params, "id BIGINT NOT NULL", &list));
     harness_ok(&f->h, source_drive(&f->h, NULL, 1, &ended));
@@ -143,7 +143,7 @@ static void the_rate_is_shared_by_subtasks(void **state) {
     static const char params[] = PARAMS("[0]", "\"rows\":\"1000\",\"rate_limit\":\"1000\"");
     f->h.spec.parallelism = 2;
     ck_split split = {"s", "{\"first\":0,\"step\":2,\"position\":0}", 0};
-    ck_split_list list = {&f->h.plan, &split, 1, 1};
+    ck_split_list list = {.arena = &f->h.plan, .splits = &split, .count = 1, .capacity = 1};
     bool ended;
     int64_t began = f->clock.base.mono_us(&f->clock.base);
     harness_ok(&f->h, source_start(&f->h, &ck_op_source_datagen, params, "id BIGINT NOT NULL", &list));
