@@ -6,13 +6,15 @@
  * --allocations: for each seed, every STEP-th allocation of the first life fails, one in each run. --job: the script
  * and input of seed S, under the schedules and troubles of all others. The first seed that does not hold is printed,
  * with the command that shows it alone, and ends the run with 1. At the end it says what the seeds have met; a run of
- * 500 disturbed seeds that has met too little fails. */
+ * 300 disturbed seeds that has met too little fails. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/fault.h"
 #include "sql_world.h"
+
+enum { JUDGED_SEEDS = 300, VISITS_MAX = 300 };
 
 static int usage(void) {
     fprintf(stderr, "usage: sql_sim [--seeds N] [--first S] [--job S] [--undisturbed] [--batch-rows 1|7|4096] [--point "
@@ -57,10 +59,14 @@ static void print_stats(const sql_world_stats *s, bool undisturbed) {
     printf("\n");
 }
 
+static bool is_judged(const sql_world_stats *s, const sql_world_options *o) {
+    return !(o->undisturbed || o->job || o->allocation || o->fault_point >= 0) && s->seeds >= JUDGED_SEEDS;
+}
+
 /* A simulator that disturbs nothing proves nothing. */
 static int judge(const sql_world_stats *s, const sql_world_options *o) {
     int silent = 0;
-    if (o->undisturbed || o->job || o->allocation || o->fault_point >= 0 || s->seeds < 500) return 0;
+    if (!is_judged(s, o)) return 0;
     for (int i = 0; i < CK_FAULT_COUNT; i++) {
         if (s->points[i]) continue;
         printf("no crash came at %s\n", ck_fault_name((ck_fault_point)i));
@@ -100,6 +106,16 @@ static bool sweep_allocations(unsigned long long seed, sql_world_options o, uint
     }
 }
 
+/* A point that chance left out gets lives of its own: seeds that crash only there, until one does. */
+static bool visit_points(unsigned long long first, sql_world_options o, sql_world_stats *stats) {
+    for (int i = 0; i < CK_FAULT_COUNT; i++) {
+        o.fault_point = i;
+        for (unsigned long long s = first; !stats->points[i] && s < first + VISITS_MAX; s++)
+            if (!run_seed(s, &o, stats)) return false;
+    }
+    return true;
+}
+
 int main(int argc, char **argv) {
     unsigned long long seeds = 100, first = 1, step = 0;
     sql_world_options o = {.fault_point = -1};
@@ -126,6 +142,7 @@ int main(int argc, char **argv) {
     }
     for (unsigned long long s = first; s < first + seeds; s++)
         if (!(step ? sweep_allocations(s, o, step, &stats) : run_seed(s, &o, &stats))) return 1;
+    if (is_judged(&stats, &o) && !step && !visit_points(first, o, &stats)) return 1;
     print_stats(&stats, o.undisturbed);
     printf("%llu seeds from %llu held\n", seeds, first);
     return step ? 0 : judge(&stats, &o);
