@@ -17,7 +17,7 @@ ck_status engine_register_builtins(ck_registry *r, ck_error *err) {
         &ck_op_sink_memory,    &ck_op_join,           &ck_op_unnest,        &ck_op_set_op,
     };
     static const ck_op_desc *const time_ops[] = {&ck_op_window_assign, &ck_op_window_agg, &ck_op_session_agg,
-                                                 &ck_op_interval_join, &ck_op_temporal_join};
+                                                 &ck_op_interval_join, &ck_op_temporal_join, &ck_op_over};
     static const ck_connector_desc *const connectors[] = {
         &ck_connector_file,    &ck_connector_print,   &ck_connector_blackhole,
         &ck_connector_collect, &ck_connector_datagen, &ck_connector_memory,

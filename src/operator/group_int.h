@@ -73,6 +73,8 @@ CK_NODISCARD ck_status ck_group_plan_slots(const ck_group_plan *p, ck_arena *a, 
 
 /* The result columns of these groups, references in out[0..result_count). */
 CK_NODISCARD ck_status ck_group_results(const ck_group_plan *p, const ck_groups *g, ck_column **out, ck_op_ctx *ctx);
+/* (low + carry * 2^128) / count at `digits` more decimal digits, HALF_UP; false when DECIMAL(38) cannot hold it. */
+bool ck_decimal_average(ck_i128 low, int64_t carry, uint64_t count, int digits, ck_i128 *out);
 /* Whether a group has rows; over append input each has. */
 static inline bool ck_group_is_there(const ck_group_plan *p, const ck_row *row) {
     return row && (!p->row_count || ck_group_is_global(p) || ck_row_i64(row, p->row_count->offset[0]) > 0);

@@ -31,8 +31,7 @@ static uint64_t wide_divide(wide *w, uint64_t by) { /* returns the remainder */
     return (uint64_t)rest;
 }
 
-/* sum / count at `digits` more decimal digits, HALF_UP; false when DECIMAL(38) cannot hold it. */
-static bool decimal_average(ck_i128 low, int64_t carry, uint64_t count, int digits, ck_i128 *out) {
+bool ck_decimal_average(ck_i128 low, int64_t carry, uint64_t count, int digits, ck_i128 *out) {
     wide w = wide_of(low, carry);
     ck_u128 rest = wide_divide(&w, count), ten = 1, bound = 1;
     for (int i = 0; i < digits; i++) ten *= 10;
@@ -57,7 +56,7 @@ static bool average(const ck_result *r, const ck_row *row, int64_t carry, ck_col
         return true;
     }
     case CK_PHYS_I128:
-        return decimal_average(ck_row_i128(row, sum->offset[0]), carry, (uint64_t)count,
+        return ck_decimal_average(ck_row_i128(row, sum->offset[0]), carry, (uint64_t)count,
                                r->type->scale - sum->arg_type->scale, &out->i128[i]);
     default: out->f64[i] = ck_acc_double(sum, row) / (double)count; return true;
     }

@@ -10,6 +10,7 @@ extern const ck_op_desc ck_op_window_agg;
 extern const ck_op_desc ck_op_session_agg;
 extern const ck_op_desc ck_op_interval_join;
 extern const ck_op_desc ck_op_temporal_join;
+extern const ck_op_desc ck_op_over;
 
 extern const ck_op_desc ck_op_filter;
 extern const ck_op_desc ck_op_project;
