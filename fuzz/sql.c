@@ -7,9 +7,10 @@
 #include "operator/operators.h"
 #include "sql/fake_registry_int.h"
 
-static const ck_op_desc *const operators[] = {
-    &ck_op_filter,      &ck_op_project,       &ck_op_group_agg,     &ck_op_limit,         &ck_op_window_agg,
-    &ck_op_session_agg, &ck_op_interval_join, &ck_op_temporal_join, &ck_op_window_assign, &ck_op_union};
+static const ck_op_desc *const operators[] = {&ck_op_filter,        &ck_op_project,       &ck_op_group_agg,
+                                              &ck_op_limit,         &ck_op_window_agg,    &ck_op_over,
+                                              &ck_op_session_agg,   &ck_op_interval_join, &ck_op_temporal_join,
+                                              &ck_op_window_assign, &ck_op_union};
 
 enum { ONE_JOB = 1, CHANGES = 2, CHECKPOINTS = 4 };
 

@@ -11,9 +11,10 @@
 #include "sql/catalog/catalog.h"
 #include "sql/fake_registry_int.h"
 
-static const ck_op_desc *const operators[] = {
-    &ck_op_filter,      &ck_op_project,       &ck_op_group_agg,     &ck_op_limit,         &ck_op_window_agg,
-    &ck_op_session_agg, &ck_op_interval_join, &ck_op_temporal_join, &ck_op_window_assign, &ck_op_union};
+static const ck_op_desc *const operators[] = {&ck_op_filter,        &ck_op_project,       &ck_op_group_agg,
+                                              &ck_op_limit,         &ck_op_window_agg,    &ck_op_over,
+                                              &ck_op_session_agg,   &ck_op_interval_join, &ck_op_temporal_join,
+                                              &ck_op_window_assign, &ck_op_union};
 
 #define ORDERS                                                                                                         \
     "CREATE TABLE orders (usr VARCHAR, amount BIGINT NOT NULL, note VARCHAR) WITH (connector='file', "                 \

@@ -40,7 +40,7 @@ static ck_status ranks_end(ck_script *s, const ck_plan_node *n, bool *seen) {
     if (seen[n->id]) return CK_OK;
     seen[n->id] = true;
     for (uint32_t i = 0; i < n->input_count; i++) CK_TRY(ranks_end(s, n->inputs[i], seen));
-    if (n->kind != CK_PLAN_TOP_N || n->final || n->top.limit != UINT64_MAX) return CK_OK;
+    if (n->kind != CK_PLAN_TOP_N || n->final || n->top.timed || n->top.limit != UINT64_MAX) return CK_OK;
     ck_fail(s->b.err, CK_REFUSED,
             "a rank without an upper bound over input that does not end would change with every "
             "row; bound it outside: WHERE rank <= n");
@@ -56,7 +56,10 @@ static ck_status warn_of_growth(ck_script *s, const ck_plan_node *n, bool *seen)
         &s->b,
         "state grows without end: %s keeps every %s it has ever seen, some 40 bytes each and what their texts "
         "take; a time window or fewer keys would bound it",
-        n->identity, n->kind == CK_PLAN_AGGREGATE && n->aggregate.call_count ? "group" : "row");
+        n->identity,
+        n->kind == CK_PLAN_AGGREGATE && n->aggregate.call_count                 ? "group"
+        : n->kind == CK_PLAN_OVER || (n->kind == CK_PLAN_TOP_N && n->top.timed) ? "key"
+                                                                                : "row");
 }
 
 /* ---- what one table has for itself ---- */

@@ -53,13 +53,28 @@ typedef struct ck_bound_calls {
     uint32_t count, capacity;
 } ck_bound_calls;
 
-/* ROW_NUMBER, RANK, DENSE_RANK with OVER. */
+/* A call with OVER. */
+typedef struct ck_bound_frame {
+    bool rows, range;    /* which is written; neither: the default */
+    bool bounded, whole; /* begins `preceding` before the row; is all of the partition */
+    bool interval;       /* preceding is a time in microseconds */
+    uint64_t preceding;
+    ck_pos pos;
+} ck_bound_frame;
 typedef struct ck_bound_window {
+    const char *fn; /* "row_number", "sum" */
+    bool is_rank;
     ck_rank rank;
+    ck_expr *arg;    /* NULL = none */
+    uint64_t offset; /* of LAG and LEAD */
+    const ck_type *type;
+    bool nullable;
+    ck_bound_frame frame;
     ck_expr **partition, **order; /* over what the SELECT list is over */
     uint32_t partition_count, order_count;
     const ck_plan_order *directions; /* of order; columns unset */
-    ck_pos pos;
+    ck_pos pos, over;                /* of the call, and of what stands behind OVER */
+    bool any_frame;                  /* what it gives does not depend on it */
 } ck_bound_window;
 typedef struct ck_bound_windows {
     ck_bound_window *at;
@@ -221,6 +236,14 @@ CK_NODISCARD ck_status ck_bind_join_laters(ck_binder *b, ck_laters *l, ck_plan_n
 CK_NODISCARD ck_status ck_bind_correlated(ck_binder *b, ck_outer *o, ck_expr **conjuncts, uint32_t *count, ck_pos at);
 bool ck_bind_has_outer(const ck_expr *e);
 
+/* ---- over.c ---- */
+/* What the call is, its arguments and its frame. */
+CK_NODISCARD ck_status ck_bind_over_call(ck_binder *b, const ck_bind_place *place, const ck_ast_expr *e,
+                                         const ck_ast_window *spec, ck_bound_window *out);
+/* One node for the calls list[0..count) of w, which have one window; their columns are the last of it, in order. */
+CK_NODISCARD ck_status ck_bind_over_node(ck_binder *b, const ck_bound_windows *w, const uint32_t *list, uint32_t count,
+                                         ck_plan_node **node);
+
 /* ---- window.c ---- */
 CK_NODISCARD ck_status ck_bind_over(ck_binder *b, const ck_bind_place *place, const ck_ast_expr *e, ck_expr **out);
 /* A node over `node` for each OVER call; their placeholders in exprs[0..count) become columns of the last one. */
@@ -272,6 +295,9 @@ bool ck_bind_is_window(ck_view function);
 /* TABLE(TUMBLE(...)) in FROM. */
 CK_NODISCARD ck_status ck_bind_window_table(ck_binder *b, const ck_ast_from *f, ck_plan_node **out);
 /* GROUP BY TUMBLE(...): the scope's rows get the window's columns. */
+/* A fixed time, an INTERVAL of days or less, in microseconds. */
+CK_NODISCARD ck_status ck_bind_duration(ck_binder *b, const ck_ast_expr *e, const char *what, bool may_be_zero,
+                                        int64_t *out);
 CK_NODISCARD ck_status ck_bind_group_window(ck_binder *b, const ck_ast_select *s, ck_scope *scope);
 /* TUMBLE_START(...) and the like; *is_one false: it is another function. */
 CK_NODISCARD ck_status ck_bind_window_function(ck_binder *b, const ck_bind_place *place, const ck_ast_expr *e,

@@ -197,7 +197,7 @@ static void get(slots *s, ck_expr **exprs, uint32_t count) {
 static ck_status gather(ck_binder *b, const ck_ast_select *s, const clauses *c, slots *out) {
     uint32_t room = c->l.count + c->o.count + c->having_count;
     for (uint32_t i = 0; i < c->windows.count; i++)
-        room += c->windows.at[i].partition_count + c->windows.at[i].order_count;
+        room += c->windows.at[i].partition_count + c->windows.at[i].order_count + 1;
     *out = (slots){CK_BIND_ARRAY(b, room, ck_expr *), CK_BIND_ARRAY(b, room, ck_pos), 0};
     if (!out->at || !out->pos) return CK_NOMEM;
     put(out, c->l.exprs, c->l.count, c->l.pos, s->pos);
@@ -206,6 +206,7 @@ static ck_status gather(ck_binder *b, const ck_ast_select *s, const clauses *c, 
     for (uint32_t i = 0; i < c->windows.count; i++) {
         put(out, c->windows.at[i].partition, c->windows.at[i].partition_count, NULL, c->windows.at[i].pos);
         put(out, c->windows.at[i].order, c->windows.at[i].order_count, NULL, c->windows.at[i].pos);
+        put(out, &c->windows.at[i].arg, 1, NULL, c->windows.at[i].pos);
     }
     return CK_OK;
 }
@@ -218,6 +219,7 @@ static void scatter(clauses *c, slots *from) {
     for (uint32_t i = 0; i < c->windows.count; i++) {
         get(from, c->windows.at[i].partition, c->windows.at[i].partition_count);
         get(from, c->windows.at[i].order, c->windows.at[i].order_count);
+        get(from, &c->windows.at[i].arg, 1);
     }
 }
 

@@ -29,7 +29,7 @@ bool ck_bind_is_window(ck_view name) {
 }
 
 /* A fixed time: an INTERVAL of days or less. */
-static ck_status duration(ck_binder *b, const ck_ast_expr *e, const char *what, bool may_be_zero, int64_t *out) {
+ck_status ck_bind_duration(ck_binder *b, const ck_ast_expr *e, const char *what, bool may_be_zero, int64_t *out) {
     ck_scope none = {0};
     ck_bind_place place = {.scope = &none, .clause = what};
     ck_expr *v;
@@ -96,18 +96,18 @@ static ck_status read_shape(ck_binder *b, const ck_ast_expr *call, ck_plan_windo
 
 static ck_status sizes(ck_binder *b, const shape *s, ck_plan_window *w) {
     bool session = w->kind == CK_PLAN_WINDOW_SESSION;
-    CK_TRY(duration(b, s->size, session ? "the gap of a session" : "the size of a window", false, &w->size_us));
+    CK_TRY(ck_bind_duration(b, s->size, session ? "the gap of a session" : "the size of a window", false, &w->size_us));
     w->slide_us = w->size_us;
     if (s->slide) {
         const char *what = w->kind == CK_PLAN_WINDOW_HOP ? "the slide of a window" : "the step of a window";
-        CK_TRY(duration(b, s->slide, what, false, &w->slide_us));
+        CK_TRY(ck_bind_duration(b, s->slide, what, false, &w->slide_us));
     }
     if (w->kind == CK_PLAN_WINDOW_CUMULATE && w->size_us % w->slide_us != 0)
         return ck_bind_fail(b, s->size->pos, "the size of a cumulating window is a multiple of its step");
     if (w->size_us / w->slide_us > WINDOWS_OF_ROW_MAX)
         return ck_bind_fail(b, s->slide->pos, "a row would be in %lld windows; %d are the most",
                             (long long)(w->size_us / w->slide_us), WINDOWS_OF_ROW_MAX);
-    if (s->offset) CK_TRY(duration(b, s->offset, "the offset of a window", true, &w->offset_us));
+    if (s->offset) CK_TRY(ck_bind_duration(b, s->offset, "the offset of a window", true, &w->offset_us));
     w->offset_us %= w->kind == CK_PLAN_WINDOW_HOP ? w->slide_us : w->size_us; /* windows begin so often */
     return CK_OK;
 }

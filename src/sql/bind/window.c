@@ -1,21 +1,8 @@
-/* OVER: ranks within a partition. Each call is one node that adds its rank behind the columns; the optimiser turns a
- * condition on the rank into a top-N. */
+/* OVER: calls beside each row. Calls with one window are one node that adds their columns behind the others; a rank is
+ * one by itself, and the optimiser turns a condition on it into a top-N. */
 #include "sql/bind/bind_int.h"
 
 /* ---- the call ---- */
-
-static bool rank_of(ck_view name, ck_rank *out) {
-    static const struct {
-        const char *name;
-        ck_rank rank;
-    } ranks[] = {{"row_number", CK_RANK_ROW_NUMBER}, {"rank", CK_RANK_RANK}, {"dense_rank", CK_RANK_DENSE}};
-    for (size_t i = 0; i < CK_ARRAY_COUNT(ranks); i++) {
-        if (!ck_view_eq_nocase(name, ck_view_of(ranks[i].name))) continue;
-        *out = ranks[i].rank;
-        return true;
-    }
-    return false;
-}
 
 static ck_status find_window(ck_binder *b, const ck_bind_place *place, const ck_ast_window *w,
                              const ck_ast_window **out) {
@@ -46,14 +33,7 @@ static ck_status bind_spec(ck_binder *b, const ck_bind_place *place, const ck_as
     return CK_OK;
 }
 
-static ck_status check_call(ck_binder *b, const ck_bind_place *place, const ck_ast_expr *e, const ck_ast_window *w) {
-    const ck_ast_call *c = e->call;
-    if (e->args.count || c->star || c->distinct || c->filter || c->order_by.count || c->nulls)
-        return ck_bind_fail(b, e->sign, "%.*s takes no arguments", ck_cut(e->name), e->name.p);
-    if (!w->order_by.count)
-        return ck_bind_fail(b, c->over->pos, "%.*s ranks by an order: OVER (PARTITION BY ... ORDER BY ...)",
-                            ck_cut(e->name), e->name.p);
-    if (w->frame) return ck_bind_fail(b, c->over->pos, "%.*s has no frame", ck_cut(e->name), e->name.p);
+static ck_status may_stand_here(ck_binder *b, const ck_bind_place *place, const ck_ast_expr *e) {
     if (place->inside) return ck_bind_fail(b, e->sign, "OVER cannot stand inside an aggregate (%s)", place->inside);
     if (!place->windows)
         return ck_bind_fail(b, e->sign,
@@ -63,17 +43,12 @@ static ck_status check_call(ck_binder *b, const ck_bind_place *place, const ck_a
 }
 
 ck_status ck_bind_over(ck_binder *b, const ck_bind_place *place, const ck_ast_expr *e, ck_expr **out) {
-    ck_bound_window w = {.pos = e->pos};
+    ck_bound_window w = {.pos = e->pos, .over = e->call->over->pos};
     const ck_ast_window *spec;
     ck_bound_windows *list = place->windows;
-    if (!rank_of(e->name, &w.rank))
-        return ck_bind_refuse(b, e->call->over->pos,
-                              "OVER with %.*s is not supported yet; with ROW_NUMBER, RANK and "
-                              "DENSE_RANK it is",
-                              ck_cut(e->name), e->name.p);
-    CK_TRY(ck_bind_needs(b, "top_n", e->call->over->pos, "OVER is"));
     CK_TRY(find_window(b, place, e->call->over, &spec));
-    CK_TRY(check_call(b, place, e, spec));
+    CK_TRY(may_stand_here(b, place, e));
+    CK_TRY(ck_bind_over_call(b, place, e, spec, &w));
     CK_TRY(bind_spec(b, place, spec, &w));
     if (list->count == list->capacity) {
         uint32_t capacity = list->capacity ? list->capacity * 2 : 4;
@@ -82,7 +57,7 @@ ck_status ck_bind_over(ck_binder *b, const ck_bind_place *place, const ck_ast_ex
         if (list->count) memcpy(more, list->at, list->count * sizeof *more);
         list->at = more, list->capacity = capacity;
     }
-    *out = ck_expr_column(b->plan.arena, CK_BIND_WINDOW | list->count, ck_type_simple(CK_TYPE_BIGINT), false);
+    *out = ck_expr_column(b->plan.arena, CK_BIND_WINDOW | list->count, w.type, w.nullable);
     if (!*out) return ck_bind_nomem(b);
     list->at[list->count++] = w;
     return CK_OK;
@@ -133,25 +108,53 @@ static ck_status one_node(ck_binder *b, const ck_bound_window *w, ck_plan_node *
 typedef struct settle {
     ck_binder *b;
     const ck_plan_node *node;
-    const uint32_t *rank; /* column of each call's rank */
+    const uint32_t *column; /* of each call */
 } settle;
 
 static ck_expr *settled(void *arg, const ck_expr *e) {
     const settle *s = (const settle *)arg;
     if (!ck_bind_is_placeholder(e, CK_BIND_WINDOW)) return NULL;
-    return ck_plan_column(&s->b->plan, s->node, s->rank[e->column & ~CK_BIND_WINDOW]);
+    return ck_plan_column(&s->b->plan, s->node, s->column[e->column & ~CK_BIND_WINDOW]);
 }
 
+static bool same_window(const ck_bound_window *x, const ck_bound_window *y) {
+    const ck_bound_frame *f = &x->frame, *g = &y->frame;
+    bool same = x->partition_count == y->partition_count && x->order_count == y->order_count;
+    for (uint32_t i = 0; same && i < x->partition_count; i++) same = ck_expr_equal(x->partition[i], y->partition[i]);
+    for (uint32_t i = 0; same && i < x->order_count; i++)
+        same = ck_expr_equal(x->order[i], y->order[i]) && x->directions[i].descending == y->directions[i].descending &&
+               x->directions[i].nulls_first == y->directions[i].nulls_first;
+    bool one_way = (strcmp(x->fn, "lead") == 0) == (strcmp(y->fn, "lead") == 0);
+    if (x->any_frame || y->any_frame) return same && one_way;
+    return same && one_way && f->rows == g->rows && f->bounded == g->bounded && f->whole == g->whole &&
+           f->preceding == g->preceding;
+}
+
+/* Calls with one window make one node; a rank alone becomes a top-N when a condition bounds it. */
 ck_status ck_bind_window_nodes(ck_binder *b, const ck_bound_windows *w, ck_plan_node **node, ck_expr **exprs,
                                uint32_t count) {
     if (!w->count) return CK_OK;
-    uint32_t *rank = CK_BIND_ARRAY(b, w->count, uint32_t);
-    if (!rank) return CK_NOMEM;
+    uint32_t *column = CK_BIND_ARRAY(b, w->count, uint32_t), *list = CK_BIND_ARRAY(b, w->count, uint32_t);
+    bool *done = CK_BIND_ARRAY(b, w->count, bool);
+    if (!column || !list || !done) return CK_NOMEM;
     for (uint32_t i = 0; i < w->count; i++) {
-        CK_TRY(one_node(b, &w->at[i], node));
-        rank[i] = (*node)->schema->field_count - 1;
+        uint32_t n = 0, sets = i;
+        bool ranks = true;
+        if (done[i]) continue;
+        for (uint32_t k = i; k < w->count; k++) {
+            if (done[k] || !same_window(&w->at[sets], &w->at[k])) continue;
+            if (w->at[sets].any_frame) sets = k; /* the first whose frame counts */
+            list[n++] = k;
+            ranks = ranks && w->at[k].is_rank;
+        }
+        if (ranks) n = 1;
+        CK_TRY(ranks ? one_node(b, &w->at[i], node) : ck_bind_over_node(b, w, list, n, node));
+        for (uint32_t k = 0; k < n; k++) {
+            column[list[k]] = (*node)->schema->field_count - n + k;
+            done[list[k]] = true;
+        }
     }
-    settle s = {b, *node, rank};
+    settle s = {b, *node, column};
     for (uint32_t i = 0; i < count; i++)
         if (exprs[i] && !(exprs[i] = ck_expr_rewrite(b->plan.arena, exprs[i], settled, &s))) return ck_bind_nomem(b);
     return CK_OK;

@@ -60,14 +60,22 @@ ck_status ck_lower_chained(ck_lower_state *s, const ck_plan_node *n, const char 
 }
 
 ck_status ck_lower_node(ck_lower_state *s, const ck_plan_node *n, ck_lowered *out) {
-    static ck_status (*const by_kind[])(ck_lower_state *, const ck_plan_node *, ck_lowered *) = {
-        [CK_PLAN_SCAN] = ck_lower_scan,           [CK_PLAN_VALUES] = ck_lower_values,
-        [CK_PLAN_FILTER] = ck_lower_filter,       [CK_PLAN_PROJECT] = ck_lower_project,
-        [CK_PLAN_AGGREGATE] = ck_lower_aggregate, [CK_PLAN_UNION] = ck_lower_union,
-        [CK_PLAN_LIMIT] = ck_lower_limit,         [CK_PLAN_SORT] = ck_lower_sort,
-        [CK_PLAN_TOP_N] = ck_lower_top_n,         [CK_PLAN_JOIN] = ck_lower_join,
-        [CK_PLAN_SET_OP] = ck_lower_set_op,       [CK_PLAN_UNNEST] = ck_lower_unnest,
-        [CK_PLAN_WINDOW] = ck_lower_window,       [CK_PLAN_WINDOW_AGG] = ck_lower_window_agg};
+    static ck_status (*const by_kind[])(ck_lower_state *, const ck_plan_node *,
+                                        ck_lowered *) = {[CK_PLAN_SCAN] = ck_lower_scan,
+                                                         [CK_PLAN_VALUES] = ck_lower_values,
+                                                         [CK_PLAN_FILTER] = ck_lower_filter,
+                                                         [CK_PLAN_PROJECT] = ck_lower_project,
+                                                         [CK_PLAN_AGGREGATE] = ck_lower_aggregate,
+                                                         [CK_PLAN_UNION] = ck_lower_union,
+                                                         [CK_PLAN_LIMIT] = ck_lower_limit,
+                                                         [CK_PLAN_SORT] = ck_lower_sort,
+                                                         [CK_PLAN_TOP_N] = ck_lower_top_n,
+                                                         [CK_PLAN_JOIN] = ck_lower_join,
+                                                         [CK_PLAN_SET_OP] = ck_lower_set_op,
+                                                         [CK_PLAN_UNNEST] = ck_lower_unnest,
+                                                         [CK_PLAN_WINDOW] = ck_lower_window,
+                                                         [CK_PLAN_WINDOW_AGG] = ck_lower_window_agg,
+                                                         [CK_PLAN_OVER] = ck_lower_over};
     if (!s->nodes[n->id].done) {
         ck_lowered made = {0};
         CK_TRY(by_kind[n->kind](s, n, &made));
@@ -166,9 +174,12 @@ static void look_for_time(ck_lower_state *s, const ck_plan_node *n, bool above, 
     s->timed[n->id] = above;
     bool window = n->kind == CK_PLAN_WINDOW || n->kind == CK_PLAN_WINDOW_AGG;
     bool join = n->kind == CK_PLAN_JOIN && (n->join.in_time || n->join.as_of.kind == CK_AS_OF_EVENT);
+    bool over = n->kind == CK_PLAN_OVER && n->over.by == CK_BY_EVENT_TIME;
+    bool timed = over || (n->kind == CK_PLAN_TOP_N && n->top.timed);
     bool forgets = n->ttl_us && s->l->catalog->settings.state_ttl_events;
-    s->event_time = s->event_time || window || join || forgets;
-    for (uint32_t i = 0; i < n->input_count; i++) look_for_time(s, n->inputs[i], above || window || join, seen);
+    s->event_time = s->event_time || window || join || timed || forgets;
+    for (uint32_t i = 0; i < n->input_count; i++)
+        look_for_time(s, n->inputs[i], above || window || join || timed, seen);
 }
 
 ck_status ck_lower(const ck_lowering *l, const ck_output *outputs, uint32_t count, ck_sql_step *step) {

@@ -106,6 +106,9 @@ CK_NODISCARD ck_status ck_lower_set_op(ck_lower_state *s, const ck_plan_node *n,
 CK_NODISCARD ck_status ck_lower_unnest(ck_lower_state *s, const ck_plan_node *n, ck_lowered *out);
 CK_NODISCARD ck_status ck_lower_window(ck_lower_state *s, const ck_plan_node *n, ck_lowered *out);
 CK_NODISCARD ck_status ck_lower_window_agg(ck_lower_state *s, const ck_plan_node *n, ck_lowered *out);
+CK_NODISCARD ck_status ck_lower_over(ck_lower_state *s, const ck_plan_node *n, ck_lowered *out);
+/* over.c: a rank that event time settles. */
+CK_NODISCARD ck_status ck_lower_timed_rank(ck_lower_state *s, const ck_plan_node *n, ck_lowered *out);
 CK_NODISCARD ck_status ck_lower_output(ck_lower_state *s, const ck_output *o);
 /* The sink of what a source puts aside, where its table says so; source is its operator. */
 CK_NODISCARD ck_status ck_lower_dead_letters(ck_lower_state *s, const ck_plan_node *scan, const ck_lowered *source);
@@ -138,6 +141,9 @@ CK_NODISCARD ck_status ck_lower_params_columns(ck_lower_state *s, ck_lower_param
 /* Whether the join's condition bounds how far apart in time partners are; if so, the parameters that say it. */
 CK_NODISCARD ck_status ck_lower_time_bounds(ck_lower_state *s, const ck_plan_node *n, ck_lower_params *p,
                                             bool *bounded);
+/* ordered.c: [{"col", "desc", "nulls_first"}]; false: no memory. */
+bool ck_lower_add_order(struct yyjson_mut_doc *doc, struct yyjson_mut_val *root, const char *name,
+                        const ck_plan_order *order, uint32_t count);
 CK_NODISCARD ck_status ck_lower_params_calls(ck_lower_state *s, ck_lower_params *p, const ck_plan_aggregate *calls,
                                              uint32_t count); /* "aggregates" */
 /* How long an operator's state is kept without being written, where it is not for ever. */

@@ -3,8 +3,8 @@
 
 #include "sql/lower/lower_int.h"
 
-static bool add_order(yyjson_mut_doc *doc, yyjson_mut_val *root, const char *name, const ck_plan_order *order,
-                      uint32_t count) {
+bool ck_lower_add_order(yyjson_mut_doc *doc, yyjson_mut_val *root, const char *name, const ck_plan_order *order,
+                        uint32_t count) {
     yyjson_mut_val *list = yyjson_mut_obj_add_arr(doc, root, name);
     for (uint32_t i = 0; list && i < count; i++) {
         yyjson_mut_val *v = yyjson_mut_arr_add_obj(doc, list);
@@ -68,7 +68,7 @@ ck_status ck_lower_sort(ck_lower_state *s, const ck_plan_node *n, ck_lowered *ou
         n, "sort", order_label(s, n->schema, "", n->order.by, n->order.count, n->order.limit, n->order.offset), in);
     op.single = true;
     CK_TRY(ck_lower_params_begin(s, &p));
-    if (!op.label || !add_order(p.doc, p.root, "keys", n->order.by, n->order.count) ||
+    if (!op.label || !ck_lower_add_order(p.doc, p.root, "keys", n->order.by, n->order.count) ||
         !add_limit(p.doc, p.root, n->order.limit, n->order.offset))
         return ck_lower_nomem(s);
     CK_TRY(ck_lower_params_end(s, &p, &op.params));
@@ -78,6 +78,7 @@ ck_status ck_lower_sort(ck_lower_state *s, const ck_plan_node *n, ck_lowered *ou
 }
 
 ck_status ck_lower_top_n(ck_lower_state *s, const ck_plan_node *n, ck_lowered *out) {
+    if (n->top.timed && n->top.limit > 0) return ck_lower_timed_rank(s, n, out);
     static const char *const ranks[] = {"row_number", "rank", "dense_rank"};
     const ck_plan_node *input = n->inputs[0];
     ck_planned_input *in = CK_LOWER_ARRAY(s, 1, ck_planned_input);
@@ -97,7 +98,7 @@ ck_status ck_lower_top_n(ck_lower_state *s, const ck_plan_node *n, ck_lowered *o
               order_label(s, n->schema, before, n->top.order, n->top.order_count, n->top.limit, n->top.offset), in);
     CK_TRY(ck_lower_params_begin(s, &p));
     CK_TRY(ck_lower_params_columns(s, &p, "partition", n->top.partition));
-    if (!op.label || !add_order(p.doc, p.root, "order", n->top.order, n->top.order_count) ||
+    if (!op.label || !ck_lower_add_order(p.doc, p.root, "order", n->top.order, n->top.order_count) ||
         !add_limit(p.doc, p.root, n->top.limit, n->top.offset) ||
         !yyjson_mut_obj_add_str(p.doc, p.root, "rank", ranks[n->top.rank]) ||
         !yyjson_mut_obj_add_bool(p.doc, p.root, "rank_column", n->top.rank_column))

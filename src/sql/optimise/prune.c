@@ -41,6 +41,15 @@ static void need_for_top_n(const ck_plan_node *n, bool *below) {
     if (n->top.order_count == 0) memset(below, true, n->inputs[0]->schema->field_count); /* by the whole row */
 }
 
+static void need_for_over(const ck_plan_node *n, const bool *own, bool *below) {
+    const ck_plan_over *o = &n->over;
+    uint32_t width = n->inputs[0]->schema->field_count;
+    for (uint32_t i = 0; i < o->partition.count; i++) below[o->partition.at[i]] = true;
+    for (uint32_t i = 0; i < o->order_count; i++) below[o->order[i].column] = true;
+    for (uint32_t i = 0; i < o->call_count; i++)
+        if (own[width + i] && o->calls[i].arg != CK_NO_COLUMN) below[o->calls[i].arg] = true;
+}
+
 static void need_for_join(const ck_plan_node *n, const bool *own, const pruning *s) {
     uint32_t left = n->inputs[0]->schema->field_count, width = n->schema->field_count;
     bool *l = s->needed[n->inputs[0]->id], *r = s->needed[n->inputs[1]->id];
@@ -78,6 +87,10 @@ static void need_below(const ck_plan_node *n, const pruning *s) {
     case CK_PLAN_TOP_N:
         need_for_top_n(n, s->needed[n->inputs[0]->id]);
         width = n->inputs[0]->schema->field_count; /* without the rank */
+        break;
+    case CK_PLAN_OVER:
+        need_for_over(n, own, s->needed[n->inputs[0]->id]);
+        width = n->inputs[0]->schema->field_count; /* without the calls */
         break;
     case CK_PLAN_SORT:
         for (uint32_t i = 0; i < n->order.count; i++) s->needed[n->inputs[0]->id][n->order.by[i].column] = true;
@@ -298,7 +311,34 @@ static ck_status prune_top_n(ck_plan *p, const ck_plan_node *n, ck_plan_node *in
     CK_TRY(ck_plan_top_n(p, input, &top, rank, out));
     ck_plan_keep_identity(*out, n);
     (*out)->final = n->final;
-    if (n->final) (*out)->mode = n->mode;
+    if (n->final) (*out)->mode = n->mode, (*out)->top.timed = false;
+    return CK_OK;
+}
+
+/* Calls nobody reads go. */
+static ck_status prune_over(ck_plan *p, const ck_plan_node *n, ck_plan_node *input, pruning *s, ck_plan_node **out) {
+    const uint32_t *map = s->moved[n->inputs[0]->id];
+    uint32_t below = n->inputs[0]->schema->field_count, width = n->schema->field_count, count = 0;
+    ck_plan_over over = n->over;
+    ck_plan_order *order;
+    uint32_t *partition = CK_PLAN_ARRAY(p, over.partition.count, uint32_t), *moved = CK_PLAN_ARRAY(p, width, uint32_t);
+    ck_plan_over_call *calls = CK_PLAN_ARRAY(p, over.call_count, ck_plan_over_call);
+    const char **names = CK_PLAN_ARRAY(p, over.call_count, const char *);
+    if (!partition || !moved || !calls || !names) return CK_NOMEM;
+    for (uint32_t i = 0; i < over.partition.count; i++) partition[i] = map[over.partition.at[i]];
+    CK_TRY(moved_order(p, map, over.order, over.order_count, &order));
+    for (uint32_t i = 0; i < width; i++) moved[i] = i < below ? map[i] : CK_NO_COLUMN;
+    for (uint32_t i = 0; i < over.call_count; i++) {
+        if (!s->needed[n->id][below + i]) continue;
+        calls[count] = over.calls[i];
+        calls[count].arg = moved_to(map, calls[count].arg);
+        names[count] = n->schema->fields[below + i].name;
+        moved[below + i] = input->schema->field_count + count++;
+    }
+    over.partition.at = partition, over.order = order, over.calls = calls, over.call_count = count;
+    s->moved[n->id] = moved;
+    CK_TRY(ck_plan_over_node(p, input, &over, names, out));
+    ck_plan_keep_identity(*out, n);
     return CK_OK;
 }
 
@@ -392,10 +432,18 @@ static ck_status one(ck_plan *p, void *arg, const ck_plan_node *n, ck_plan_node 
     case CK_PLAN_JOIN: return prune_join(p, n, inputs, s, out);
     case CK_PLAN_SET_OP: return prune_set_op(p, n, inputs, s, out);
     case CK_PLAN_UNNEST: return prune_unnest(p, n, inputs[0], s, out);
+    case CK_PLAN_OVER: return prune_over(p, n, inputs[0], s, out);
     case CK_PLAN_WINDOW: return prune_window(p, n, inputs[0], s, out);
     case CK_PLAN_WINDOW_AGG: return prune_window_agg(p, n, inputs[0], s, out);
     }
     ck_assert_failed(__FILE__, __LINE__, "every kind is pruned");
+}
+
+static void keep_one_call(const ck_plan_node *over, bool *needed) {
+    uint32_t width = over->inputs[0]->schema->field_count;
+    for (uint32_t i = width; i < over->schema->field_count; i++)
+        if (needed[i]) return;
+    needed[width] = true;
 }
 
 static void keep_keys_and_one_call(const ck_plan_node *n, bool *needed) {
@@ -417,6 +465,7 @@ ck_status ck_prune(ck_plan *p, ck_output *outputs, uint32_t count) {
         memset(s.needed[outputs[i].node->id], true, outputs[i].node->schema->field_count);
     for (uint32_t i = r.count; i-- > 0;) {
         if (r.nodes[i]->kind == CK_PLAN_AGGREGATE) keep_keys_and_one_call(r.nodes[i], s.needed[r.nodes[i]->id]);
+        if (r.nodes[i]->kind == CK_PLAN_OVER) keep_one_call(r.nodes[i], s.needed[r.nodes[i]->id]);
         if (r.nodes[i]->kind == CK_PLAN_WINDOW_AGG)
             memset(s.needed[r.nodes[i]->id], true, r.nodes[i]->window.keys.count + CK_WINDOW_FIELDS);
         need_below(r.nodes[i], &s);

@@ -89,6 +89,12 @@ static ck_status below_top_n(ck_plan *p, const ck_plan_node *n, ck_expr *e, ck_e
     return CK_OK;
 }
 
+static ck_status below_over(ck_plan *p, const ck_plan_node *n, ck_expr *e, ck_expr **below) {
+    (void)p;
+    *below = n->over.partition.count && moves_freely(e) && uses_only(e, 0, &n->over.partition) ? e : NULL;
+    return CK_OK;
+}
+
 /* On what an element is taken from. */
 static ck_status below_unnest(ck_plan *p, const ck_plan_node *n, ck_expr *e, ck_expr **below) {
     (void)p;
@@ -262,7 +268,7 @@ static ck_status push_into_top_n(pushdown *d, ck_plan_node *n, conjuncts pending
         CK_TRY(ck_plan_top_n(d->p, n->inputs[0], &top, rank, &bounded));
         ck_plan_keep_identity(bounded, n);
         bounded->final = n->final;
-        if (n->final) bounded->mode = n->mode;
+        if (n->final) bounded->mode = n->mode, bounded->top.timed = false;
     }
     return push_through(d, bounded, rest, below_top_n, out);
 }
@@ -280,6 +286,7 @@ static ck_status push_here(pushdown *d, ck_plan_node *n, conjuncts pending, ck_p
         return filtered(d->p, made, pending, out);
     case CK_PLAN_SORT: return push_through(d, n, pending, below_sort, out);
     case CK_PLAN_TOP_N: return push_into_top_n(d, n, pending, out);
+    case CK_PLAN_OVER: return push_through(d, n, pending, below_over, out);
     case CK_PLAN_UNNEST:
     case CK_PLAN_WINDOW: return push_through(d, n, pending, below_unnest, out);
     case CK_PLAN_WINDOW_AGG: return push_through(d, n, pending, below_window_agg, out);

@@ -243,8 +243,9 @@ bool ck_plan_is_identity(const ck_plan_node *n) {
 }
 
 const char *ck_plan_kind_name(ck_plan_kind k) {
-    static const char *const names[] = {"scan", "values", "filter", "project", "aggregate", "union",  "limit",
-                                        "sort", "top_n",  "join",   "set_op",  "unnest",    "window", "window_agg"};
+    static const char *const names[] = {"scan",   "values", "filter", "project",    "aggregate",
+                                        "union",  "limit",  "sort",   "top_n",      "join",
+                                        "set_op", "unnest", "window", "window_agg", "over"};
     return names[k];
 }
 
@@ -259,6 +260,8 @@ bool ck_plan_grows(const ck_plan_node *n) {
         return !n->bounded && !whole && (n->join.in_time || !n->input_ttl_us[0] || !n->input_ttl_us[1]);
     }
     case CK_PLAN_SET_OP: return !n->bounded;
+    case CK_PLAN_OVER:
+        return n->over.by != CK_BY_END && !n->bounded && n->over.partition.count > 0 && ck_plan_over_keeps(n);
     case CK_PLAN_TOP_N:
         return !n->bounded && !n->input_ttl_us[0] &&
                (n->top.partition.count > 0 || n->inputs[0]->mode == CK_MODE_RETRACT);

@@ -61,7 +61,8 @@ ck_status ck_plan_top_n(ck_plan *p, ck_plan_node *input, const ck_plan_top *top,
     n->top.rank_column = rank_name != NULL;
     CK_TRY(ranked_schema(p, n, rank_name));
     n->final = p->emit_on_close || (input->bounded && !p->changes);
-    n->mode = n->final ? CK_MODE_APPEND : CK_MODE_RETRACT;
+    n->top.timed = !n->final && ck_plan_top_is_timed(input, top);
+    n->mode = n->final || n->top.timed ? CK_MODE_APPEND : CK_MODE_RETRACT;
     memcpy(n->keys, input->keys, sizeof n->keys);
     n->key_count = input->key_count;
     if (top->rank == CK_RANK_ROW_NUMBER && top->limit <= 1 &&

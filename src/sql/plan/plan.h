@@ -28,6 +28,7 @@ typedef enum ck_plan_kind {
     CK_PLAN_UNNEST,
     CK_PLAN_WINDOW,     /* a row once for each window it is in */
     CK_PLAN_WINDOW_AGG, /* GROUP BY a window */
+    CK_PLAN_OVER,       /* results beside each row */
 } ck_plan_kind;
 
 typedef enum ck_join_kind {
@@ -80,9 +81,36 @@ typedef struct ck_plan_top {
     uint64_t limit, offset;
     ck_rank rank;
     bool rank_column; /* the last column of the output is the rank */
+    bool timed;       /* by event time over rows that do not change: a rank is known when the watermark has passed */
     ck_pos at;        /* where it is written, for messages of later stages */
     const ck_source_text *source;
 } ck_plan_top;
+
+typedef enum ck_plan_by { CK_BY_EVENT_TIME, CK_BY_PROCESSING_TIME, CK_BY_END } ck_plan_by;
+
+typedef struct ck_plan_over_call {
+    const char *fn; /* "sum", "lag" */
+    uint32_t arg;   /* input column, CK_NO_COLUMN = none */
+    const char *arg_text;
+    uint64_t offset; /* of LAG */
+    const ck_type *type;
+    bool nullable;
+} ck_plan_over_call;
+
+typedef struct ck_plan_over {
+    ck_plan_by by;
+    ck_columns partition;
+    const ck_plan_order *order; /* by processing time none */
+    uint32_t order_count;
+    bool range;         /* a frame of values of the order column; else of rows */
+    bool bounded;       /* it begins `preceding` before the row, in the order column's unit */
+    bool whole;         /* it is all of the partition */
+    bool ties_reversed; /* for LEAD, which is LAG the other way */
+    uint64_t preceding;
+    const ck_plan_over_call *calls;
+    uint32_t call_count;
+    ck_pos at; /* where it is written */
+} ck_plan_over;
 
 typedef enum ck_plan_window_kind {
     CK_PLAN_WINDOW_TUMBLE,
@@ -159,6 +187,7 @@ struct ck_plan_node {
             uint64_t limit, offset;
         } order; /* SORT */
         ck_plan_top top;
+        ck_plan_over over; /* the output is the input's columns and the calls */
         struct {
             ck_join_kind kind;
             ck_expr *const *on; /* conjuncts over left then right columns */
@@ -222,6 +251,9 @@ CK_NODISCARD ck_status ck_plan_sort(ck_plan *p, ck_plan_node *input, const ck_pl
 /* rank_name: of the rank's column; NULL: none. */
 CK_NODISCARD ck_status ck_plan_top_n(ck_plan *p, ck_plan_node *input, const ck_plan_top *top, const char *rank_name,
                                      ck_plan_node **out);
+/* names: of the calls' columns. */
+CK_NODISCARD ck_status ck_plan_over_node(ck_plan *p, ck_plan_node *input, const ck_plan_over *over,
+                                         const char *const *names, ck_plan_node **out);
 /* names: of left then right columns, for canonical texts; NULL: the schemas'. */
 CK_NODISCARD ck_status ck_plan_join(ck_plan *p, ck_join_kind kind, ck_plan_node *left, ck_plan_node *right,
                                     ck_expr *const *on, uint32_t on_count, bool single, const char *const *names,
@@ -280,7 +312,13 @@ const char *ck_plan_kind_name(ck_plan_kind k);
 
 /* ---- event time ---- */
 
-typedef enum ck_time_role { CK_TIME_NONE, CK_TIME_ROW, CK_TIME_WINDOW_START, CK_TIME_WINDOW_END } ck_time_role;
+typedef enum ck_time_role {
+    CK_TIME_NONE,
+    CK_TIME_ROW,
+    CK_TIME_WINDOW_START,
+    CK_TIME_WINDOW_END,
+    CK_TIME_PROCESSING, /* PROCTIME() */
+} ck_time_role;
 typedef struct ck_time_origin {
     ck_time_role role;
     const ck_plan_node *node; /* the scan, union or window it is from */
@@ -289,6 +327,7 @@ typedef struct ck_time_origin {
 } ck_time_origin;
 /* Whether a column of n is event time that a watermark goes with, or of a window. */
 ck_time_origin ck_plan_time_of(const ck_plan_node *n, uint32_t column);
+bool ck_plan_calls_proctime(const ck_expr *e); /* PROCTIME() */
 /* How far apart in event time partners of a join may be, where its conditions say so: from below, from above, or both.
  */
 #define CK_TIME_UNBOUNDED 630720000000000000LL /* 20,000 years */

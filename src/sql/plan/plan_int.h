@@ -16,5 +16,9 @@ CK_NODISCARD ck_status ck_plan_identify_as(ck_plan *p, ck_plan_node *n, const ch
 void ck_plan_canonical(ck_plan_node *n, ck_view text);
 CK_NODISCARD ck_status ck_plan_canonical_exprs(ck_plan *p, ck_plan_node *n, ck_expr *const *exprs, uint32_t count,
                                                const char *const *names);
+/* over.c: whether event time settles the ranks of this top-N over `input`. */
+bool ck_plan_top_is_timed(const ck_plan_node *input, const ck_plan_top *top);
+/* Whether something of every key is kept for ever. */
+bool ck_plan_over_keeps(const ck_plan_node *over);
 
 #endif

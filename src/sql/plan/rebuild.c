@@ -40,6 +40,11 @@ static ck_status again(ck_plan *p, const ck_plan_node *n, ck_plan_node *const *i
         (*out)->unnest.unused = n->unnest.unused;
         return CK_OK;
     }
+    case CK_PLAN_OVER: {
+        const char *const *names = ck_plan_names(p, n);
+        if (!names) return CK_NOMEM;
+        return ck_plan_over_node(p, inputs[0], &n->over, names + n->inputs[0]->schema->field_count, out);
+    }
     case CK_PLAN_WINDOW: return ck_plan_window_rows(p, inputs[0], &n->window.of, out);
     case CK_PLAN_WINDOW_AGG: {
         const char *const *names = ck_plan_names(p, n);
@@ -56,6 +61,7 @@ ck_status ck_plan_with_inputs(ck_plan *p, const ck_plan_node *n, ck_plan_node *c
     CK_TRY(again(p, n, inputs, &made));
     ck_plan_keep_identity(made, n);
     made->final = n->final;
+    if (n->final && made->kind == CK_PLAN_TOP_N) made->top.timed = false;
     if (n->final) made->mode = n->mode; /* whatever made it so: EMIT ON CLOSE is the query's, not the plan's */
     *out = made;
     return CK_OK;

@@ -1,4 +1,5 @@
 /* Windows over event time: rows with the windows they are in, and GROUP BY a window. */
+#include "expr/function.h"
 #include "sql/plan/plan_int.h"
 
 static const char *const kind_words[] = {"tumble", "hop", "cumulate", "attached", "session"};
@@ -96,6 +97,8 @@ ck_status ck_plan_window_agg(ck_plan *p, ck_plan_node *input, const ck_plan_wind
 
 /* ---- which columns are of time ---- */
 
+bool ck_plan_calls_proctime(const ck_expr *e) { return e->kind == CK_EXPR_CALL && strcmp(e->fn->name, "proctime") == 0; }
+
 /* Whether e over n - filters and projections over a scan - is `own` over the table's columns. */
 static bool same_over_scan(const ck_plan_node *n, const ck_expr *e, const ck_expr *own) {
     while (n->kind == CK_PLAN_FILTER) n = n->inputs[0];
@@ -160,9 +163,18 @@ ck_time_origin ck_plan_time_of(const ck_plan_node *n, uint32_t column) {
     case CK_PLAN_PROJECT: {
         const ck_expr *e = n->project.exprs[column];
         if (e->kind == CK_EXPR_COLUMN) return ck_plan_time_of(n->inputs[0], e->column);
+        if (ck_plan_calls_proctime(e)) return (ck_time_origin){.role = CK_TIME_PROCESSING, .node = n};
         return of_scan(n->inputs[0], e);
     }
     case CK_PLAN_FILTER: return ck_plan_time_of(n->inputs[0], column);
+    case CK_PLAN_OVER: /* rows come out before the watermark that let them go */
+        width = n->inputs[0]->schema->field_count;
+        if (n->over.by == CK_BY_END || column >= width) return (ck_time_origin){0};
+        return ck_plan_time_of(n->inputs[0], column);
+    case CK_PLAN_TOP_N:
+        width = n->inputs[0]->schema->field_count;
+        if (!n->top.timed || column >= width) return (ck_time_origin){0};
+        return ck_plan_time_of(n->inputs[0], column);
     case CK_PLAN_UNNEST:
         return column < n->inputs[0]->schema->field_count ? ck_plan_time_of(n->inputs[0], column) : (ck_time_origin){0};
     case CK_PLAN_UNION: return of_union(n, column);
