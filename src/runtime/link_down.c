@@ -121,10 +121,8 @@ ck_step ck_link_down_step(ck_task *t, const ck_quantum *q, int64_t *until_us) {
         atomic_store(&k->in_done, true);
         ck_task_notify(&k->up);
     }
-    if (gone && !atomic_load(&k->heard_bye)) {
-        ck_link_fail(k, &k->gone_error);
-        return CK_STEP_NEED_INPUT;
-    }
-    bool finished = atomic_load(&k->group->finish) && atomic_load(&k->heard_bye) && gone;
-    return finished ? CK_STEP_DONE : CK_STEP_NEED_INPUT;
+    /* Once the job has finished, a peer that is gone has nothing left to say, whether it said BYE or was killed. */
+    if (gone && atomic_load(&k->group->finish)) return CK_STEP_DONE;
+    if (gone && !atomic_load(&k->heard_bye)) ck_link_fail(k, &k->gone_error);
+    return CK_STEP_NEED_INPUT;
 }

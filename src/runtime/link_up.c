@@ -108,7 +108,7 @@ static ck_step failed(ck_link *k, ck_status s, ck_error *err) {
     return CK_STEP_NEED_INPUT; /* until the job drops all */
 }
 
-/* Both directions are done: our last frame, and theirs; then the connection may go. */
+/* Both directions are done: our last frame, and theirs; then the connection may go, and on_close wakes this task. */
 static ck_step say_bye(ck_link *k) {
     if (!k->said_bye) {
         ck_frame *f = ck_wire_bye_frame(k->group->cfg.queue_mem);
@@ -117,9 +117,8 @@ static ck_step say_bye(ck_link *k) {
         if (s != CK_OK) return failed(k, s, &err);
         k->said_bye = true;
     }
-    if (!atomic_load(&k->heard_bye)) return CK_STEP_NEED_INPUT;
-    ck_connection_close(k->connection, true);
-    return atomic_load(&k->gone) ? CK_STEP_DONE : CK_STEP_NEED_INPUT;
+    if (atomic_load(&k->heard_bye)) ck_connection_close(k->connection, true);
+    return CK_STEP_NEED_INPUT;
 }
 
 ck_step ck_link_up_step(ck_task *t, const ck_quantum *q, int64_t *until_us) {
@@ -127,6 +126,8 @@ ck_step ck_link_up_step(ck_task *t, const ck_quantum *q, int64_t *until_us) {
     ck_error err = CK_ERROR_INIT;
     (void)until_us;
     if (atomic_load(&k->group->abort)) return CK_STEP_DONE;
+    /* Nothing can be sent, and the job needs nothing of it. */
+    if (atomic_load(&k->gone) && atomic_load(&k->group->finish)) return CK_STEP_DONE;
     ck_status s = read_inbox(k, &err);
     if (s != CK_OK) return failed(k, s, &err);
     for (uint32_t i = 0; i < q->events; i++) {
