@@ -5,7 +5,7 @@ CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/clink
 DEPS  := build/deps
 CMAKE := cmake -G Ninja -DCK_DEPS=$(CURDIR)/$(DEPS)
 .DEFAULT_GOAL := release
-.PHONY: release deps help clean fuzz demo test-deps asan tsan check test format tidy docs includes headers nm-globals faults biggest sim kills kill-matrix bench bench-keys bench-latency bench-state profile instructions
+.PHONY: release deps help clean fuzz demo test-deps asan tsan check test format tidy docs includes headers nm-globals faults biggest sim kills kill-matrix conformance bench bench-keys bench-latency bench-state profile instructions
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 18
@@ -86,6 +86,9 @@ sim: deps ## whole jobs on a simulated machine: make sim [SEEDS=2000], with cras
 
 kill-matrix: release test-deps ## queries x fault points x alignment x parallelism, compared with undisturbed runs: make kill-matrix [QUERY=top] [POINT=commit.before]
 	@$$(tools/venv.sh) tests/system/kill_matrix.py $(if $(QUERY),--query $(QUERY)) $(if $(POINT),--point $(POINT))
+
+conformance: release test-deps ## every transactional sink stopped at every step of its commits; writes the matrix into docs/connectors.md: make conformance [SINK=file] [CELL=zombie]
+	@$$(tools/venv.sh) tests/system/conformance.py $(if $(SINK),--sink $(SINK)) $(if $(CELL),--cell $(CELL)) $(if $(SINK)$(CELL),,--write)
 
 kills: release test-deps ## the binary killed at every fault point, at several moments, and started again
 	@CLINK_FAULTS=all tools/pytest.sh tests/system/test_faults.py

@@ -42,13 +42,15 @@ static ck_status parse_one(ck_faults *f, const char *item, size_t n, ck_error *e
                 action = CK_FAULT_ERROR;
             else if (rest == 6 && memcmp(end, ":crash", 6) == 0)
                 action = CK_FAULT_CRASH;
+            else if (rest == 5 && memcmp(end, ":stop", 5) == 0)
+                action = CK_FAULT_STOP;
             else if (rest != 0 && !(rest == 5 && memcmp(end, ":kill", 5) == 0))
                 break;
         }
         ck_faults_arm(f, (ck_fault_point)i, ordinal, action);
         return CK_OK;
     }
-    return ck_fail(err, CK_INVALID, "CLINK_FAULT: '%.*s' is not name:ordinal[:kill|error|crash] of a known fault point",
+    return ck_fail(err, CK_INVALID, "CLINK_FAULT: '%.*s' is not name:ordinal[:kill|error|stop|crash] of a known fault point",
                    (int)n, item);
 }
 
@@ -68,6 +70,10 @@ ck_status ck_fault_hit(ck_faults *f, ck_fault_point p) {
     if (f->action[p] == CK_FAULT_CRASH) {
         atomic_store(&f->crashed, true);
         return CK_CANCELLED;
+    }
+    if (f->action[p] == CK_FAULT_STOP) {
+        kill(getpid(), SIGSTOP);
+        return CK_OK;
     }
     kill(getpid(), SIGKILL);
     pause();

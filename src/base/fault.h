@@ -19,6 +19,7 @@ typedef enum ck_fault_point {
 typedef enum ck_fault_action {
     CK_FAULT_KILL,  /* SIGKILL to this process: nothing is flushed, no destructor runs */
     CK_FAULT_ERROR, /* the step fails with CK_IO */
+    CK_FAULT_STOP,  /* SIGSTOP to this process, CK_OK when it is continued: a process that was thought dead and wakes */
     CK_FAULT_CRASH, /* simulator: the step returns CK_CANCELLED and `crashed` is set; the simulator drops the process */
 } ck_fault_action;
 
@@ -31,7 +32,7 @@ typedef struct ck_faults {
 
 void ck_faults_init(ck_faults *f);
 void ck_faults_arm(ck_faults *f, ck_fault_point p, uint64_t ordinal, ck_fault_action action);
-/* "name:ordinal[:kill|error|crash]", several separated by commas; NULL or empty arms nothing. */
+/* "name:ordinal[:kill|error|stop|crash]", several separated by commas; NULL or empty arms nothing. */
 CK_NODISCARD ck_status ck_faults_parse(ck_faults *f, const char *spec, ck_error *err);
 const char *ck_fault_name(ck_fault_point p);
 /* Counts the hit and acts. CK_OK unless armed for this ordinal. Thread: any. */
