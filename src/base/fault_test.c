@@ -41,6 +41,8 @@ static void test_parse(void **state) {
     assert_int_equal(f.fire_at[CK_FAULT_RESTORE_BEFORE_LOAD], 0);
     assert_int_equal(ck_faults_parse(&f, "restore.before_load:2:kill", NULL), CK_OK);
     assert_int_equal(f.fire_at[CK_FAULT_RESTORE_BEFORE_LOAD], 2);
+    assert_int_equal(ck_faults_parse(&f, "restore.after_load:1:stop", NULL), CK_OK);
+    assert_int_equal(f.action[CK_FAULT_RESTORE_AFTER_LOAD], CK_FAULT_STOP);
 }
 
 static void test_bad_specs_are_named(void **state) {
