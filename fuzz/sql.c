@@ -3,23 +3,17 @@
  * its JSON as the same job. */
 #include "fuzz.h"
 
+#include "engine/builtins.h"
 #include "sql/compile.h"
-#include "operator/operators.h"
-#include "sql/fake_registry_int.h"
-
-static const ck_op_desc *const operators[] = {&ck_op_filter,        &ck_op_project,       &ck_op_group_agg,
-                                              &ck_op_limit,         &ck_op_window_agg,    &ck_op_over,
-                                              &ck_op_session_agg,   &ck_op_interval_join, &ck_op_temporal_join,
-                                              &ck_op_window_assign, &ck_op_union};
 
 enum { ONE_JOB = 1, CHANGES = 2, CHECKPOINTS = 4 };
 
 static const char setup[] =
     "CREATE TABLE a (k VARCHAR, n BIGINT NOT NULL, x DOUBLE, d DECIMAL(10,2), t TIMESTAMP(3), b BOOLEAN, r ROW<p INT, "
     "q "
-    "VARCHAR>, l ARRAY<INT>, m MAP<VARCHAR, INT>, c AS n + 1) WITH (connector='file', path='a');"
-    "CREATE TABLE f (k VARCHAR, n BIGINT) WITH (connector='file', path='f', follow='true');"
-    "CREATE TABLE u (k VARCHAR, n BIGINT, PRIMARY KEY (k) NOT ENFORCED) WITH (connector='file', path='u', "
+    "VARCHAR>, l ARRAY<INT>, m MAP<VARCHAR, INT>, c AS n + 1) WITH (connector='file', path='a.ndjson');"
+    "CREATE TABLE f (k VARCHAR, n BIGINT) WITH (connector='file', path='f.ndjson', follow='true');"
+    "CREATE TABLE u (k VARCHAR, n BIGINT, PRIMARY KEY (k) NOT ENFORCED) WITH (connector='file', path='u.ndjson', "
     "mode='upsert');"
     "CREATE TABLE p (k VARCHAR, n BIGINT) WITH (connector='print');"
     "CREATE VIEW v AS SELECT k, SUM(n) AS s FROM a GROUP BY k;";
@@ -66,7 +60,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
                         .checkpoints = data[0] & CHECKPOINTS,
                         .result_sink = "sink.collect",
                         .result_params = "{}"};
-    CK_ASSERT(fake_registry_fill(&registry, &registry_arena, operators, CK_ARRAY_COUNT(operators), &err) == CK_OK);
+    ck_registry_init(&registry, &registry_arena);
+    CK_ASSERT(engine_register_builtins(&registry, &err) == CK_OK);
     CK_ASSERT(ck_catalog_new(&proc, &registry, &catalog, &err) == CK_OK);
     CK_ASSERT(ck_sql_compile(catalog, ck_view_of(setup), &o, &arena, &plan, &err) == CK_OK);
     CK_ASSERT(names_of(catalog, &o, &arena, &before) == CK_OK);

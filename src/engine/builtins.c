@@ -1,6 +1,6 @@
-/* What the binary has: every operator and connector, entered by name. */
+#include "engine/builtins.h"
+
 #include "connector/connectors.h"
-#include "engine/engine_int.h"
 #include "operator/lookup_join.h"
 #include "operator/operators.h"
 

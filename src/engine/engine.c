@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "engine/builtins.h"
 #include "engine/engine_int.h"
 #include "metrics/metrics.h"
 #include "os/clock.h"

@@ -73,8 +73,6 @@ struct clink_job {
 clink_status engine_error(ck_status s, const ck_error *from, clink_error *to);
 /* CLINK_INVALID: an argument that must be there is not. */
 clink_status engine_refuse_null(const char *what, clink_error *error);
-/* Everything the binary has. */
-ck_status engine_register_builtins(ck_registry *r, ck_error *err);
 /* Runs the job's steps from the current one on, until one is under way or all have ended. Called with no lock held. */
 void engine_job_advance(clink_job *j);
 /* The same on the I/O executor, when it comes to it. */

@@ -7,14 +7,8 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "operator/operators.h"
+#include "engine/builtins.h"
 #include "sql/catalog/catalog.h"
-#include "sql/fake_registry_int.h"
-
-static const ck_op_desc *const operators[] = {&ck_op_filter,        &ck_op_project,       &ck_op_group_agg,
-                                              &ck_op_limit,         &ck_op_window_agg,    &ck_op_over,
-                                              &ck_op_session_agg,   &ck_op_interval_join, &ck_op_temporal_join,
-                                              &ck_op_window_assign, &ck_op_union};
 
 #define ORDERS                                                                                                         \
     "CREATE TABLE orders (usr VARCHAR, amount BIGINT NOT NULL, note VARCHAR) WITH (connector='file', "                 \
@@ -45,7 +39,8 @@ static ck_status open_session(session *s, ck_heap *heap) {
     ck_mem mem = ck_proc_mem(&s->proc, CK_MEM_PLAN);
     ck_arena_init(&s->registry_arena, mem, 1 << 20);
     ck_arena_init(&s->arena, mem, (size_t)1 << 30);
-    CK_TRY(fake_registry_fill(&s->registry, &s->registry_arena, operators, CK_ARRAY_COUNT(operators), &s->err));
+    ck_registry_init(&s->registry, &s->registry_arena);
+    CK_TRY(engine_register_builtins(&s->registry, &s->err));
     return ck_catalog_new(&s->proc, &s->registry, &s->catalog, &s->err);
 }
 static void close_session(session *s) {
@@ -155,14 +150,14 @@ static void a_failed_script_leaves_no_trace(void **state) {
     session s;
     assert_int_equal(open_session(&s, ck_heap_system()), CK_OK);
     must(&s, ORDERS "CREATE VIEW v AS SELECT usr FROM orders");
-    assert_int_equal(compile(&s, "CREATE TABLE t (a INT) WITH (connector='file', path='t'); DROP VIEW v; SET "
+    assert_int_equal(compile(&s, "CREATE TABLE t (a INT) WITH (connector='file', path='t.ndjson'); DROP VIEW v; SET "
                                  "batch_rows = 3; SELECT x FROM t"),
                      CK_INVALID);
     must(&s, "SHOW TABLES; SHOW batch_rows");
     assert_string_equal(s.plan->steps[0].text, "orders\nv\n");
     assert_string_equal(s.plan->steps[1].text, "4096\n");
     s.options.one_job = false; /* statement by statement, what came before stays */
-    assert_int_equal(compile(&s, "CREATE TABLE t (a INT) WITH (connector='file', path='t'); SELECT x FROM t"),
+    assert_int_equal(compile(&s, "CREATE TABLE t (a INT) WITH (connector='file', path='t.ndjson'); SELECT x FROM t"),
                      CK_INVALID);
     assert_int_equal(compile(&s, "CREATE OR REPLACE VIEW v AS SELECT nothing FROM orders"), CK_INVALID);
     assert_int_equal(compile(&s, "DROP TABLE t, nothing"), CK_INVALID);
@@ -178,7 +173,8 @@ static void plans_outlive_tables(void **state) {
     (void)state;
     session s;
     assert_int_equal(open_session(&s, ck_heap_system()), CK_OK);
-    must(&s, "CREATE TABLE t (r ROW<a INT, b DECIMAL(7,2)>, c AS 1 + 1) WITH (connector='file', path='t'); SELECT r, c "
+    must(&s, "CREATE TABLE t (r ROW<a INT, b DECIMAL(7,2)>, c AS 1 + 1) WITH (connector='file', path='t.ndjson'); "
+             "SELECT r, c "
              "FROM t; "
              "DROP TABLE t");
     const ck_schema *schema = s.plan->steps[0].result_schema;
@@ -277,7 +273,7 @@ static const char *const scripts[] = {
     "HAVING COUNT(*) > 1 LIMIT 3",
     ORDERS
     "CREATE TABLE t (usr VARCHAR, n BIGINT, c AS n * 2, PRIMARY KEY (usr) NOT ENFORCED) WITH (connector='file', "
-    "path='t', mode='upsert'); INSERT INTO t SELECT usr, 1 FROM orders UNION ALL SELECT note, 2 FROM orders; "
+    "path='t.ndjson', mode='upsert'); INSERT INTO t SELECT usr, 1 FROM orders UNION ALL SELECT note, 2 FROM orders; "
     "INSERT INTO t VALUES ('a', 1); EXPLAIN SELECT DISTINCT usr FROM orders; DESCRIBE t; SHOW TABLES; SET; DROP TABLE "
     "orders",
     ORDERS
@@ -285,9 +281,9 @@ static const char *const scripts[] = {
     "TABLE "
     "orders RENAME note TO words; CREATE TABLE mem (i INT); ALTER TABLE mem RENAME TO rows; SELECT sq(amount), d FROM "
     "orders; DROP FUNCTION sq",
-    ORDERS
-    "CREATE TABLE big (PRIMARY KEY (usr) NOT ENFORCED) WITH (connector='file', path='big') AS SELECT usr, amount, "
-    "ROW(usr, note) AS both FROM orders; SHOW CREATE TABLE big",
+    ORDERS "CREATE TABLE big (PRIMARY KEY (usr) NOT ENFORCED) WITH (connector='file', path='big.ndjson') AS SELECT "
+           "usr, amount, "
+           "ROW(usr, note) AS both FROM orders; SHOW CREATE TABLE big",
     ORDERS "SELECT a.usr, b.note FROM orders a LEFT JOIN orders b ON a.usr = b.usr AND a.amount < b.amount WHERE "
            "a.amount IN (SELECT amount FROM orders c WHERE c.usr = a.usr) AND NOT EXISTS (SELECT 1 FROM orders d WHERE "
            "d.note = a.note) AND a.amount > (SELECT MIN(amount) FROM orders e WHERE e.usr = a.usr) ORDER BY 1 LIMIT 3",
@@ -348,7 +344,8 @@ static void table_text(void **state) {
          "i8 BIGINT, f REAL, d DOUBLE, n DECIMAL(38,7), y BYTES, dt DATE, t TIME(3), ts TIMESTAMP(6), z "
          "TIMESTAMP_LTZ(0), ym INTERVAL YEAR TO MONTH, ds INTERVAL DAY TO SECOND, a ARRAY<ARRAY<BIGINT NOT NULL>>, m "
          "MAP<VARCHAR, ROW<\"from\" BIGINT NOT NULL, \"x y\" MAP<BIGINT, DATE NOT NULL>>>, \"\u00e9\" AS i4 + 1, "
-         "PRIMARY KEY (\"select\", i8) NOT ENFORCED) COMMENT 'it''s' WITH (connector='file', path='it''s')");
+         "PRIMARY KEY (\"select\", i8) NOT ENFORCED) COMMENT 'it''s' WITH (connector='file', format='json', "
+         "path='it''s')");
     char *text = ck_arena_strdup(&s.arena, "");
     ck_bytes made;
     for (int i = 0; i < 2; i++) {
@@ -365,7 +362,7 @@ static void table_text(void **state) {
     assert_non_null(strstr(text, "(\n  \"select\" VARCHAR(3) NOT NULL,\n  b BOOLEAN,"));
     assert_non_null(strstr(text, "ROW<\"from\" BIGINT NOT NULL, \"x y\" MAP<BIGINT, DATE NOT NULL>>"));
     assert_non_null(strstr(text, "  PRIMARY KEY (\"select\", i8) NOT ENFORCED\n) COMMENT 'it''s' WITH ('connector' = "
-                                 "'file', 'path' = 'it''s')"));
+                                 "'file', 'format' = 'json', 'path' = 'it''s')"));
     close_session(&s);
 }
 

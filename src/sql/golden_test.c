@@ -1,5 +1,5 @@
-/* Golden plans and messages: each tests/sql/plan/x.sql and tests/sql/error/error_x.sql is compiled against the fake
- * registry and compared with x.expected. CK_GOLDEN_UPDATE=1 writes the expected files anew; read the diff.
+/* Golden plans and messages: each tests/sql/plan/x.sql and tests/sql/error/error_x.sql is compiled against the
+ * operators and connectors there are and compared with x.expected. CK_GOLDEN_UPDATE=1 writes these anew; read the diff.
  *
  * A first line "-- options: changes checkpoints statements parallelism=4" sets ck_sql_options. A line "-- way out:" in
  * an error_*.sql begins a script that does what the message suggests: it must compile. There may be several. */
@@ -11,13 +11,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "operator/operators.h"
-#include "sql/fake_registry_int.h"
-
-static const ck_op_desc *const operators[] = {&ck_op_filter,        &ck_op_project,       &ck_op_group_agg,
-                                              &ck_op_limit,         &ck_op_window_agg,    &ck_op_over,
-                                              &ck_op_session_agg,   &ck_op_interval_join, &ck_op_temporal_join,
-                                              &ck_op_window_assign, &ck_op_union};
+#include "engine/builtins.h"
 
 enum { TEXT_MAX = 1 << 20 };
 
@@ -37,8 +31,8 @@ static void open_session(session *s) {
     ck_mem mem = ck_proc_mem(&s->proc, CK_MEM_PLAN);
     ck_arena_init(&s->registry_arena, mem, 1 << 20);
     ck_arena_init(&s->arena, mem, 256 << 20);
-    assert_int_equal(
-        fake_registry_fill(&s->registry, &s->registry_arena, operators, CK_ARRAY_COUNT(operators), &s->err), CK_OK);
+    ck_registry_init(&s->registry, &s->registry_arena);
+    assert_int_equal(engine_register_builtins(&s->registry, &s->err), CK_OK);
     assert_int_equal(ck_catalog_new(&s->proc, &s->registry, &s->catalog, &s->err), CK_OK);
 }
 static void close_session(session *s) {

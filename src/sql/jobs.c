@@ -23,14 +23,9 @@ static ck_status unite(ck_script *s, const ck_script_output *from, uint32_t coun
             if (k != i && (!o->table || from[k].output.table != o->table)) continue;
             done[k] = true;
             arms[n++] = from[k].output.node;
-            if (n > 1 && (arms[n - 1]->mode == CK_MODE_RETRACT || arms[0]->mode == CK_MODE_RETRACT))
-                return ck_bind_refuse(
-                    b, from[k].output.pos,
-                    "several queries write \"%s\", and the rows of one change: nothing keeps their keys "
-                    "apart; write UNION ALL with a GROUP BY over both",
-                    o->table->name);
         }
         if (n > 1) CK_TRY(ck_plan_union(&b->plan, arms, n, &o->node));
+        CK_TRY(ck_script_sink_keys(s, o));
     }
     return CK_OK;
 }

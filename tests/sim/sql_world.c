@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/engine_int.h"
+#include "engine/builtins.h"
 #include "reader.h"
 
 enum { LIVES_MAX = 7, LOOK_TURNS = 500, PATIENT_US = 60000000 };

@@ -17,6 +17,7 @@ typedef struct ck_output {
     const ck_schema *schema;       /* as bound: names survive what the optimiser does */
     const uint32_t *key;           /* columns of node: the table's primary key */
     uint32_t key_count;
+    bool rows_meet; /* several rows of the node may have one key: the greatest is what the table shows */
     ck_pos pos;
 } ck_output;
 

@@ -137,28 +137,12 @@ static ck_status refuse_changes(ck_binder *b, const ck_table_def *t, const ck_pl
         t->decl.name, key);
 }
 
-static ck_status refuse_key(ck_binder *b, const ck_table_def *t, const ck_plan_node *n, ck_pos at) {
-    const char *table_key = key_names(b, n, t->decl.primary_key, t->decl.primary_key_count);
-    if (n->key_count == 0)
-        return ck_bind_refuse(b, at,
-                              "the rows of this query change, and nothing says that (%s), the PRIMARY KEY of \"%s\", "
-                              "names one of them; GROUP BY %s",
-                              table_key, t->decl.name, table_key);
-    const char *query_key = key_names(b, n, n->keys[0].at, n->keys[0].count);
-    return ck_bind_refuse(b, at,
-                          "the PRIMARY KEY (%s) of \"%s\" is not the key of this query (%s): several of its rows "
-                          "would meet in one. Declare PRIMARY KEY (%s) NOT ENFORCED, or group by %s",
-                          table_key, t->decl.name, *query_key ? query_key : "one row", query_key, table_key);
-}
-
 static ck_status check_changes(ck_binder *b, const ck_table_def *t, const ck_plan_node *n, ck_pos at) {
     const ck_connector_desc *c = t->connector;
     if (n->mode == CK_MODE_APPEND) return CK_OK;
     if (c->accepts_changes && c->accepts_changes(&t->decl)) return CK_OK;
     bool upserts = t->decl.primary_key_count && c->accepts_upserts && c->accepts_upserts(&t->decl);
-    if (!upserts) return refuse_changes(b, t, n, at);
-    if (!ck_plan_is_unique(n, t->decl.primary_key, t->decl.primary_key_count)) return refuse_key(b, t, n, at);
-    return CK_OK;
+    return upserts ? CK_OK : refuse_changes(b, t, n, at);
 }
 
 ck_status ck_bind_check_sink(ck_binder *b, const ck_table_def *t, ck_pos at) {

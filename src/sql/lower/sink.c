@@ -38,7 +38,7 @@ static ck_status result_params(ck_lower_state *s, const ck_output *o, const char
     return ck_lower_params_end(s, &p, out);
 }
 
-/* Keeping the row of each key that is there: a top-1 by all other columns, the greatest first. */
+/* Keeping the rows of each key that are there, and showing one: a top-1 by all other columns, the greatest first. */
 static ck_status materialise(ck_lower_state *s, const ck_output *o, ck_planned_input *in) {
     ck_lower_params p;
     ck_planned_input *own = CK_LOWER_ARRAY(s, 1, ck_planned_input);
@@ -60,6 +60,9 @@ static ck_status materialise(ck_lower_state *s, const ck_output *o, ck_planned_i
         !yyjson_mut_obj_add_str(p.doc, p.root, "rank", "row_number") ||
         !yyjson_mut_obj_add_bool(p.doc, p.root, "rank_column", false))
         return ck_lower_nomem(s);
+    bool final = o->node->mode == CK_MODE_APPEND; /* of rows that are all made at the end */
+    if (!final && (!o->node->bounded || s->l->options->changes))
+        CK_TRY(ck_lower_params_ttl(s, &p, "ttl_us", o->node->ttl_us));
     const char *by = ck_label_columns(s, o->schema, (ck_columns){o->key, o->key_count});
     ck_planned_op op = {.base = ck_arena_printf(s->arena, "materialise:%s", o->table->name),
                         .canonical = o->node->canonical,
@@ -70,7 +73,11 @@ static ck_status materialise(ck_lower_state *s, const ck_output *o, ck_planned_i
                         .schema = o->schema,
                         .has_key = true,
                         .key = {o->key, o->key_count},
+                        .final = final,
                         .stateful = true,
+                        .growth = o->node->bounded  ? NULL
+                                  : o->node->ttl_us ? "bounded by state_ttl: the rows that are there"
+                                                    : "with its input: the rows that are there",
                         .single = s->ops[in->op].single};
     if (!op.base || !op.label) return ck_lower_nomem(s);
     CK_TRY(ck_lower_params_end(s, &p, &op.params));
@@ -80,15 +87,16 @@ static ck_status materialise(ck_lower_state *s, const ck_output *o, ck_planned_i
     return CK_OK;
 }
 
-/* An upserting sink keeps rows by its key: they are hashed on it, in its order, unless they come so already. No two
- * rows of the query meet under one key (the binder saw to that), but where a key's changes took more than one way the
- * new row may be here before the end of the old one. */
+/* An upserting sink keeps rows by its key: they are hashed on it, in its order, unless they come so already. Several
+ * rows of the query may meet under one key; and where a key's changes took more than one way, the new row may be here
+ * before the end of the old one. */
 static ck_status table_edge(ck_lower_state *s, const ck_output *o, const ck_lowered *from, bool upserts,
                             ck_planned_input *in) {
     ck_columns key = {o->key, o->key_count};
     bool orderly;
     if (!upserts || o->key_count == 0) return CK_OK;
     if (!s->ops[in->op].single && !ck_lower_is_hashed_by(from, key)) in->kind = CK_EDGE_HASH, in->key = key;
+    if (o->rows_meet) return materialise(s, o, in);
     CK_TRY(ck_lower_in_order(s, o->node, key, &orderly));
     return orderly ? CK_OK : materialise(s, o, in);
 }

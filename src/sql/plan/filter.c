@@ -16,13 +16,15 @@ ck_status ck_plan_filter(ck_plan *p, ck_plan_node *input, ck_expr *const *conjun
     return CK_OK;
 }
 
-/* Output column that passes on input column c, CK_NO_COLUMN when none does. */
-static uint32_t output_of(ck_expr *const *exprs, uint32_t count, uint32_t c) {
-    for (uint32_t i = 0; i < count; i++)
+/* The first output column from `from` on that passes on input column c, CK_NO_COLUMN when none does. */
+static uint32_t output_of(ck_expr *const *exprs, uint32_t count, uint32_t c, uint32_t from) {
+    for (uint32_t i = from; i < count; i++)
         if (exprs[i]->kind == CK_EXPR_COLUMN && exprs[i]->column == c) return i;
     return CK_NO_COLUMN;
 }
 
+/* A key's column that is passed on more than once names the row by any of its copies: a key with the first of each, and
+ * one for each further copy. */
 static ck_status map_keys(ck_plan *p, const ck_plan_node *input, ck_plan_node *n) {
     uint32_t count = n->schema->field_count;
     for (uint32_t k = 0; k < input->key_count; k++) {
@@ -30,8 +32,15 @@ static ck_status map_keys(ck_plan *p, const ck_plan_node *input, ck_plan_node *n
         uint32_t *mapped = CK_PLAN_ARRAY(p, key->count, uint32_t), i = 0;
         if (!mapped) return CK_NOMEM;
         for (; i < key->count; i++)
-            if ((mapped[i] = output_of(n->project.exprs, count, key->at[i])) == CK_NO_COLUMN) break;
-        if (i == key->count && !ck_plan_add_key(p, n, mapped, i)) return CK_NOMEM;
+            if ((mapped[i] = output_of(n->project.exprs, count, key->at[i], 0)) == CK_NO_COLUMN) break;
+        if (i < key->count) continue;
+        if (!ck_plan_add_key(p, n, mapped, key->count)) return CK_NOMEM;
+        for (i = 0; i < key->count; i++) {
+            uint32_t first = mapped[i];
+            while ((mapped[i] = output_of(n->project.exprs, count, key->at[i], mapped[i] + 1)) != CK_NO_COLUMN)
+                if (!ck_plan_add_key(p, n, mapped, key->count)) return CK_NOMEM;
+            mapped[i] = first;
+        }
     }
     return CK_OK;
 }

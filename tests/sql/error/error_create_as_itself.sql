@@ -1,1 +1,1 @@
-CREATE TABLE t WITH (connector='file', path='t') AS SELECT * FROM t;
+CREATE TABLE t WITH (connector='file', path='t.ndjson') AS SELECT * FROM t;

@@ -1,3 +1,3 @@
-CREATE TABLE late (k VARCHAR, v DOUBLE) WITH (connector='file', path='late');
-CREATE TABLE t (k VARCHAR NOT NULL, at TIMESTAMP(3), v BIGINT, day AS CAST(at AS DATE), WATERMARK FOR at AS at) WITH (connector='file', path='x', late_table='late');
+CREATE TABLE late (k VARCHAR, v DOUBLE) WITH (connector='file', path='late.ndjson');
+CREATE TABLE t (k VARCHAR NOT NULL, at TIMESTAMP(3), v BIGINT, day AS CAST(at AS DATE), WATERMARK FOR at AS at) WITH (connector='file', path='x.ndjson', late_table='late');
 SELECT k, COUNT(*) FROM t GROUP BY TUMBLE(at, INTERVAL '1' HOUR), k;

@@ -1,1 +1,1 @@
-CREATE TABLE t (k VARCHAR) WITH (connector='file', path='x', late_table='late');
+CREATE TABLE t (k VARCHAR) WITH (connector='file', path='x.ndjson', late_table='late');

@@ -1,1 +1,1 @@
-CREATE TABLE t (a INT) WITH (connector='file', path='x', header='maybe');
+CREATE TABLE t (a INT) WITH (connector='file', path='x.ndjson', header='maybe');

@@ -1,1 +1,1 @@
-CREATE TABLE t (a INT) WITH (connector='file', path='x', part_bytes='many');
+CREATE TABLE t (a INT) WITH (connector='file', path='x.ndjson', part_bytes='many');

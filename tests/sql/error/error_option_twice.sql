@@ -1,1 +1,1 @@
-CREATE TABLE t (a INT) WITH (connector='file', path='x', 'PATH'='y');
+CREATE TABLE t (a INT) WITH (connector='file', path='x.ndjson', 'PATH'='y');

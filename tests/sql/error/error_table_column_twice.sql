@@ -1,1 +1,1 @@
-CREATE TABLE t (a INT, A INT) WITH (connector='file', path='x');
+CREATE TABLE t (a INT, A INT) WITH (connector='file', path='x.ndjson');

@@ -1,1 +1,1 @@
-CREATE TABLE t (a AS 1) WITH (connector='file', path='x');
+CREATE TABLE t (a AS 1) WITH (connector='file', path='x.ndjson');

@@ -1,3 +1,3 @@
-CREATE TABLE t (a INT, b INT, UNIQUE (a)) WITH (connector='file', path='x');
+CREATE TABLE t (a INT, b INT, UNIQUE (a)) WITH (connector='file', path='x.ndjson');
 -- way out:
-CREATE TABLE t (a INT, b INT, PRIMARY KEY (a) NOT ENFORCED) WITH (connector='file', path='x');
+CREATE TABLE t (a INT, b INT, PRIMARY KEY (a) NOT ENFORCED) WITH (connector='file', path='x.ndjson');

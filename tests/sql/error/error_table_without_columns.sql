@@ -1,1 +1,1 @@
-CREATE TABLE t WITH (connector='file', path='x');
+CREATE TABLE t WITH (connector='file', path='x.ndjson');

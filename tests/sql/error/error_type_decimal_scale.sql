@@ -1,1 +1,1 @@
-CREATE TABLE t (a DECIMAL(5, 6)) WITH (connector='file', path='x');
+CREATE TABLE t (a DECIMAL(5, 6)) WITH (connector='file', path='x.ndjson');

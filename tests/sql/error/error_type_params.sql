@@ -1,1 +1,1 @@
-CREATE TABLE t (a BIGINT(5)) WITH (connector='file', path='x');
+CREATE TABLE t (a BIGINT(5)) WITH (connector='file', path='x.ndjson');

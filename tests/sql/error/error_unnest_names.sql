@@ -1,1 +1,1 @@
-CREATE TABLE t (tags ARRAY<VARCHAR>) WITH (connector='file', path='t'); SELECT * FROM t, UNNEST(tags) AS u (a, b);
+CREATE TABLE t (tags ARRAY<VARCHAR>) WITH (connector='file', path='t.ndjson'); SELECT * FROM t, UNNEST(tags) AS u (a, b);

@@ -1,1 +1,1 @@
-CREATE TABLE t (a TIMESTAMP) WITH (connector='file', path='x', event_time_column='b');
+CREATE TABLE t (a TIMESTAMP) WITH (connector='file', path='x.ndjson', event_time_column='b');

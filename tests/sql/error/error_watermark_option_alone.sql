@@ -1,1 +1,1 @@
-CREATE TABLE t (a TIMESTAMP) WITH (connector='file', path='x', allowed_lateness_ms='5');
+CREATE TABLE t (a TIMESTAMP) WITH (connector='file', path='x.ndjson', allowed_lateness_ms='5');

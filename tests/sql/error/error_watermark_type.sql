@@ -1,1 +1,1 @@
-CREATE TABLE t (a DATE, WATERMARK FOR a AS a) WITH (connector='file', path='x');
+CREATE TABLE t (a DATE, WATERMARK FOR a AS a) WITH (connector='file', path='x.ndjson');

@@ -1,2 +1,2 @@
-CREATE TABLE t (k VARCHAR, ts TIMESTAMP(3), WATERMARK FOR ts AS ts) WITH (connector='file', path='x');
+CREATE TABLE t (k VARCHAR, ts TIMESTAMP(3), WATERMARK FOR ts AS ts) WITH (connector='file', path='x.ndjson');
 SELECT COUNT(*) FROM t GROUP BY HOP(ts, INTERVAL '1' MILLISECOND, INTERVAL '1' DAY);

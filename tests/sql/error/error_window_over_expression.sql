@@ -1,5 +1,5 @@
-CREATE TABLE t (a BIGINT, s VARCHAR, ts TIMESTAMP(3), arr ARRAY<BIGINT>, r ROW<x BIGINT, y VARCHAR>, WATERMARK FOR ts AS ts - INTERVAL '5' SECOND) WITH (connector='file', path='x');
+CREATE TABLE t (a BIGINT, s VARCHAR, ts TIMESTAMP(3), arr ARRAY<BIGINT>, r ROW<x BIGINT, y VARCHAR>, WATERMARK FOR ts AS ts - INTERVAL '5' SECOND) WITH (connector='file', path='x.ndjson');
 SELECT COUNT(*) AS n FROM t GROUP BY TUMBLE(ts + INTERVAL '1' HOUR, INTERVAL '10' SECOND);
 -- way out:
-CREATE TABLE t (ts TIMESTAMP(3), later AS ts + INTERVAL '1' HOUR, WATERMARK FOR later AS later) WITH (connector='file', path='x');
+CREATE TABLE t (ts TIMESTAMP(3), later AS ts + INTERVAL '1' HOUR, WATERMARK FOR later AS later) WITH (connector='file', path='x.ndjson');
 SELECT COUNT(*) AS n FROM t GROUP BY TUMBLE(later, INTERVAL '10' SECOND);

@@ -1,5 +1,5 @@
-CREATE TABLE t (k VARCHAR, ts TIMESTAMP(3), v BIGINT, WATERMARK FOR ts AS ts - INTERVAL '5' SECOND) WITH (connector='file', path='x', follow='true', allowed_lateness_ms='60000');
-CREATE TABLE u (k VARCHAR, ts TIMESTAMP(3), WATERMARK FOR ts AS ts) WITH (connector='file', path='y', follow='true');
+CREATE TABLE t (k VARCHAR, ts TIMESTAMP(3), v BIGINT, WATERMARK FOR ts AS ts - INTERVAL '5' SECOND) WITH (connector='file', path='x.ndjson', follow='true', allowed_lateness_ms='60000');
+CREATE TABLE u (k VARCHAR, ts TIMESTAMP(3), WATERMARK FOR ts AS ts) WITH (connector='file', path='y.ndjson', follow='true');
 CREATE TABLE a (k VARCHAR, n BIGINT) WITH (connector='print');
 CREATE TABLE b (k VARCHAR, n BIGINT) WITH (connector='print');
 CREATE TABLE c (k VARCHAR, n BIGINT) WITH (connector='print');

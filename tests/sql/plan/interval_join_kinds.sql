@@ -1,7 +1,7 @@
-CREATE TABLE a (id BIGINT, x INT, t TIMESTAMP(3), WATERMARK FOR t AS t) WITH (connector='file', path='a', follow='true');
-CREATE TABLE b (id BIGINT, y INT, t TIMESTAMP(6), WATERMARK FOR t AS t) WITH (connector='file', path='b', follow='true');
+CREATE TABLE a (id BIGINT, x INT, t TIMESTAMP(3), WATERMARK FOR t AS t) WITH (connector='file', path='a.ndjson', follow='true');
+CREATE TABLE b (id BIGINT, y INT, t TIMESTAMP(6), WATERMARK FOR t AS t) WITH (connector='file', path='b.ndjson', follow='true');
 CREATE VIEW j AS SELECT a.id, a.t FROM a JOIN b ON a.id = b.id AND b.t BETWEEN a.t - INTERVAL '1' MINUTE AND a.t;
-CREATE TABLE m (id BIGINT, ms BIGINT) WITH (connector='file', path='m', follow='true', event_time_column='ms');
+CREATE TABLE m (id BIGINT, ms BIGINT) WITH (connector='file', path='m.ndjson', follow='true', event_time_column='ms');
 EXPLAIN SELECT a.id, b.y FROM a LEFT JOIN b ON b.id = a.id AND b.t - a.t BETWEEN INTERVAL '0' SECOND AND INTERVAL '10' MINUTE AND a.x < b.y;
 EXPLAIN SELECT a.id, b.y FROM a FULL JOIN b ON a.id = b.id AND INTERVAL '1' HOUR + a.t > b.t AND b.t + INTERVAL '5' MINUTE >= a.t - INTERVAL '1' MINUTE;
 EXPLAIN SELECT a.id FROM a WHERE NOT EXISTS (SELECT 1 FROM b WHERE b.id = a.id AND b.t BETWEEN a.t AND a.t + INTERVAL '1' HOUR);

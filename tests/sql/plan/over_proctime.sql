@@ -1,2 +1,2 @@
-CREATE TABLE t (k VARCHAR, ts TIMESTAMP(3), n BIGINT, v BIGINT, WATERMARK FOR ts AS ts - INTERVAL '5' SECOND) WITH (connector='file', path='x', follow='true');
+CREATE TABLE t (k VARCHAR, ts TIMESTAMP(3), n BIGINT, v BIGINT, WATERMARK FOR ts AS ts - INTERVAL '5' SECOND) WITH (connector='file', path='x.ndjson', follow='true');
 SELECT k, SUM(v) OVER (PARTITION BY k ORDER BY pt) AS s FROM (SELECT *, PROCTIME() AS pt FROM t);

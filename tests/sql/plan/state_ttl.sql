@@ -1,5 +1,5 @@
-CREATE TABLE a (id BIGINT, x INT, t TIMESTAMP(3), WATERMARK FOR t AS t) WITH (connector='file', path='a', follow='true', state_ttl='2 h');
-CREATE TABLE b (id BIGINT, y INT) WITH (connector='file', path='b', follow='true');
+CREATE TABLE a (id BIGINT, x INT, t TIMESTAMP(3), WATERMARK FOR t AS t) WITH (connector='file', path='a.ndjson', follow='true', state_ttl='2 h');
+CREATE TABLE b (id BIGINT, y INT) WITH (connector='file', path='b.ndjson', follow='true');
 EXPLAIN SELECT id, COUNT(DISTINCT x) AS n FROM a GROUP BY id;
 EXPLAIN SELECT /*+ STATE_TTL('b'='30 min') */ a.id, y FROM a LEFT JOIN b ON a.id = b.id;
 EXPLAIN SELECT a.id, y FROM a JOIN b ON a.id = b.id;

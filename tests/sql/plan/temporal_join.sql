@@ -1,6 +1,6 @@
-CREATE TABLE o (cur VARCHAR, t TIMESTAMP(3), v INT, proc AS PROCTIME(), WATERMARK FOR t AS t) WITH (connector='file', path='o', follow='true');
-CREATE TABLE rates (cur VARCHAR, at TIMESTAMP(3), rate BIGINT, PRIMARY KEY (cur) NOT ENFORCED, WATERMARK FOR at AS at) WITH (connector='file', path='r', follow='true');
-CREATE TABLE raw (id BIGINT, at TIMESTAMP(3), rate BIGINT, WATERMARK FOR at AS at) WITH (connector='file', path='raw', follow='true');
+CREATE TABLE o (cur VARCHAR, t TIMESTAMP(3), v INT, proc AS PROCTIME(), WATERMARK FOR t AS t) WITH (connector='file', path='o.ndjson', follow='true');
+CREATE TABLE rates (cur VARCHAR, at TIMESTAMP(3), rate BIGINT, PRIMARY KEY (cur) NOT ENFORCED, WATERMARK FOR at AS at) WITH (connector='file', path='r.ndjson', follow='true');
+CREATE TABLE raw (id BIGINT, at TIMESTAMP(3), rate BIGINT, WATERMARK FOR at AS at) WITH (connector='file', path='raw.ndjson', follow='true');
 CREATE VIEW newest AS SELECT id AS key, rate, at FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY id ORDER BY at DESC) AS n FROM raw) WHERE n <= 1;
 EXPLAIN SELECT o.v, r.rate FROM o LEFT JOIN rates FOR SYSTEM_TIME AS OF o.t AS r ON o.cur = r.cur AND r.rate > o.v;
 EXPLAIN SELECT o.v, n.rate FROM o JOIN newest FOR SYSTEM_TIME AS OF o.t AS n ON o.v = n.key WHERE o.v > 3 AND n.rate > 4;
