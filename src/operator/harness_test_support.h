@@ -469,6 +469,26 @@ HARNESS_FN void harness_copy_store(ck_state_store *from, ck_state_store *to, uin
     ck_state_mark_release(mark);
 }
 
+/* Rows a snapshot of the store would have now, how far time has come not among them. */
+HARNESS_FN uint64_t harness_kept_rows(harness *h, uint64_t checkpoint) {
+    ck_state_mark *mark;
+    ck_mark_scan *scan;
+    const ck_mark_row *rows;
+    uint32_t count;
+    uint64_t n = 0;
+    static const char clock[] = "watermark";
+    harness_ok(h, harness_pre_snapshot(h, checkpoint));
+    assert_int_equal(ck_state_mark_take(h->store, checkpoint, &mark, &h->error), CK_OK);
+    assert_int_equal(ck_mark_scan_new(mark, CK_MARK_BASE, &scan, &h->error), CK_OK);
+    do {
+        assert_int_equal(ck_mark_scan_next(scan, &rows, &count, &h->error), CK_OK);
+        for (uint32_t i = 0; i < count; i++) n += !memmem(rows[i].key.p, rows[i].key.n, clock, sizeof clock - 1);
+    } while (count);
+    ck_mark_scan_free(scan);
+    ck_state_mark_release(mark);
+    return n;
+}
+
 /* The whole turn: pre_snapshot, the store through its stored form, a new instance on it. */
 HARNESS_FN void harness_restart(harness *h, uint64_t checkpoint) {
     harness_ok(h, harness_pre_snapshot(h, checkpoint));

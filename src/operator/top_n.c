@@ -38,8 +38,12 @@ static ck_status top_n_slots(const ck_op_spec *spec, ck_arena *a, const ck_slot_
     ck_top_plan *plan = CK_ARENA_NEW(a, ck_top_plan);
     if (!plan) return ck_nomem(err, a->mem, sizeof *plan);
     CK_TRY(ck_top_plan_make(plan, a, spec, err));
-    *slots = &plan->slot;
-    *count = 1;
+    ck_slot_schema *all = ck_arena_array(a, 2, sizeof *all);
+    if (!all) return ck_nomem(err, a->mem, 2 * sizeof *all);
+    all[0] = plan->slot;
+    all[1] = *ck_event_clock_slot();
+    *slots = all;
+    *count = plan->windowed ? 2 : 1;
     return CK_OK;
 }
 
@@ -49,7 +53,7 @@ static ck_status top_n_open(void *self, ck_op_ctx *ctx) {
 }
 
 static ck_status flush(top_n *op, ck_op_ctx *ctx) {
-    if (op->top.plan.final) return CK_OK;
+    if (op->top.plan.final || op->top.plan.at_end) return CK_OK;
     return op->first ? ck_first_flush(op->first, ctx) : ck_top_flush_touched(&op->top, ctx);
 }
 
@@ -59,6 +63,17 @@ static ck_status emit_all(top_n *op, ck_op_ctx *ctx) {
 
 static bool is_touched(const top_n *op) { return op->first ? op->first->touched.count > 0 : op->top.touched.count > 0; }
 
+/* Partitions of windows take what is not late. */
+static ck_status take(top_n *op, ck_batch *b, ck_op_ctx *ctx) {
+    ck_batch *some;
+    if (op->first) return ck_first_batch(op->first, b, ctx);
+    if (!op->top.plan.windowed) return ck_top_batch(&op->top, b, ctx);
+    CK_TRY(ck_top_windows_on_time(&op->top, b, &some, ctx));
+    ck_status s = some ? ck_top_batch(&op->top, some, ctx) : CK_OK;
+    ck_batch_unref(&some);
+    return s;
+}
+
 static ck_status top_n_on_event(void *self, uint32_t input, const ck_event *ev, ck_op_ctx *ctx) {
     top_n *op = self;
     (void)input;
@@ -66,21 +81,26 @@ static ck_status top_n_on_event(void *self, uint32_t input, const ck_event *ev, 
     case CK_EVENT_BATCH:
         if (!(op->first ? op->first->flushing : op->top.flush.running)) {
             if (!is_touched(op)) CK_TRY(ck_op_ttl_come(&op->top.plan.ttl, ctx));
-            CK_TRY(op->first ? ck_first_batch(op->first, ev->batch, ctx) : ck_top_batch(&op->top, ev->batch, ctx));
+            CK_TRY(take(op, ev->batch, ctx));
             bool full = op->first ? ck_first_is_full(op->first) : ck_top_touched_is_full(&op->top.touched);
             if (ctx->settings->batch_rows > 1 && !full) return CK_OK;
         }
         return flush(op, ctx);
-    case CK_EVENT_FLUSH:
-    case CK_EVENT_WATERMARK: return flush(op, ctx);
-    case CK_EVENT_END: return op->top.plan.final ? emit_all(op, ctx) : flush(op, ctx);
+    case CK_EVENT_FLUSH: return flush(op, ctx);
+    case CK_EVENT_WATERMARK:
+        return op->top.plan.windowed ? ck_top_windows_come_to(&op->top, ev->watermark.value, ctx) : flush(op, ctx);
+    case CK_EVENT_END:
+        if (op->top.plan.windowed) return ck_top_windows_come_to(&op->top, CK_WATERMARK_MAX, ctx);
+        return op->top.plan.final ? emit_all(op, ctx) : flush(op, ctx);
     default: return CK_OK;
     }
 }
 
 static ck_status top_n_pre_snapshot(void *self, uint64_t checkpoint, ck_op_ctx *ctx) {
     (void)checkpoint;
-    return flush(self, ctx); /* nothing is dirty at a barrier */
+    top_n *op = self;
+    CK_TRY(flush(op, ctx)); /* nothing is dirty at a barrier */
+    return op->top.plan.windowed ? ck_event_clock_store(&op->top.windows.clock, ctx) : CK_OK;
 }
 
 static void top_n_close(void *self, ck_op_ctx *ctx) {

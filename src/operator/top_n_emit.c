@@ -1,6 +1,6 @@
 /* What a ranked top-N says. Outside `final` a flush compares, for each touched partition, the top as it was emitted
  * with the top as it is: what left goes out with -1, then what came with +1. In `final` the top of every partition is
- * emitted once, in order. */
+ * emitted once, in order; that of a window when it is over. */
 #include "operator/top_n_int.h"
 
 enum { FIRST_PICKS = 256 };
@@ -185,7 +185,7 @@ ck_status ck_top_flush_touched(ck_top *op, ck_op_ctx *ctx) {
     return CK_OK;
 }
 
-/* ---- final ---- */
+/* ---- once ---- */
 
 typedef struct rows {
     ck_row **at;
@@ -216,12 +216,16 @@ static ck_status emit_rows(ck_top *op, const rows *r, ck_op_ctx *ctx) {
     return ck_nomem(ctx->error, ctx->mem, r->n * sizeof(ck_strview));
 }
 
-/* The next row of all tops: copies of the last one, the partition under way, the next partition. */
+static bool next_partition(ck_top *op, ck_partition *p) {
+    return op->plan.at_end ? ck_top_windows_next(op, p) : ck_table_partition_scan(op->table, &op->scan, p, 1) == 1;
+}
+
+/* The next row of the tops that are due: copies of the last one, the partition under way, the next partition. */
 static bool next_row(ck_top *op, ck_top_entry *out) {
     while (op->rest.copies == 0) {
         if (op->walking && ck_top_walk_next(&op->walk, &op->rest)) break;
         ck_partition p;
-        op->walking = ck_table_partition_scan(op->table, &op->scan, &p, 1) == 1;
+        op->walking = next_partition(op, &p);
         if (!op->walking) return false;
         ck_top_walk_open(&op->walk, &op->plan, op->table, p);
     }
@@ -231,23 +235,40 @@ static bool next_row(ck_top *op, ck_top_entry *out) {
     return true;
 }
 
-ck_status ck_top_emit_all(ck_top *op, ck_op_ctx *ctx) {
+/* About one batch of them; *all: that was all, for now. */
+static ck_status emit_due(ck_top *op, bool *all, ck_op_ctx *ctx) {
     uint32_t most = ctx->settings->batch_rows;
     rows r = {ck_arena_array(ctx->arena, most, sizeof(ck_row *)), ck_arena_array(ctx->arena, most, sizeof(int64_t)), 0};
     ck_top_entry e;
     if (!r.at || !r.ranks) return ck_nomem(ctx->error, ctx->mem, most * sizeof(ck_row *));
+    while (r.n < most && next_row(op, &e)) {
+        r.at[r.n] = e.row;
+        r.ranks[r.n++] = (int64_t)e.rank;
+    }
+    *all = r.n < most;
+    return r.n > 0 ? emit_rows(op, &r, ctx) : CK_OK;
+}
+
+ck_status ck_top_emit_all(ck_top *op, ck_op_ctx *ctx) {
+    bool all;
     if (!op->scanning) {
         op->scanning = true;
         op->walking = false;
         op->scan = (ck_table_scan){0};
         op->rest = (ck_top_entry){0};
     }
-    while (r.n < most && next_row(op, &e)) {
-        r.at[r.n] = e.row;
-        r.ranks[r.n++] = (int64_t)e.rank;
-    }
-    if (r.n > 0) CK_TRY(emit_rows(op, &r, ctx));
-    if (r.n == most) return CK_MORE;
+    CK_TRY(emit_due(op, &all, ctx));
+    if (!all) return CK_MORE;
     op->scanning = false;
     return CK_OK;
+}
+
+/* Nothing goes while a partition is being read. */
+ck_status ck_top_emit_over(ck_top *op, ck_op_ctx *ctx) {
+    bool all;
+    CK_TRY(emit_due(op, &all, ctx));
+    if (!all) return CK_MORE;
+    bool more = op->windows.over_count == CK_BATCH_ROWS_MAX;
+    CK_TRY(ck_top_windows_drop(op, ctx));
+    return more ? CK_MORE : CK_OK;
 }

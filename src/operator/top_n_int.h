@@ -6,14 +6,17 @@
  *           the difference, or everything once.
  *   first   (top_n_first.c, top_n_first_emit.c) one row a partition over append input, in a hash slot.
  *
+ * Partitions may be of windows (top_n_window.c): a column says when theirs is over, and then they go. Over append input
+ * that is also when they are said, once.
+ *
  * top_n_plan.c decides which, from the parameters; top_n.c is the operator. `sort` with a limit is a ranked top-N too.
  */
 #ifndef CK_OPERATOR_TOP_N_INT_H
 #define CK_OPERATOR_TOP_N_INT_H
 
-#include "operator/ttl_int.h"
-#include "operator/group_int.h"
 #include "operator/params_int.h"
+#include "operator/session_int.h"
+#include "operator/ttl_int.h"
 
 /* ---- the plan ---- */
 
@@ -33,6 +36,11 @@ typedef struct ck_top_plan {
     ck_top_rank rank;
     bool rank_column, retract, final;
     bool first; /* one row a partition, in a hash slot */
+    /* of windows */
+    bool windowed;       /* the partition names a window */
+    bool at_end;         /* windowed over append input: said when the window is over */
+    uint32_t window_end; /* column of the partition */
+    int64_t lateness_us; /* for so long behind its end a window changes */
     ck_slot_schema slot;
     ck_op_ttl ttl;
 } ck_top_plan;
@@ -145,9 +153,20 @@ typedef struct ck_top_flush { /* a flush under way */
     size_t pick_count, pick_capacity, picked;
 } ck_top_flush;
 
+typedef struct ck_top_windows { /* of partitions that are of windows */
+    ck_event_clock clock;
+    ck_session_timers timers; /* by partition: the last instant of its window, and the lateness */
+    uint32_t end_at;          /* offset of the window's end in a row */
+    bool coming;              /* to `target`, with more than one call */
+    int64_t target;
+    ck_partition over[CK_BATCH_ROWS_MAX]; /* those that are being said, and go then */
+    uint32_t over_count;
+} ck_top_windows;
+
 typedef struct ck_top {
     ck_mem mem;
     ck_top_plan plan;
+    ck_top_windows windows;
     ck_table *table;
     uint32_t count_at; /* offset of the count in a row */
     ck_top_touched touched;
@@ -170,7 +189,24 @@ CK_NODISCARD ck_status ck_top_batch(ck_top *op, const ck_batch *b, ck_op_ctx *ct
 /* About one batch a call; CK_MORE until all is said. */
 CK_NODISCARD ck_status ck_top_flush_touched(ck_top *op, ck_op_ctx *ctx);
 CK_NODISCARD ck_status ck_top_emit_all(ck_top *op, ck_op_ctx *ctx);
+/* The same of the partitions whose window is over at windows.target, which go. */
+CK_NODISCARD ck_status ck_top_emit_over(ck_top *op, ck_op_ctx *ctx);
 void ck_top_flush_destroy(ck_top_flush *f, ck_mem mem);
+
+/* ---- windows ---- */
+
+/* A timer for each partition in the table; the table is open. */
+CK_NODISCARD ck_status ck_top_windows_open(ck_top *op, ck_op_ctx *ctx);
+/* The rows of b whose window is not closed, *out NULL: none; others are counted. */
+CK_NODISCARD ck_status ck_top_windows_on_time(ck_top *op, ck_batch *b, ck_batch **out, ck_op_ctx *ctx);
+/* Timers for op->partitions, which are those of b's live rows. */
+CK_NODISCARD ck_status ck_top_windows_note(ck_top *op, const ck_batch *b, ck_op_ctx *ctx);
+/* The next partition that is over; false: none, or too many that have not gone yet. */
+bool ck_top_windows_next(ck_top *op, ck_partition *p);
+/* What is over goes. */
+CK_NODISCARD ck_status ck_top_windows_drop(ck_top *op, ck_op_ctx *ctx);
+/* Time comes to a watermark: what is over is said, where it was not before, and goes. CK_MORE: call again. */
+CK_NODISCARD ck_status ck_top_windows_come_to(ck_top *op, int64_t watermark, ck_op_ctx *ctx);
 
 /* ---- first ---- */
 

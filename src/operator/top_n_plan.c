@@ -176,6 +176,29 @@ static ck_status read_rank(ck_top_plan *p, const ck_op_spec *spec, yyjson_val *r
                    spec->uid);
 }
 
+/* "window_end": the column of the partition that says when its window is over. */
+static ck_status read_window(ck_top_plan *p, const ck_op_spec *spec, yyjson_val *root, ck_error *err) {
+    int64_t column;
+    uint64_t lateness;
+    bool has, fine = false;
+    if (!yyjson_obj_get(root, "window_end")) return CK_OK;
+    CK_TRY(ck_params_column(spec, root, "window_end", &column, err));
+    CK_TRY(ck_params_u64(spec, root, "lateness_us", &lateness, &has, err));
+    for (uint32_t i = 0; i < p->partition.count; i++)
+        fine = fine || (column == p->partition.columns[i] &&
+                        ck_type_phys(p->input->fields[p->partition.columns[i]].type) == CK_PHYS_I64);
+    if (!fine || lateness > (uint64_t)CK_EVENT_TIME_MAX || spec->final)
+        return ck_fail(err, CK_INVALID,
+                       "%s (%s): parameter \"window_end\" must be a time of the partition, and what is said once a "
+                       "window is not final",
+                       spec->type, spec->uid);
+    p->windowed = true;
+    p->at_end = !p->retract;
+    p->window_end = (uint32_t)column;
+    p->lateness_us = (int64_t)lateness;
+    return CK_OK;
+}
+
 static ck_status check_output(const ck_top_plan *p, const ck_op_spec *spec, ck_error *err) {
     bool same = !spec->schema || spec->schema->field_count == p->output->field_count;
     for (uint32_t i = 0; spec->schema && same && i < p->output->field_count; i++)
@@ -186,8 +209,8 @@ static ck_status check_output(const ck_top_plan *p, const ck_op_spec *spec, ck_e
 }
 
 ck_status ck_top_plan_make(ck_top_plan *p, ck_arena *a, const ck_op_spec *spec, ck_error *err) {
-    static const char *const known[] = {"partition",   "order",  "limit",    "offset", "rank",
-                                        "rank_column", "ttl_us", "ttl_time", NULL};
+    static const char *const known[] = {"partition", "order",    "limit",      "offset",      "rank", "rank_column",
+                                        "ttl_us",    "ttl_time", "window_end", "lateness_us", NULL};
     yyjson_val *root;
     ck_top_key *keys;
     uint32_t *partition, count;
@@ -207,8 +230,10 @@ ck_status ck_top_plan_make(ck_top_plan *p, ck_arena *a, const ck_op_spec *spec, 
     if (!member_bool(root, "rank_column", &p->rank_column))
         return ck_fail(err, CK_INVALID, "%s (%s): parameter \"rank_column\" must be true or false", spec->type,
                        spec->uid);
+    CK_TRY(read_window(p, spec, root, err));
     /* Nested values are only compared as order keys. */
-    p->first = !p->retract && p->rank == CK_TOP_ROW_NUMBER && p->limit == 1 && p->offset == 0 && !has_nested(p->input);
+    p->first = !p->retract && !p->windowed && p->rank == CK_TOP_ROW_NUMBER && p->limit == 1 && p->offset == 0 &&
+               !has_nested(p->input);
     CK_TRY(finish(p, spec, keys, count, err));
     CK_TRY(ck_op_ttl_read(spec, root, "ttl_us", &p->ttl, &p->slot.ttl_us, err));
     return check_output(p, spec, err);

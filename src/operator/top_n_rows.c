@@ -9,6 +9,7 @@ void ck_top_init(ck_top *op, ck_mem mem) {
     op->mem = mem;
     ck_top_touched_init(&op->touched, mem);
     ck_top_images_init(&op->flush.fresh, mem);
+    ck_session_timers_init(&op->windows.timers, mem);
     ck_bytes_init(&op->key, mem, SIZE_MAX);
     ck_bytes_init(&op->other, mem, (size_t)KEY_BYTES_MAX * 4);
 }
@@ -16,6 +17,7 @@ void ck_top_init(ck_top *op, ck_mem mem) {
 void ck_top_destroy(ck_top *op) {
     ck_top_touched_destroy(&op->touched);
     ck_top_flush_destroy(&op->flush, op->mem);
+    ck_session_timers_destroy(&op->windows.timers);
     ck_bytes_destroy(&op->key);
     ck_bytes_destroy(&op->other);
 }
@@ -24,7 +26,7 @@ ck_status ck_top_open(ck_top *op, ck_op_ctx *ctx) {
     CK_TRY(ck_state_table(ctx->state, &op->plan.slot, &op->table, ctx->error));
     const ck_row_layout *layout = ck_table_layout(op->table);
     op->count_at = layout->fields[layout->value_first].offset;
-    return CK_OK;
+    return op->plan.windowed ? ck_top_windows_open(op, ctx) : CK_OK;
 }
 
 static ck_status key_failed(const ck_top *op, ck_status s, ck_op_ctx *ctx) {
@@ -126,7 +128,7 @@ static ck_status trim_ranks(ck_top *op, ck_partition p, ck_op_ctx *ctx) {
 }
 
 static ck_status touch(ck_top *op, const ck_batch *b, uint32_t k, uint32_t row, ck_op_ctx *ctx) {
-    if (op->plan.final) return CK_OK;
+    if (op->plan.final || op->plan.at_end) return CK_OK;
     ck_status s = ck_top_touch(&op->touched, &op->plan, op->table, op->partitions[k], op->hashes[k], b, row);
     return s == CK_OK ? CK_OK : key_failed(op, s, ctx);
 }
@@ -287,6 +289,7 @@ ck_status ck_top_batch(ck_top *op, const ck_batch *b, ck_op_ctx *ctx) {
     ck_key_hash(&op->plan.partition, b, ck_table_seed(op->table), op->hashes);
     ck_keys keys = {&op->plan.partition, b, op->hashes, b->sel_count};
     CK_TRY(ck_table_partitions(op->table, &keys, true, op->partitions, ctx->error));
+    if (op->plan.windowed) CK_TRY(ck_top_windows_note(op, b, ctx));
     if (op->plan.retract) return change_rows(op, b, ctx);
     bool may_wait = key_may_wait(&op->plan, b);
     for (uint32_t k = 0; k < b->sel_count; k++) CK_TRY(append_row(op, b, k, may_wait, ctx));

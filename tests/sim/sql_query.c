@@ -432,6 +432,29 @@ static void window_model(sql_query *q, dice *d, const rows *in) {
     }
 }
 
+/* The best rows of each window, said when it is over; by k too, or not. */
+static void window_top_model(sql_query *q, dice *d, const rows *in) {
+    int64_t size = 1 + dice_below(d, 20), n = 1 + dice_below(d, 3);
+    bool by_key = dice_below(d, 2);
+    column(q, "i", "BIGINT"), column(q, "v", "BIGINT"), column(q, "rn", "BIGINT");
+    q->select = ck_arena_printf(
+        &q->c->arena,
+        "SELECT i, v, rn FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY window_start, %swindow_end "
+        "ORDER BY v DESC NULLS LAST, i DESC) AS rn FROM TABLE(TUMBLE(TABLE src, DESCRIPTOR(i), INTERVAL "
+        "'0.%03lld' SECOND))) AS w WHERE rn <= %lld",
+        by_key ? "k, " : "", (long long)size, (long long)n);
+    for (size_t r = 0; r < in->count; r++) {
+        const row *x = &in->items[r];
+        int64_t rank = 1;
+        for (size_t o = 0; o < in->count; o++) {
+            const row *y = &in->items[o];
+            if (y->i / size != x->i / size || (by_key && y->key != x->key)) continue;
+            rank += y->v > x->v || (y->v == x->v && y->i > x->i);
+        }
+        if (rank <= n) sql_emit(q, (cell[]){NUMBER(x->i), NUMBER(x->v), NUMBER(rank)});
+    }
+}
+
 /* ---- drawing ---- */
 
 typedef void (*model)(sql_query *q, dice *d, const rows *in);
@@ -449,15 +472,18 @@ static const struct {
     {anti_model, false, true},           {set_op_model, false, true},      {right_join_model, false, false},
     {union_distinct_model, true, true},  {unnest_model, true, false},      {top_n_model, false, true},
     {first_model, false, true},          {sort_model, false, true},        {interval_model, true, false},
-    {temporal_model, true, false},       {window_model, true, false},
+    {temporal_model, true, false},       {window_model, true, false},      {window_top_model, true, false},
 };
+
+/* What waits for the watermark is all said only where the input ends. */
+static bool waits_for_the_end(model m) { return m == temporal_model || m == window_model || m == window_top_model; }
 
 void sql_query_draw(sql_query *q, dice *d, const rows *in, bool append_only) {
     bool changing = q->c->changes || q->c->follow;
     uint32_t k;
     do k = dice_below(d, sizeof kinds / sizeof *kinds);
-    while ((q->c->follow && (kinds[k].model == temporal_model || kinds[k].model == window_model)) ||
-           (changing && !kinds[k].append && !kinds[k].has_key) || (append_only && !kinds[k].append));
+    while ((q->c->follow && waits_for_the_end(kinds[k].model)) || (changing && !kinds[k].append && !kinds[k].has_key) ||
+           (append_only && !kinds[k].append));
     if (q->c->follow && kinds[k].model == limit_model && in->count == 0) k = 0;
     q->sink->upsert = kinds[k].has_key && ((changing && !kinds[k].append) || dice_below(d, 2));
     q->sink->settled = kinds[k].append || !changing;

@@ -53,6 +53,13 @@ QUERIES = {q.name: q for q in (
     Query("window", "k VARCHAR, w TIMESTAMP, n BIGINT, s BIGINT",
           "SELECT k, window_start AS w, COUNT(*) AS n, SUM(v) AS s FROM TABLE(TUMBLE(TABLE src, DESCRIPTOR(ts), INTERVAL '10' SECOND))"
           " GROUP BY k, window_start, window_end"),
+    Query("window_top", "w TIMESTAMP, k VARCHAR, s BIGINT, r BIGINT",
+          "SELECT w, k, s, r FROM (SELECT *, RANK() OVER (PARTITION BY w, e ORDER BY s DESC) AS r FROM (SELECT k, window_start AS w,"
+          " window_end AS e, SUM(v) AS s FROM TABLE(HOP(TABLE src, DESCRIPTOR(ts), INTERVAL '2' SECOND, INTERVAL '10' SECOND))"
+          " GROUP BY k, window_start, window_end)) WHERE r <= 2"),
+    Query("window_first", "k VARCHAR, w TIMESTAMP, i BIGINT",
+          "SELECT k, window_start AS w, i FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY k, window_start, window_end ORDER BY ts, i)"
+          " AS n FROM TABLE(TUMBLE(TABLE src, DESCRIPTOR(ts), INTERVAL '10' SECOND))) WHERE n = 1"),
     Query("over", "i BIGINT, k VARCHAR, n BIGINT, s BIGINT",
           "SELECT i, k, COUNT(*) OVER w AS n, SUM(v) OVER w AS s FROM src"
           " WINDOW w AS (PARTITION BY k ORDER BY ts RANGE BETWEEN INTERVAL '5' SECOND PRECEDING AND CURRENT ROW)"),

@@ -29,7 +29,20 @@ static const char *of_join(ck_lower_state *s, const ck_plan_node *n) {
                  : NULL;
 }
 
+/* A partition goes with its window. */
+static const char *of_windowed_top(ck_lower_state *s, const ck_plan_node *n) {
+    bool all = n->inputs[0]->mode == CK_MODE_RETRACT || n->top.limit == UINT64_MAX;
+    unsigned long long most = all ? 0 : n->top.limit + n->top.offset;
+    const char *late = n->top.lateness_us ? ck_label_duration(s, n->top.lateness_us) : "";
+    const char *rows =
+        all ? "every row" : ck_arena_printf(s->arena, "up to %llu row%s a key", most, most == 1 ? "" : "s");
+    if (!late || !rows) return NULL;
+    return ck_arena_printf(s->arena, "bounded by time: %s of windows that are not over%s%s", rows,
+                           *late ? ", and for lateness " : "", late);
+}
+
 static const char *of_top(ck_lower_state *s, const ck_plan_node *n) {
+    if (n->top.windowed) return of_windowed_top(s, n);
     if (n->inputs[0]->mode == CK_MODE_RETRACT) return "without end: every row, since those on top may go";
     if (n->top.limit == UINT64_MAX) return "without end: every row";
     unsigned long long most = n->top.limit + n->top.offset;
@@ -41,7 +54,7 @@ static const char *of_top(ck_lower_state *s, const ck_plan_node *n) {
 static bool is_forgetful(const ck_plan_node *n) {
     switch (n->kind) {
     case CK_PLAN_AGGREGATE: return n->aggregate.keys.count > 0 && n->input_ttl_us[0];
-    case CK_PLAN_TOP_N: return n->input_ttl_us[0];
+    case CK_PLAN_TOP_N: return !n->top.windowed && n->input_ttl_us[0];
     case CK_PLAN_JOIN: return !n->join.in_time && n->input_ttl_us[0] && n->input_ttl_us[1];
     default: return false;
     }

@@ -175,7 +175,7 @@ static void look_for_time(ck_lower_state *s, const ck_plan_node *n, bool above, 
     bool window = n->kind == CK_PLAN_WINDOW || n->kind == CK_PLAN_WINDOW_AGG;
     bool join = n->kind == CK_PLAN_JOIN && (n->join.in_time || n->join.as_of.kind == CK_AS_OF_EVENT);
     bool over = n->kind == CK_PLAN_OVER && n->over.by == CK_BY_EVENT_TIME;
-    bool timed = over || (n->kind == CK_PLAN_TOP_N && n->top.timed);
+    bool timed = over || (n->kind == CK_PLAN_TOP_N && (n->top.timed || n->top.windowed));
     bool forgets = n->ttl_us && s->l->catalog->settings.state_ttl_events;
     s->event_time = s->event_time || window || join || timed || forgets;
     for (uint32_t i = 0; i < n->input_count; i++)

@@ -93,9 +93,12 @@ ck_status ck_lower_top_n(ck_lower_state *s, const ck_plan_node *n, ck_lowered *o
                              .key = together ? (ck_columns){0} : n->top.partition,
                              .mode = input->mode,
                              .bounded = input->bounded};
-    ck_planned_op op =
-        op_of(n, "top_n",
-              order_label(s, n->schema, before, n->top.order, n->top.order_count, n->top.limit, n->top.offset), in);
+    const char *label =
+        order_label(s, n->schema, before, n->top.order, n->top.order_count, n->top.limit, n->top.offset);
+    if (label && n->top.windowed)
+        label = ck_arena_printf(s->arena, "%s%s", label,
+                                n->mode == CK_MODE_APPEND ? ", at the window's end" : ", until the window's end");
+    ck_planned_op op = op_of(n, "top_n", label, in);
     CK_TRY(ck_lower_params_begin(s, &p));
     CK_TRY(ck_lower_params_columns(s, &p, "partition", n->top.partition));
     if (!op.label || !ck_lower_add_order(p.doc, p.root, "order", n->top.order, n->top.order_count) ||
@@ -103,7 +106,10 @@ ck_status ck_lower_top_n(ck_lower_state *s, const ck_plan_node *n, ck_lowered *o
         !yyjson_mut_obj_add_str(p.doc, p.root, "rank", ranks[n->top.rank]) ||
         !yyjson_mut_obj_add_bool(p.doc, p.root, "rank_column", n->top.rank_column))
         return ck_lower_nomem(s);
-    if (!n->final && (!n->bounded || s->l->options->changes))
+    if (n->top.windowed && (!yyjson_mut_obj_add_uint(p.doc, p.root, "window_end", n->top.window_end) ||
+                            !yyjson_mut_obj_add_uint(p.doc, p.root, "lateness_us", (uint64_t)n->top.lateness_us)))
+        return ck_lower_nomem(s);
+    if (!n->top.windowed && !n->final && (!n->bounded || s->l->options->changes))
         CK_TRY(ck_lower_params_ttl(s, &p, "ttl_us", n->input_ttl_us[0]));
     CK_TRY(ck_lower_params_end(s, &p, &op.params));
     CK_TRY(ck_lower_add(s, &op, &out->op));

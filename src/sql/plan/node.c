@@ -263,7 +263,7 @@ bool ck_plan_grows(const ck_plan_node *n) {
     case CK_PLAN_OVER:
         return n->over.by != CK_BY_END && !n->bounded && n->over.partition.count > 0 && ck_plan_over_keeps(n);
     case CK_PLAN_TOP_N:
-        return !n->bounded && !n->input_ttl_us[0] &&
+        return !n->bounded && !n->input_ttl_us[0] && !n->top.windowed &&
                (n->top.partition.count > 0 || n->inputs[0]->mode == CK_MODE_RETRACT);
     default: return false;
     }

@@ -60,9 +60,11 @@ ck_status ck_plan_top_n(ck_plan *p, ck_plan_node *input, const ck_plan_top *top,
     n->top = *top;
     n->top.rank_column = rank_name != NULL;
     CK_TRY(ranked_schema(p, n, rank_name));
-    n->final = p->emit_on_close || (input->bounded && !p->changes);
-    n->top.timed = !n->final && ck_plan_top_is_timed(input, top);
-    n->mode = n->final || n->top.timed ? CK_MODE_APPEND : CK_MODE_RETRACT;
+    n->top.windowed = ck_plan_top_is_windowed(input, &n->top); /* its windows end, whatever the input does */
+    n->final = !n->top.windowed && (p->emit_on_close || (input->bounded && !p->changes));
+    n->top.timed = !n->top.windowed && !n->final && ck_plan_top_is_timed(input, top);
+    bool once = n->final || n->top.timed || (n->top.windowed && input->mode == CK_MODE_APPEND);
+    n->mode = once ? CK_MODE_APPEND : CK_MODE_RETRACT;
     memcpy(n->keys, input->keys, sizeof n->keys);
     n->key_count = input->key_count;
     if (top->rank == CK_RANK_ROW_NUMBER && top->limit <= 1 &&

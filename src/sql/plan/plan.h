@@ -80,9 +80,12 @@ typedef struct ck_plan_top {
     uint32_t order_count;
     uint64_t limit, offset;
     ck_rank rank;
-    bool rank_column; /* the last column of the output is the rank */
-    bool timed;       /* by event time over rows that do not change: a rank is known when the watermark has passed */
-    ck_pos at;        /* where it is written, for messages of later stages */
+    bool rank_column;    /* the last column of the output is the rank */
+    bool timed;          /* by event time over rows that do not change: a rank is known when the watermark has passed */
+    bool windowed;       /* each partition is of a window, and goes with it */
+    uint32_t window_end; /* windowed: input column, of the partition */
+    int64_t lateness_us; /* windowed: for so long behind its end a window still changes */
+    ck_pos at;           /* where it is written, for messages of later stages */
     const ck_source_text *source;
 } ck_plan_top;
 

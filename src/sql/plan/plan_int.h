@@ -18,6 +18,8 @@ CK_NODISCARD ck_status ck_plan_canonical_exprs(ck_plan *p, ck_plan_node *n, ck_e
                                                const char *const *names);
 /* over.c: whether event time settles the ranks of this top-N over `input`. */
 bool ck_plan_top_is_timed(const ck_plan_node *input, const ck_plan_top *top);
+/* Whether the end of a window is in the partition; then it says in *top which column it is. */
+bool ck_plan_top_is_windowed(const ck_plan_node *input, ck_plan_top *top);
 /* Whether something of every key is kept for ever. */
 bool ck_plan_over_keeps(const ck_plan_node *over);
 

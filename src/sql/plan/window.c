@@ -97,7 +97,9 @@ ck_status ck_plan_window_agg(ck_plan *p, ck_plan_node *input, const ck_plan_wind
 
 /* ---- which columns are of time ---- */
 
-bool ck_plan_calls_proctime(const ck_expr *e) { return e->kind == CK_EXPR_CALL && strcmp(e->fn->name, "proctime") == 0; }
+bool ck_plan_calls_proctime(const ck_expr *e) {
+    return e->kind == CK_EXPR_CALL && strcmp(e->fn->name, "proctime") == 0;
+}
 
 /* Whether e over n - filters and projections over a scan - is `own` over the table's columns. */
 static bool same_over_scan(const ck_plan_node *n, const ck_expr *e, const ck_expr *own) {
@@ -152,6 +154,27 @@ static ck_time_origin of_join(const ck_plan_node *n, uint32_t column) {
     return ck_plan_time_of(n->inputs[right], right ? column - left : column);
 }
 
+static bool is_of_window(const ck_plan_node *n) { return n->kind == CK_PLAN_WINDOW || n->kind == CK_PLAN_WINDOW_AGG; }
+
+/* Ranks by event time let rows go before the watermark that settled them; those in a window all at its end, when their
+ * own time may be behind the watermark, and the window's is not. */
+static ck_time_origin of_top_n(const ck_plan_node *n, uint32_t column) {
+    if (column >= n->inputs[0]->schema->field_count || !(n->top.timed || n->top.windowed)) return (ck_time_origin){0};
+    ck_time_origin o = ck_plan_time_of(n->inputs[0], column);
+    return n->top.timed || (o.node && is_of_window(o.node)) ? o : (ck_time_origin){0};
+}
+
+bool ck_plan_top_is_windowed(const ck_plan_node *input, ck_plan_top *top) {
+    for (uint32_t i = 0; i < top->partition.count; i++) {
+        ck_time_origin o = ck_plan_time_of(input, top->partition.at[i]);
+        if (o.role != CK_TIME_WINDOW_END) continue;
+        top->window_end = top->partition.at[i];
+        top->lateness_us = o.lateness_us;
+        return true;
+    }
+    return false;
+}
+
 ck_time_origin ck_plan_time_of(const ck_plan_node *n, uint32_t column) {
     uint32_t width;
     ck_time_origin time;
@@ -171,10 +194,7 @@ ck_time_origin ck_plan_time_of(const ck_plan_node *n, uint32_t column) {
         width = n->inputs[0]->schema->field_count;
         if (n->over.by == CK_BY_END || column >= width) return (ck_time_origin){0};
         return ck_plan_time_of(n->inputs[0], column);
-    case CK_PLAN_TOP_N:
-        width = n->inputs[0]->schema->field_count;
-        if (!n->top.timed || column >= width) return (ck_time_origin){0};
-        return ck_plan_time_of(n->inputs[0], column);
+    case CK_PLAN_TOP_N: return of_top_n(n, column);
     case CK_PLAN_UNNEST:
         return column < n->inputs[0]->schema->field_count ? ck_plan_time_of(n->inputs[0], column) : (ck_time_origin){0};
     case CK_PLAN_UNION: return of_union(n, column);

@@ -1,0 +1,117 @@
+"""Top-N and first and last rows of windows against plain Python: every batch size and parallelism, disorder within the delay; late
+rows; input that goes on; rows that change."""
+import collections
+import json
+import os
+import random
+
+import pytest
+from test_windows import aligned, disordered, iso, table, write
+
+SEED = int(os.environ.get("CLINK_SEED", random.randrange(1 << 30)))
+
+WINDOWS = {
+    "TUMBLE(TABLE src, DESCRIPTOR(t), INTERVAL '10' SECOND)": lambda t: [(aligned(t, 10000), aligned(t, 10000) + 10000)],
+    "HOP(TABLE src, DESCRIPTOR(t), INTERVAL '4' SECOND, INTERVAL '10' SECOND)":
+        lambda t: [(s, s + 10000) for s in range(aligned(t, 4000) - 8000, aligned(t, 4000) + 1, 4000) if s + 10000 > t],
+    "CUMULATE(TABLE src, DESCRIPTOR(t), INTERVAL '5' SECOND, INTERVAL '10' SECOND)":
+        lambda t: [(aligned(t, 10000), e) for e in range(aligned(t, 5000) + 5000, aligned(t, 10000) + 10001, 5000)],
+}
+RUNS = [(1, 0), (2, 7), (4, 1), (4, 0)]
+
+
+def settings(batch):
+    return ["--set", f"batch_rows={batch}"] if batch else []
+
+
+def ranks(values, kind):
+    """values: sorted. The rank of each."""
+    out = []
+    for i, v in enumerate(values):
+        same = i > 0 and v == values[i - 1]
+        step = {"ROW_NUMBER": i + 1, "RANK": out[-1] if same else i + 1, "DENSE_RANK": (out[-1] if out else 0) + (not same)}[kind]
+        out.append(step)
+    return out
+
+
+@pytest.mark.parametrize("window", range(len(WINDOWS)))
+@pytest.mark.parametrize("p,batch", RUNS)
+def test_the_largest_groups_of_each_window(clink, tmp_path, window, p, batch):
+    print(f"CLINK_SEED={SEED}")
+    data = disordered(random.Random(SEED), 3000, 300_000, 5000)
+    write(tmp_path / "src.ndjson", data)
+    call, windows = list(WINDOWS.items())[window]
+    sums = collections.defaultdict(lambda: collections.defaultdict(int))
+    for t, k, v in data:
+        for w in windows(t):
+            sums[w][k] += v
+    for kind in ("ROW_NUMBER", "RANK", "DENSE_RANK"):
+        want = []
+        for (s, e), groups in sums.items():
+            order = sorted(groups.items(), key=lambda x: (-x[1], x[0]))
+            by = [-v for _, v in order] if kind != "ROW_NUMBER" else order
+            want += [(iso(s), iso(e), k, v, r) for (k, v), r in zip(order, ranks(by, kind)) if r <= 3]
+        order = "v DESC, k" if kind == "ROW_NUMBER" else "v DESC"
+        got = clink("run", "-p", p, *settings(batch), "-e", table("src.ndjson", 5000) +
+                    f"SELECT s, e, k, v, r FROM (SELECT *, {kind}() OVER (PARTITION BY s, e ORDER BY {order}) AS r FROM "
+                    f"(SELECT k, window_start AS s, window_end AS e, SUM(v) AS v FROM TABLE({call}) "
+                    "GROUP BY k, window_start, window_end)) WHERE r <= 3").rows
+        assert sorted(tuple(r.values()) for r in got) == sorted(want)
+
+
+@pytest.mark.parametrize("window", range(len(WINDOWS)))
+@pytest.mark.parametrize("p,batch", RUNS)
+def test_the_first_and_last_row_of_each_key_and_window(clink, tmp_path, window, p, batch):
+    print(f"CLINK_SEED={SEED}")
+    data = disordered(random.Random(SEED), 2000, 200_000, 5000)
+    write(tmp_path / "src.ndjson", data)
+    call, windows = list(WINDOWS.items())[window]
+    rows = collections.defaultdict(list)
+    for t, k, v in data:
+        for w in windows(t):
+            rows[k, *w].append((t, v))
+    for direction, pick in (("", min), (" DESC", lambda x: min(x, key=lambda y: (-y[0], y[1])))):
+        want = [(k, iso(e), *pick(x)) for (k, s, e), x in rows.items()]
+        got = clink("run", "-p", p, *settings(batch), "-e", table("src.ndjson", 5000) +
+                    "SELECT k, window_end AS e, t, v FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY k, window_start, window_end "
+                    f"ORDER BY t{direction}) AS n FROM TABLE({call})) WHERE n = 1").rows
+        assert sorted(tuple(r.values()) for r in got) == sorted(want)
+
+
+@pytest.mark.parametrize("p", [1, 2])
+def test_rows_behind_a_window_are_late_and_counted(clink, tmp_path, p):
+    """One row a batch, so that time comes to a row's before the next is read."""
+    rnd = random.Random(SEED)
+    data = disordered(rnd, 2000, 400_000, 20_000)
+    write(tmp_path / "src.ndjson", data)
+    top, late, rows = -1 << 60, 0, collections.defaultdict(list)
+    for t, k, v in data:
+        s = aligned(t, 10000)
+        if s + 10000 <= top - 2000:
+            late += 1
+        else:
+            rows[s].append((t, k, v))
+        top = max(top, t)
+    r = clink("run", "-p", p, "--set", "batch_rows=1", "-e", table("src.ndjson", 2000) +
+              "SELECT window_start AS s, t, k, v FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY window_start, window_end ORDER BY v DESC, t, k)"
+              " AS n FROM TABLE(TUMBLE(TABLE src, DESCRIPTOR(t), INTERVAL '10' SECOND))) WHERE n <= 2")
+    want = [(iso(s), *x) for s, all in rows.items() for x in sorted(all, key=lambda x: (-x[2], x[0], x[1]))[:2]]
+    assert sorted(tuple(x.values()) for x in r.rows) == sorted(want)
+    assert late > 0 and f"{late} rows came too late" in r.err, r.err
+
+
+def test_what_changes_within_the_lateness_is_changed(clink, tmp_path):
+    """Windows that change what they said: so does what is on top of them, and a window above sees it all."""
+    data = [(1000, "a", 1), (2000, "b", 2), (40_000, "c", 3), (3000, "a", 5), (60_000, "d", 1), (70_000, "d", 1), (4000, "b", 9)]
+    write(tmp_path / "src.ndjson", data)
+    r = clink("run", "-p", 1, "--set", "batch_rows=1", "-e", table("src.ndjson", 0, ", allowed_lateness_ms='50000'") +
+              "SELECT e, k, v FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY s, e ORDER BY v DESC) AS n FROM "
+              "(SELECT k, window_start AS s, window_end AS e, SUM(v) AS v FROM TABLE(TUMBLE(TABLE src, DESCRIPTOR(t), INTERVAL '10' SECOND))"
+              " GROUP BY k, window_start, window_end)) WHERE n = 1")
+    # b comes too late
+    changes = collections.Counter()
+    for line in r.out.splitlines():
+        changes[tuple(json.loads(line.removeprefix("-D ")).values())] += -1 if line.startswith("-D ") else 1
+    assert {k for k, n in changes.items() if n} == {("1970-01-01T00:00:10Z", "a", 6), ("1970-01-01T00:00:50Z", "c", 3),
+                                                    ("1970-01-01T00:01:10Z", "d", 1), ("1970-01-01T00:01:20Z", "d", 1)}
+    assert all(n in (0, 1) for n in changes.values())
