@@ -111,6 +111,7 @@ static ck_status prepare(ck_job *j, const ck_graph *g, const ck_job_config *cfg,
         ck_random_uuid(j->proc, j->uuid);
         j->settings.job_uuid = j->uuid;
     }
+    j->settings.checkpoint_dir = j->cfg.checkpoint.dir;
     if (!j->was_finished && !ck_job_follows(j)) CK_TRY(look_at_sinks(j, err));
     CK_TRY(ck_job_make_committers(j, err));
     if (!j->was_finished) CK_TRY(ck_job_deploy(j, err));

@@ -25,6 +25,7 @@ typedef struct ck_job_settings {
     const char *job_uuid;
     bool checkpoints; /* there is a checkpoint directory: committables are committed by checkpoints, the last one after
                          END. false: nobody commits; a sink makes its output appear by itself, at the latest at END */
+    const char *checkpoint_dir; /* where they are, for what a sink writes ahead; NULL without them */
 } ck_job_settings;
 
 /* What a source's watermark waits for. Strings are copied by whoever takes the note. */

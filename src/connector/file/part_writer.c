@@ -37,7 +37,7 @@ static ck_status make_directory(ck_part_writer *w, ck_error *err) {
     if (s != CK_OK && s != CK_NOTFOUND) return s;
     ck_error_reset(err);
     /* Also when it is there: who made it may have died before its name was durable. */
-    return ck_fs_mkdirs_shared(proc, w->dir, err);
+    return w->private ? ck_fs_mkdirs(proc, w->dir, err) : ck_fs_mkdirs_shared(proc, w->dir, err);
 }
 
 static ck_status finish_file(ck_part_writer *w, bool replace, ck_error *err) {
@@ -76,7 +76,8 @@ static ck_status carry_out(ck_part_writer *w, part_order *o, ck_error *err) {
     case ORDER_DIRECTORY: return make_directory(w, err);
     case ORDER_WRITE:
         if (!w->tmp_open) {
-            CK_TRY(ck_tmpfile_init_shared(&w->tmp, w->ctx->proc, w->mem, o->path, err));
+            CK_TRY(w->private ? ck_tmpfile_init(&w->tmp, w->ctx->proc, w->mem, o->path, err)
+                              : ck_tmpfile_init_shared(&w->tmp, w->ctx->proc, w->mem, o->path, err));
             w->tmp_open = true;
         }
         return o->data.n ? ck_tmpfile_write(&w->tmp, o->data.p, o->data.n, err) : CK_OK;
@@ -176,11 +177,19 @@ static ck_status order(ck_part_writer *w, part_order_kind kind, const char *path
     return CK_OK;
 }
 
-ck_status ck_part_writer_init(ck_part_writer *w, ck_op_ctx *ctx, ck_mem mem, char *dir) {
-    *w = (ck_part_writer){.ctx = ctx, .mem = mem, .dir = dir, .inited = true};
+static ck_status init(ck_part_writer *w, ck_op_ctx *ctx, ck_mem mem, char *dir, bool private) {
+    *w = (ck_part_writer){.ctx = ctx, .mem = mem, .dir = dir, .private = private, .inited = true};
     w->tail = &w->head;
     pthread_mutex_init(&w->lock, NULL);
     return order(w, ORDER_DIRECTORY, NULL, NULL, 0, NULL);
+}
+
+ck_status ck_part_writer_init(ck_part_writer *w, ck_op_ctx *ctx, ck_mem mem, char *dir) {
+    return init(w, ctx, mem, dir, false);
+}
+
+ck_status ck_part_writer_init_private(ck_part_writer *w, ck_op_ctx *ctx, ck_mem mem, char *dir) {
+    return init(w, ctx, mem, dir, true);
 }
 
 void ck_part_writer_destroy(ck_part_writer *w) {

@@ -28,11 +28,14 @@ typedef struct ck_part_writer {
     ck_error error;
     ck_tmpfile tmp; /* the running job's */
     bool tmp_open;
+    bool private; /* directory and files are for the owner only */
     bool inited;
 } ck_part_writer;
 
 /* The first order is to make the directory; a path that is something else fails. */
 CK_NODISCARD ck_status ck_part_writer_init(ck_part_writer *w, ck_op_ctx *ctx, ck_mem mem, char *dir);
+/* The same, for the owner's eyes only: what is no output. */
+CK_NODISCARD ck_status ck_part_writer_init_private(ck_part_writer *w, ck_op_ctx *ctx, ck_mem mem, char *dir);
 /* No job may be running; removes an unfinished file. Safe on zero. */
 void ck_part_writer_destroy(ck_part_writer *w);
 
