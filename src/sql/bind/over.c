@@ -162,7 +162,8 @@ static ck_status frame_of(ck_binder *b, const ck_ast_window *w, ck_bound_frame *
         return ck_bind_fail(b, w->from.pos, "a frame begins at the row or before it: n PRECEDING, UNBOUNDED PRECEDING");
     if (!whole && w->to.kind != CK_BOUND_CURRENT_ROW)
         return ck_bind_refuse(b, w->to.pos,
-                              "a frame ends at CURRENT ROW: a row is said before those that follow are known");
+                              "a frame ends at CURRENT ROW or, over input that ends, takes all rows: BETWEEN UNBOUNDED "
+                              "PRECEDING AND UNBOUNDED FOLLOWING");
     f->whole = whole;
     return whole || w->from.kind == CK_BOUND_UNBOUNDED_PRECEDING ? CK_OK : preceding(b, &w->from, f);
 }
