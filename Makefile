@@ -97,7 +97,7 @@ N    ?= 1000
 SEED ?= 1
 .PHONY: differential slt nexmark
 differential: release test-deps ## random queries through clink and DuckDB: make differential [N=1000] [SEED=1]
-	@$$(tools/venv.sh) tests/differential/differential.py --n $(N) --seed $(SEED)
+	@$$(tools/venv.sh) tests/differential/differential.py --n $(N) --seed $(SEED) --every 100
 
 nexmark: release test-deps ## NEXMark's queries against DuckDB: every parallelism and batch size, from files and the connector, after kills
 	@CLINK_LONG=1 tools/pytest.sh tests/system/test_nexmark.py

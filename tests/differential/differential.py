@@ -1,7 +1,8 @@
-"""Random queries through clink and DuckDB.   differential.py [--n 300] [--seed 1] [--seconds 60] [--data DIR] [--library FILE]
+"""Random queries through clink and DuckDB.   differential.py [--n 300] [--seed 1] [--seconds 60] [--every 100] [--data DIR] [--library FILE]
 
 Each query runs at -p 1, at -p 3, as a stream of changes that is netted, and over input that never ends until what is left of the changes is right. Prints the seed of each query that differs, and the smallest query found
-that still does. Exit status 1 when one differs that is not in deviations.txt."""
+that still does. Says how far it is (--every), from where another run goes on, and what came out at the end or when it is stopped. Exit status 1 when one
+differs that is not in deviations.txt."""
 import argparse
 import collections
 import os
@@ -111,11 +112,16 @@ class Differential:
         return None
 
 
+    def counts(self):
+        return f"{self.same} the same at -p 1, at -p 3, as changes and without end, {{}} failed, {self.deviating} known to deviate, {sum(self.refused.values())} refused, {self.skipped} not for DuckDB"
+
+
 def main():
     a = argparse.ArgumentParser()
     a.add_argument("--n", type=int, default=300)
     a.add_argument("--seed", type=int, default=1)
     a.add_argument("--seconds", type=float, default=1e9)
+    a.add_argument("--every", type=int, default=0, help="say how far it is after so many")
     a.add_argument("--data", default="")
     a.add_argument("--failures", type=int, default=5, help="stop after so many")
     a.add_argument("--library", default=os.path.join(engines.TOP, "build", "libclink.so"))
@@ -125,17 +131,21 @@ def main():
     subprocess.run([os.path.join(engines.TOP, "tools", "data.sh"), flights], check=True)
     engines.make_data(flights, work.name)
     d, failures, end = Differential(o.library, work.name), [], time.monotonic() + o.seconds
-    ran = 0
-    for seed in range(o.seed, o.seed + o.n):
-        if time.monotonic() > end or len(failures) >= o.failures:
-            break
-        ran += 1
-        report = d.one(seed)
-        if report:
-            failures.append(report)
-            print(report, flush=True)
-    print(f"seeds {o.seed} to {o.seed + ran - 1}: {d.same} the same at -p 1, at -p 3, as changes and without end, {len(failures)} failed, {d.deviating} known to deviate, "
-          f"{sum(d.refused.values())} refused, {d.skipped} not for DuckDB")
+    ran, began = 0, time.monotonic()
+    try:
+        for seed in range(o.seed, o.seed + o.n):
+            if time.monotonic() > end or len(failures) >= o.failures:
+                break
+            report = d.one(seed)
+            ran += 1
+            if report:
+                failures.append(report)
+                print(report, flush=True)
+            if o.every and ran % o.every == 0:
+                print(f"after {ran} of {o.n} ({time.monotonic() - began:.0f}s): {d.counts().format(len(failures))}; SEED={seed + 1} N={o.n - ran} goes on from here", flush=True)
+    except KeyboardInterrupt:
+        print(f"stopped; SEED={o.seed + ran} N={o.n - ran} goes on from here")
+    print(f"seeds {o.seed} to {o.seed + ran - 1}: {d.counts().format(len(failures))}")
     for why, n in d.refused.most_common():
         print(f"  refused {n}: {why}")
     return 1 if failures else 0
