@@ -83,7 +83,7 @@ static int set_value(const verb *v, const flag *f, const char *text) {
         if (parse_count(text, f->target)) return 0;
         return usage_error(v, "--%s takes a whole number from 0, not '%s'", f->name, text);
     case FLAG_BYTES:
-        if (parse_bytes(text, f->target)) return 0;
+        if (parse_bytes(text, f->target) && *(uint64_t *)f->target > 0) return 0;
         return usage_error(v, "--%s takes a size such as 512M or 2G, not '%s'", f->name, text);
     case FLAG_LIST: {
         flag_list *l = f->target;

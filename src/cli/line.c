@@ -1,12 +1,18 @@
 /* See line.h. */
 #include "cli/line.h"
 
+#include <errno.h>
 #include <histedit.h>
+#include <locale.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
+#include <wchar.h>
+
+#include "cli/wait.h"
 
 enum { HISTORY_LINES = 1000, WORD_BYTES = 128 };
 
@@ -36,6 +42,14 @@ typedef struct completion {
     bool show;
 } completion;
 
+static bool inside_character(char c) { return (c & 0xc0) == 0x80; }
+
+static int characters(const char *text, size_t bytes) {
+    int n = 0;
+    for (size_t i = 0; i < bytes; i++) n += !inside_character(text[i]);
+    return n;
+}
+
 static void consider(void *to, const char *word) {
     completion *c = to;
     if (strncasecmp(word, c->prefix, c->prefix_n) != 0 || strlen(word) >= WORD_BYTES) return;
@@ -46,6 +60,7 @@ static void consider(void *to, const char *word) {
     }
     size_t n = 0;
     while (c->common[n] && strncasecmp(&c->common[n], &word[n], 1) == 0) n++;
+    while (n > 0 && inside_character(word[n])) n--;
     c->common[n] = 0;
 }
 
@@ -68,7 +83,7 @@ static unsigned char complete(EditLine *el, int key) {
     l->words(l->arg, consider, &c);
     if (c.count == 0) return CC_ERROR;
     if (c.count == 1 || strlen(c.common) > c.prefix_n) {
-        el_deletestr(el, (int)c.prefix_n);
+        el_deletestr(el, characters(prefix, c.prefix_n));
         if (el_insertstr(el, c.common) != 0) return CC_ERROR;
         if (c.count == 1) el_insertstr(el, " ");
         return CC_REFRESH;
@@ -80,6 +95,28 @@ static unsigned char complete(EditLine *el, int key) {
 }
 
 /* ---- the editor ---- */
+
+void line_use_utf8(void) { setlocale(LC_CTYPE, "C.UTF-8"); } /* where there is none, other characters cannot be typed */
+
+/* The next character typed: 1, 0 at the end, -1. What is no character is passed over. */
+static int get_character(EditLine *el, wchar_t *out) {
+    (void)el;
+    mbstate_t state = {0};
+    for (;;) {
+        char byte;
+        if (!wait_readable(STDIN_FILENO, false)) return 0;
+        ssize_t n = read(STDIN_FILENO, &byte, 1);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) return (int)n;
+        size_t used = mbrtowc(out, &byte, 1, &state);
+        if (used == (size_t)-1) { /* it may begin another one */
+            state = (mbstate_t){0};
+            used = mbrtowc(out, &byte, 1, &state);
+        }
+        if (used <= 1) return 1;
+        if (used == (size_t)-1) state = (mbstate_t){0};
+    }
+}
 
 static unsigned char cancel(EditLine *el, int key) {
     (void)key;
@@ -106,6 +143,7 @@ line_editor *line_editor_new(const char *history_file, line_words words, void *a
     el_set(l->el, EL_PROMPT, prompt_of);
     el_set(l->el, EL_EDITOR, "emacs");
     el_set(l->el, EL_SIGNAL, 0);
+    el_set(l->el, EL_GETCFN, get_character);
     el_set(l->el, EL_HIST, history, l->history);
     el_set(l->el, EL_ADDFN, "clink-complete", "complete a name", complete);
     el_set(l->el, EL_BIND, "^I", "clink-complete", NULL);

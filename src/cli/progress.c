@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -49,6 +50,18 @@ static void time_left(char *out, size_t size, const clink_progress *g, double se
     snprintf(out, size, ", %s left", text);
 }
 
+/* A line that is longer than the terminal is wide could not be cleared: what is too much is left away, at the end of a
+ * character. */
+static void cut_to_terminal(char *line) {
+    struct winsize w;
+    size_t room = ioctl(STDERR_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col > 1 ? w.ws_col - 1u : 79, shown = 0;
+    for (char *p = line; *p; p++) {
+        if ((*p & 0xc0) == 0x80 || shown++ < room) continue;
+        *p = 0;
+        return;
+    }
+}
+
 void progress_show(progress_line *p) {
     int64_t now = now_us();
     if (!p->enabled || now - p->started_us < FIRST_US || (p->shown && now - p->last_us < EVERY_US)) return;
@@ -61,7 +74,7 @@ void progress_show(progress_line *p) {
         return;
     }
     double seconds = (double)(now - p->last_us) / 1e6;
-    char rows[32], rate[32], bytes[32], memory[32], done[32] = "", left[48] = "", checkpoint[48] = "";
+    char rows[32], rate[32], bytes[32], memory[32], done[32] = "", left[48] = "", checkpoint[48] = "", line[1024];
     human(rows, sizeof rows, (double)g.rows_in, " rows");
     human(rate, sizeof rate, (double)(g.rows_in - p->last_rows) / seconds, " rows/s");
     human(bytes, sizeof bytes, (double)(g.bytes_in - p->last_bytes) / seconds, "B/s");
@@ -70,7 +83,13 @@ void progress_show(progress_line *p) {
     time_left(left, sizeof left, &g, (double)(now - p->started_us) / 1e6);
     if (g.checkpoints)
         snprintf(checkpoint, sizeof checkpoint, ", checkpoint %llu", (unsigned long long)g.last_checkpoint);
-    fprintf(stderr, "\r\033[K%s%s, %s, %s%s, memory %s%s", done, rows, rate, bytes, left, memory, checkpoint);
+    int n =
+        snprintf(line, sizeof line, "%s%s, %s, %s%s, memory %s%s", done, rows, rate, bytes, left, memory, checkpoint);
+    char watermark[512];
+    if (clink_job_watermark(p->job, watermark, sizeof watermark))
+        snprintf(line + n, sizeof line - (size_t)n, ", %s", watermark);
+    cut_to_terminal(line);
+    fprintf(stderr, "\r\033[K%s", line);
     fflush(stderr);
     p->shown = p->was_shown = true;
     p->last_us = now;

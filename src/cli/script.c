@@ -247,6 +247,11 @@ clink_status run_flags_open(const verb *v, const run_flags *f, clink_engine **en
         usage_error(v, "--catalog needs a directory");
         return CLINK_INVALID;
     }
+    if (f->memory_bytes && f->memory_bytes < MEMORY_BYTES_MIN) {
+        usage_error(v, "--memory %llu is less than a job begins with; 1M is the least",
+                    (unsigned long long)f->memory_bytes);
+        return CLINK_INVALID;
+    }
     if (f->log_level && (o.log_level = log_level_of(f->log_level)) < 0) {
         usage_error(v, "--log-level is debug, info, warn, error or off, not '%s'", f->log_level);
         return CLINK_INVALID;

@@ -1,4 +1,5 @@
 /* clink sql: statements one by one, with a line editor on a terminal, from standard input otherwise. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +21,8 @@ typedef struct shell {
     clink_run run;
     const verb *verb;
     bool terminal, timing, failed, leave;
-    char *text; /* typed so far, not run yet */
+    bool stopped; /* by SIGTERM, or Ctrl-C where nobody could type the next statement */
+    char *text;   /* typed so far, not run yet */
     size_t bytes, capacity;
 } shell;
 
@@ -32,8 +34,12 @@ static int64_t now_us(void) {
 
 /* ---- one statement ---- */
 
+static void stop(shell *s) { s->stopped = s->leave = true; }
+
 static void report(shell *s, clink_status st, const clink_error *e) {
-    if (st == CLINK_CANCELLED && s->terminal) {
+    if (st == CLINK_CANCELLED && (!s->terminal || wait_is_terminated())) {
+        stop(s);
+    } else if (st == CLINK_CANCELLED) {
         fprintf(stderr, "cancelled\n");
     } else {
         s->failed = true;
@@ -45,7 +51,7 @@ static void execute(shell *s, const char *sql) {
     clink_error e = {0};
     clink_job *job = NULL;
     int64_t started = now_us();
-    wait_forget_stop(); /* a Ctrl-C that was for the one before */
+    if (s->terminal) wait_forget_stop(); /* a Ctrl-C that was for the one before */
     clink_status st = wait_execute(s->engine, sql, &s->run, WAIT_NOTES, &job, &e);
     clink_job_free(job);
     if (st != CLINK_OK) report(s, st, &e);
@@ -73,6 +79,11 @@ static void run_text(shell *s, const char *text, size_t bytes);
 
 static void include_file(shell *s, char *path) {
     script f;
+    if (!*path) {
+        fprintf(stderr, "clink: \\i takes a file\n");
+        s->failed = true;
+        return;
+    }
     if (strcmp(path, "-") == 0) { /* it is being read already */
         fprintf(stderr, "clink: \\i takes a file; what is typed here runs as it is\n");
         s->failed = true;
@@ -121,6 +132,14 @@ static void set_format(shell *s, const char *name) {
         fprintf(stderr, "clink: \\format takes ndjson, table or csv\n"), s->failed = true;
 }
 
+static void set_timing(shell *s, const char *to) {
+    if (strcasecmp(to, "on") == 0 || strcasecmp(to, "off") == 0 || !*to)
+        s->timing = *to ? strcasecmp(to, "on") == 0 : !s->timing;
+    else
+        fprintf(stderr, "clink: \\timing is on or off, and changes over alone\n"), s->failed = true;
+    if (s->terminal) printf("timing is %s\n", s->timing ? "on" : "off"), fflush(stdout);
+}
+
 /* A backslash, a word, and what it is about: a path may have blanks in it. */
 static void command(shell *s, char *line) {
     char *word = line + 1, *rest = word + strcspn(word, " \t"), *end = line + strlen(line);
@@ -137,10 +156,10 @@ static void command(shell *s, char *line) {
         execute(s, "SHOW FUNCTIONS;");
     else if (strcmp(word, "sf") == 0)
         with_name(s, "SHOW CREATE TABLE", rest);
-    else if (strcmp(word, "i") == 0 && *rest)
+    else if (strcmp(word, "i") == 0)
         include_file(s, rest);
     else if (strcmp(word, "timing") == 0)
-        s->timing = strcasecmp(rest, "on") == 0 || (strcasecmp(rest, "off") != 0 && !s->timing);
+        set_timing(s, rest);
     else if (strcmp(word, "format") == 0)
         set_format(s, rest);
     else if (strcmp(word, "r") == 0)
@@ -182,7 +201,7 @@ static bool append(shell *s, const char *line) {
 /* Runs the complete statements at the front of what was typed. */
 static void run_complete(shell *s) {
     size_t n, at = 0;
-    while ((n = split_statement(s->text + at, s->bytes - at)) > 0) {
+    while (!s->leave && (n = split_statement(s->text + at, s->bytes - at)) > 0) {
         char kept = s->text[at + n];
         s->text[at + n] = 0;
         if (!split_is_blank(s->text + at, n)) execute(s, s->text + at);
@@ -202,8 +221,9 @@ static bool is_just(const char *line, const char *word) {
 }
 
 static void take_line(shell *s, char *line) {
-    if (s->bytes == 0 && line[0] == '\\') {
-        command(s, line);
+    char *word = line + strspn(line, " \t");
+    if (s->bytes == 0 && *word == '\\') {
+        command(s, word);
     } else if (s->bytes == 0 && (is_just(line, "exit") || is_just(line, "quit"))) {
         s->leave = true;
     } else if (s->bytes == 0 && is_just(line, "help")) {
@@ -222,7 +242,7 @@ static void run_rest(shell *s) {
 static void run_text(shell *s, const char *text, size_t bytes) {
     const char *end = text + bytes;
     size_t n;
-    while (text < end) {
+    while (text < end && !s->leave) {
         n = split_statement(text, (size_t)(end - text));
         if (n == 0) n = (size_t)(end - text);
         char *one = strndup(text, n);
@@ -236,11 +256,24 @@ static void run_text(shell *s, const char *text, size_t bytes) {
     }
 }
 
+/* Standard input as long as no signal has come. */
+static ssize_t read_input(void *cookie, char *to, size_t bytes) {
+    shell *s = cookie;
+    if (wait_readable(STDIN_FILENO, true)) return read(STDIN_FILENO, to, bytes);
+    stop(s);
+    return 0;
+}
+
 static void read_plain(shell *s) {
     char *line = NULL;
     size_t capacity = 0;
     ssize_t n;
-    while (!s->leave && (n = getline(&line, &capacity, stdin)) >= 0) {
+    FILE *in = fopencookie(s, "r", (cookie_io_functions_t){.read = read_input});
+    if (!in) {
+        out_of_memory(s);
+        return;
+    }
+    while (!s->leave && (n = getline(&line, &capacity, in)) >= 0 && !s->stopped) {
         if (memchr(line, 0, (size_t)n)) {
             fprintf(stderr, "clink: the input has a NUL byte\n");
             s->failed = true;
@@ -249,7 +282,12 @@ static void read_plain(shell *s) {
         line[strcspn(line, "\n")] = 0;
         take_line(s, line);
     }
+    if (!s->leave && ferror(in)) {
+        fprintf(stderr, "clink: standard input cannot be read: %s\n", strerror(errno));
+        s->failed = true;
+    }
     if (!s->leave) run_rest(s);
+    fclose(in);
     free(line);
 }
 
@@ -318,7 +356,10 @@ static int read_terminal(shell *s) {
     while (!s->leave) {
         char *line;
         line_result r = line_read(l, s->bytes ? "   ... " : "clink> ", &line);
-        if (r == LINE_END) break;
+        if (r == LINE_END) {
+            if (wait_is_terminated()) stop(s);
+            break;
+        }
         if (r == LINE_CANCELLED)
             s->bytes = 0;
         else
@@ -344,6 +385,7 @@ static int sql_main(const verb *v, int argc, char **argv) {
     if (argc) return usage_error(v, "takes no arguments, and '%s' is one; clink run FILE runs a script", argv[0]);
     shell s = {.verb = v, .terminal = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO)};
     s.timing = s.terminal;
+    if (s.terminal) line_use_utf8();
     const script none = {.source = "sql", .name = "sql"};
     rc = run_flags_apply(v, &f, &none, &s.run);
     if (!rc) rc = run_flags_output(v, &f, &s.run);
@@ -358,6 +400,7 @@ static int sql_main(const verb *v, int argc, char **argv) {
         read_plain(&s);
     clink_close(s.engine);
     free(s.text);
+    if (s.stopped) return 130;
     return rc ? rc : s.failed && !s.terminal;
 }
 

@@ -2,11 +2,13 @@
 #include "cli/wait.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/signalfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -28,20 +30,47 @@ void wait_block_stop_signals(void) {
     sigprocmask(SIG_BLOCK, &set, NULL);
 }
 
-/* One of them that has come, or 0. */
-static int signal_asked(void) {
+/* One of a set that has come, or 0. */
+static int taken_from(const sigset_t *set) {
     struct timespec now = {0};
-    sigset_t set;
     int got;
-    our_signals(&set);
-    do got = sigtimedwait(&set, NULL, &now);
+    do got = sigtimedwait(set, NULL, &now);
     while (got < 0 && errno == EINTR);
     return got > 0 ? got : 0;
 }
 
+static int signal_asked(void) {
+    sigset_t set;
+    our_signals(&set);
+    return taken_from(&set);
+}
+
 void wait_forget_stop(void) {
-    while (signal_asked()) {
+    sigset_t set;
+    our_signals(&set);
+    sigdelset(&set, SIGTERM);
+    while (taken_from(&set)) {
     }
+}
+
+bool wait_is_terminated(void) {
+    sigset_t pending;
+    return sigpending(&pending) == 0 && sigismember(&pending, SIGTERM);
+}
+
+bool wait_readable(int fd, bool heed_interrupt) {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    if (heed_interrupt) sigaddset(&set, SIGINT);
+    int signals = signalfd(-1, &set, SFD_CLOEXEC); /* only looked at: what has come stays pending */
+    if (signals < 0) return true;                  /* the read waits then */
+    struct pollfd p[2] = {{.fd = fd, .events = POLLIN}, {.fd = signals, .events = POLLIN}};
+    int n;
+    do n = poll(p, 2, -1);
+    while (n < 0 && errno == EINTR);
+    close(signals);
+    return !(p[1].revents & POLLIN);
 }
 
 /* ---- savepoints: taken beside the waiting, which goes on ---- */
@@ -97,9 +126,9 @@ static void print_warnings(clink_job *job) {
         fprintf(stderr, "clink: warning: %s\n", clink_job_warning(job, i));
 }
 
-/* A result that is only printed promises nothing worth a line. */
+/* A result that is only printed promises nothing worth a line, and what writes nothing (EXPLAIN) has nothing to say. */
 static bool is_worth_a_line(clink_job *job, const clink_run *run) {
-    return run->checkpoint_dir || !clink_job_has_result(job);
+    return clink_job_guarantee_at(job, 0) && (run->checkpoint_dir || !clink_job_has_result(job));
 }
 
 static void print_guarantees(clink_job *job) {
@@ -120,7 +149,7 @@ typedef struct waiting {
     clink_job *job;
     progress_line line;
     savepoint_call savepoint;
-    bool asked; /* to stop */
+    bool asked, terminated; /* to stop, by SIGTERM */
 } waiting;
 
 static void heed(waiting *w, int signal) {
@@ -130,6 +159,7 @@ static void heed(waiting *w, int signal) {
         progress_clear(&w->line);
         if (w->asked) _exit(130); /* twice: at once */
         w->asked = true;
+        w->terminated = signal == SIGTERM;
         fprintf(stderr, "clink: stopping; once more stops at once\n");
         clink_job_cancel(w->job);
     }
@@ -165,6 +195,7 @@ clink_status wait_execute(clink_engine *engine, const char *sql, clink_run *run,
     print_warnings(*job);
     progress_init(&w.line, *job);
     s = wait_for(&w, speak, e);
+    if (w.terminated) kill(getpid(), SIGTERM); /* blocked: it is seen by whoever goes on */
     if (voice >= WAIT_NOTES) print_notes(*job);
     if (voice >= WAIT_SPEAK && s == CLINK_OK && !clink_job_was_finished(*job)) progress_end(&w.line, speak);
     return s;

@@ -20,7 +20,12 @@ void wait_block_stop_signals(void);
  * run. run->background is set here. */
 clink_status wait_execute(clink_engine *engine, const char *sql, clink_run *run, wait_voice voice, clink_job **job,
                           clink_error *e);
-/* Takes back a Ctrl-C that came when nothing ran. */
+/* Takes back a Ctrl-C that came when nothing ran. A SIGTERM is for the process and stays: also one that has stopped a
+ * job is left pending. */
 void wait_forget_stop(void);
+/* Whether SIGTERM has come, which ends a process that goes on after a job, too. */
+bool wait_is_terminated(void);
+/* Until fd can be read: true. false: SIGTERM has come, or Ctrl-C where that is asked for. */
+bool wait_readable(int fd, bool heed_interrupt);
 
 #endif

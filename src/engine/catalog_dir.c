@@ -35,6 +35,28 @@ static ck_status read_file(clink_engine *e, ck_arena *a, ck_view *out, ck_error 
                         : s;
 }
 
+/* What a writer that was killed has left beside the file is of no use to anybody; while another writes, it may be his.
+ */
+static void sweep(clink_engine *e, const char *dir, ck_arena *a) {
+    static const char left[] = ".tmp-catalog.sql-";
+    ck_error ignored = CK_ERROR_INIT;
+    ck_fs *fs = e->proc.fs;
+    ck_file *lock = NULL;
+    const char **names;
+    size_t n;
+    bool locked = false;
+    if (fs->list(fs, dir, a, &names, &n, &ignored) != CK_OK) return;
+    for (size_t i = 0; i < n; i++) {
+        if (strncmp(names[i], left, sizeof left - 1) != 0) continue;
+        if (!lock && fs->open(fs, e->catalog_lock, CK_OPEN_READWRITE, &lock, &ignored) != CK_OK) return;
+        if (!locked && fs->lock(lock, &ignored) != CK_OK) break;
+        locked = true;
+        const char *path = ck_arena_printf(a, "%s/%s", dir, names[i]);
+        if (path && fs->unlink(fs, path, &ignored) != CK_OK) break; /* it does no harm */
+    }
+    fs->close(lock);
+}
+
 /* 64 bits of what was read or written last; 0: there was no file. */
 static uint64_t mark_of(ck_view text) {
     return text.n ? (uint64_t)ck_crc32c(0, text.p, text.n) << 32 | (uint32_t)text.n : 0;
@@ -53,7 +75,11 @@ ck_status engine_catalog_open(clink_engine *e, const char *dir, ck_error *err) {
     CK_TRY(ck_fs_mkdirs(&e->proc, dir, err));
     ck_arena a;
     ck_arena_init(&a, ck_proc_mem(&e->proc, CK_MEM_PLAN), SCRATCH_BYTES_MAX);
+    sweep(e, dir, &a);
     ck_status s = read_file(e, &a, &text, err);
+    if (s == CK_OK && text.p && !text.n)
+        s = ck_fail(err, CK_CORRUPT, "%s is empty, which a catalog never is; remove it to begin without tables",
+                    e->catalog_path);
     if (s == CK_OK && text.n) {
         s = ck_catalog_check_version(text, err);
         if (s != CK_OK) ck_error_prefix(err, "%s ", e->catalog_path);

@@ -53,7 +53,7 @@ struct clink_job {
     uint32_t step;             /* current; touched only by whoever advances the job */
     uint32_t streams_taken;    /* steps before it have been given out as streams or printed as tables */
     ck_table_view table;       /* TABLE: of step streams_taken */
-    bool table_open;
+    bool table_open, table_begun; /* the second: some of it is on the screen */
 
     pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t changed;

@@ -178,7 +178,7 @@ static ck_status table_turn(clink_job *j, uint32_t i, int64_t wait_us, ck_bytes 
     if (!j->table_open) {
         CK_TRY(ck_table_view_init(&j->table, text->mem, step->result_schema, shows_changes(j, step)));
         j->table_open = true;
-        if (isatty(j->run.fd)) CK_TRY(ck_bytes_str(text, "\r\033[K")); /* over a progress line */
+        j->table_begun = false;
     }
     ck_collected c = {0};
     ck_error job_error = CK_ERROR_INIT;
@@ -199,7 +199,12 @@ static ck_status table_turn(clink_job *j, uint32_t i, int64_t wait_us, ck_bytes 
         s = CK_OK;
     }
     if (s == CK_OK || s == CK_AGAIN) {
-        ck_status w = engine_write(j->run.fd, (ck_view){text->p, text->n}, err);
+        ck_status w = CK_OK;
+        if (text->n && !j->table_begun) { /* over a progress line */
+            j->table_begun = true;
+            if (isatty(j->run.fd)) w = engine_write(j->run.fd, ck_view_of("\r\033[K"), err);
+        }
+        if (w == CK_OK) w = engine_write(j->run.fd, (ck_view){text->p, text->n}, err);
         ck_bytes_clear(text);
         if (w != CK_OK) ck_collector_close(j->collectors[i]);
         return w == CK_OK ? s : w;

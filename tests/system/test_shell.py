@@ -3,6 +3,7 @@ import os
 import pty
 import select
 import signal
+import subprocess
 import termios
 import time
 
@@ -164,3 +165,57 @@ def test_history_and_catalog_outlive_the_shell(shell):
     t.expect("clink> ")
     t.send("quit\n")
     assert t.end() == 0
+
+
+@pytest.mark.parametrize("locale", ["C", "en_US.UTF-8"])
+def test_text_that_is_not_ascii(shell, monkeypatch, locale):
+    monkeypatch.setenv("LC_ALL", locale)
+    t = shell("--format", "ndjson")
+    t.send("CREATE TABLE straße (größe BIGINT, 価格 VARCHAR);\n")
+    t.expect("clink> ")
+    t.send("INSERT INTO stra\t")
+    t.expect("ße ")
+    t.send("VALUES (1, 'né 日本 \N{GRINNING FACE}');\n")
+    t.expect("clink> ")
+    t.send("SELECT grö\t")
+    t.expect("ße ")
+    t.send(", 価格x\x7f FROM straße;\n")
+    t.expect('{"größe":1,"価格":"né 日本 \N{GRINNING FACE}"}')
+    t.expect("clink> ")
+    t.send("\x10\x01\x0b")  # back in the history, and all of it away
+    os.write(t.fd, b"SELECT '\xff\xe4x' AS left_out;\n")  # bytes that are no characters
+    t.expect('{"left_out":"x"}')
+    t.expect("clink> ")
+    t.send("\\q\n")
+    assert t.end() == 0
+
+
+def test_sigterm_ends_the_shell(shell):
+    t = shell()
+    os.kill(t.pid, signal.SIGTERM)
+    assert t.end() == 130
+    t = shell("--format", "ndjson")
+    t.send("CREATE TABLE g (i BIGINT) WITH (connector='datagen', fields.i.kind='sequence', rate_limit=1000); SELECT i FROM g; SELECT 'after' || 'wards' AS x;\n")
+    t.expect('{"i":3}')
+    os.kill(t.pid, signal.SIGTERM)
+    t.expect("stopping")
+    assert t.end() == 130 and "afterwards" not in t.seen
+    t = shell()
+    t.send("SELECT unfinished\n")
+    t.expect("   ... ")
+    os.kill(t.pid, signal.SIGTERM)
+    assert t.end() == 130
+
+
+@pytest.mark.parametrize("sig", [signal.SIGTERM, signal.SIGINT])
+def test_signals_end_what_reads_a_pipe(tmp_path, sig):
+    endless = "CREATE TABLE g (i BIGINT) WITH (connector='datagen', fields.i.kind='sequence', rate_limit=1000); SELECT i FROM g;\nSELECT 'afterwards' AS x;\n"
+    for text in ("SELECT 1 AS one;\n", endless):
+        p = subprocess.Popen([CLINK, "sql"], cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        p.stdin.write(text.encode())
+        p.stdin.flush()
+        p.stdout.readline()
+        p.send_signal(sig)
+        out = p.stdout.read()  # the input stays open
+        assert p.wait(60) == 130 and b"afterwards" not in out, out
+        p.stdin.close(), p.stdout.close(), p.stderr.close()

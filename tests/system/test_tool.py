@@ -1,4 +1,5 @@
 """The command as people use it: what it says at the start and the end, on a terminal and in a pipe, and what it refuses."""
+import fcntl
 import json
 import os
 import pty
@@ -6,7 +7,9 @@ import re
 import select
 import signal
 import stat
+import struct
 import subprocess
+import termios
 import time
 
 import pytest
@@ -27,7 +30,7 @@ def orders(tmp_path):
     return tmp_path
 
 
-def on_terminal(args, cwd, stdin=None, keys=b"", until=None, seconds=60):
+def on_terminal(args, cwd, stdin=None, keys=b"", until=None, seconds=60, columns=0):
     """Runs the command with a terminal as its three descriptors (or stdin given); what it showed, and its exit status."""
     pid, fd = pty.fork()
     if pid == 0:
@@ -35,6 +38,8 @@ def on_terminal(args, cwd, stdin=None, keys=b"", until=None, seconds=60):
         if stdin:
             os.dup2(os.open(stdin, os.O_RDONLY), 0)
         os.execve(CLINK, [CLINK, *args], {**os.environ, "TERM": "xterm", "HOME": str(cwd), "XDG_STATE_HOME": str(cwd / "state")})
+    if columns:
+        fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     seen, end = b"", time.monotonic() + seconds
     while time.monotonic() < end and select.select([fd], [], [], max(0, end - time.monotonic()))[0]:
         try:
@@ -131,6 +136,9 @@ def test_explain_says_what_sources_wait_for(clink, orders):
     (["run", "-e", ""], 2, "no statement"),
     (["run", "-e", " -- nothing\n;"], 2, "no statement"),
     (["explain", "--explain", "-e", "SELECT 1"], 2, "unknown flag --explain"),
+    (["run", "--memory", "1", "-e", "SELECT 1"], 2, "--memory 1 is less than a job begins with; 1M is the least"),
+    (["run", "--memory", "1000k", "-e", "SELECT 1"], 2, "1M is the least"),
+    (["run", "--memory", "0", "-e", "SELECT 1"], 2, "takes a size such as"),
     (["run", "-e", "SELECT 1/x AS y FROM (VALUES (1),(0)) AS t(x)"], 1, "division by zero in 1 / x (line 1, column 9) (in project 1 / x AS y)"),
     (["run", "-p", "2", "-e", "SELECT x, COUNT(*) / 0 AS y FROM (VALUES (1)) AS t(x) GROUP BY x"], 1, ", subtask "),
 ])
@@ -161,6 +169,12 @@ def test_files_without_a_size_are_refused(clink, path):
 
 
 # ---- at the end ----
+
+
+def test_what_writes_nothing_has_nothing_to_say(clink, orders):
+    for sql in ("EXPLAIN SELECT 1", ORDERS + "SHOW TABLES; DESCRIBE orders; EXPLAIN SELECT usr FROM orders", "CREATE TABLE t (i INT)", "SELECT 1"):
+        assert clink("run", "-e", sql).err == ""
+    assert "0 rows" not in clink("run", "--name", "j", "--checkpoint-dir", "ck", "-e", "EXPLAIN SELECT 1").err
 
 
 def test_what_was_left_out_is_said_by_table(clink, orders):
@@ -210,6 +224,19 @@ def test_progress_is_shown_on_a_terminal_and_cleared(clink, tmp_path):
     assert "%" not in clink("run", "-e", sql).err
 
 
+def test_progress_names_what_holds_the_watermark(clink, tmp_path):
+    for name, first in (("a", 0), ("b", 30)):
+        write_ndjson(tmp_path / f"{name}.ndjson", [{"ts": f"2024-01-01T00:00:{first + s % 30:02}", "i": s} for s in range(2000)])
+    sql = ("CREATE TABLE t (ts TIMESTAMP(3), i BIGINT, WATERMARK FOR ts AS ts) WITH (connector='file', format='json', path='*.ndjson', rate_limit='1500');\n"
+           "SELECT window_start, COUNT(*) AS n FROM TABLE(TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '10' SECOND)) GROUP BY window_start, window_end")
+    shown, code = on_terminal(["run", "-e", sql], tmp_path, columns=200)
+    assert code == 0 and re.search(r"rows/s.*memory [^,]*, (no watermark yet:|watermark) held by [ab]\.ndjson.* of t", shown), shown
+    assert re.search(r"[\r\n]\033\[Kwindow_start +\| +n\n", shown.replace("\033[K ", "\033[K")), shown  # the table begins where the line was cleared
+    shown, code = on_terminal(["run", "-e", sql], tmp_path, columns=50)  # what is wider could not be cleared
+    lines = re.findall(r"\r\033\[K([^\r\n\033]*rows/s[^\r\n\033]*)", shown)
+    assert code == 0 and lines and all(len(x) <= 49 for x in lines), shown
+
+
 def test_control_c_and_sigterm(tmp_path):
     sql = "CREATE TABLE g (i BIGINT) WITH (connector='datagen', fields.i.kind='sequence', rate_limit=1000); SELECT i FROM g"
     shown, code = on_terminal(["run", "--format", "ndjson", "-e", sql], tmp_path, keys=b"\x03", until=b'{"i":3}')
@@ -241,6 +268,7 @@ def test_shell_words(clink, tmp_path):
     os.makedirs(tmp_path / deep)
     (tmp_path / deep / "q.sql").write_text("SELECT 6 AS six;")
     assert clink("sql", stdin=f"\\i {deep}/q.sql\n").lines == ['{"six":6}']
-    for wrong, says in (("\\i -", "takes a file"), ("\\nope", "unknown command \\nope"), ("\\format xml", "ndjson, table or csv"), ("\\i none.sql", "none.sql")):
+    assert clink("sql", stdin="  \\d\nCREATE TABLE t (i INT);\n \\d t").lines == ["i     INTEGER"]  # the last line has no end
+    for wrong, says in (("\\i -", "takes a file"), ("\\i", "takes a file"), ("\\timing x", "is on or off"), ("\\d nope", 'unknown table "nope"'), ("\\nope", "unknown command \\nope"), ("\\format xml", "ndjson, table or csv"), ("\\i none.sql", "none.sql")):
         r = clink("sql", stdin=wrong + "\nSELECT 1 AS one;\n", ok=False)
         assert r.code == 1 and says in r.err and r.lines == ['{"one":1}']
