@@ -1,8 +1,8 @@
-CREATE TABLE t (k VARCHAR, n BIGINT, v BIGINT) WITH (connector='file', path='x');
+CREATE TABLE t (k VARCHAR, n BIGINT, v BIGINT) WITH (connector='file', format='csv', path='x');
 SELECT SUM(v) OVER (PARTITION BY k ORDER BY n ROWS BETWEEN 3 PRECEDING AND 1 PRECEDING) FROM t;
 -- way out:
-CREATE TABLE t (k VARCHAR, n BIGINT, v BIGINT) WITH (connector='file', path='x');
+CREATE TABLE t (k VARCHAR, n BIGINT, v BIGINT) WITH (connector='file', format='csv', path='x');
 SELECT SUM(v) OVER (PARTITION BY k ORDER BY n ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) FROM t;
 -- way out:
-CREATE TABLE t (k VARCHAR, n BIGINT, v BIGINT) WITH (connector='file', path='x');
+CREATE TABLE t (k VARCHAR, n BIGINT, v BIGINT) WITH (connector='file', format='csv', path='x');
 SELECT SUM(v) OVER (PARTITION BY k ORDER BY n ROWS BETWEEN 3 PRECEDING AND CURRENT ROW) FROM t;
