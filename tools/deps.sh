@@ -10,8 +10,8 @@ deps=${1:-$top/build/deps}
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/clink/downloads
 
 packages="gcc cmake ninja-build bison flex curl unzip ca-certificates python3 python3-venv libcmocka-dev libisal-dev libzstd-dev
-  liblz4-dev zlib1g-dev libxxhash-dev libpcre2-dev libedit-dev librdkafka-dev"
-if [ -n "$for_tests" ]; then packages="$packages clang mold valgrind default-jre-headless"; fi
+  liblz4-dev zlib1g-dev libxxhash-dev libpcre2-dev libedit-dev librdkafka-dev libpq-dev"
+if [ -n "$for_tests" ]; then packages="$packages clang mold valgrind default-jre-headless postgresql"; fi
 need=""
 for p in $packages; do dpkg-query -W -f='${Status}' "$p" 2>/dev/null | grep -q 'ok installed' || need="$need $p"; done
 # A compiler, cmake, ninja, curl or python that came another way is fine.

@@ -5,10 +5,10 @@
 #include "stream/descriptor.h"
 
 extern const ck_connector_desc ck_connector_file, ck_connector_print, ck_connector_blackhole, ck_connector_collect,
-    ck_connector_datagen, ck_connector_memory, ck_connector_nexmark, ck_connector_kafka;
+    ck_connector_datagen, ck_connector_memory, ck_connector_nexmark, ck_connector_kafka, ck_connector_postgres;
 
 extern const ck_op_desc ck_op_source_file, ck_op_source_datagen, ck_op_source_values, ck_op_source_memory,
-    ck_op_source_nexmark, ck_op_source_kafka;
+    ck_op_source_nexmark, ck_op_source_kafka, ck_op_source_postgres;
 extern const ck_op_desc ck_op_sink_file, ck_op_sink_print, ck_op_sink_blackhole, ck_op_sink_collect, ck_op_sink_memory,
     ck_op_sink_kafka;
 

@@ -109,6 +109,7 @@ void ck_job_close_outside(ck_job *j) {
         if (CK_HAS(o->desc->committer, close)) o->desc->committer->close(o->committer);
         o->committer = NULL;
     }
+    for (; j->held; j->held = j->held->next) j->held->release(j->held->held);
     ck_checkpoint_dir_close(j->dir);
     j->dir = NULL;
 }

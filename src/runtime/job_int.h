@@ -33,6 +33,13 @@ typedef struct ck_job_op {
     void *committer; /* sinks that commit; used on the I/O executor, one call at a time */
 } ck_job_op;
 
+/* What enumerating the splits of a source left open. In the job's arena. */
+typedef struct ck_job_held {
+    struct ck_job_held *next;
+    void *held;
+    void (*release)(void *held);
+} ck_job_held;
+
 /* The acknowledgements of one checkpoint. Actor; read by the disk job that holds a reference. */
 typedef struct ck_job_acks {
     struct ck_job_acks *next;
@@ -153,6 +160,7 @@ struct ck_job {
     uint32_t refs; /* who may still touch the job: tasks, I/O */
     ck_job_savepoint_wait *savepoints;
     bool begins_now;    /* where a source began is known only here: a checkpoint keeps it at once */
+    struct ck_job_held *held; /* what sources need until the end, by whoever dealt their splits */
     bool no_savepoints; /* nobody would answer any more */
     uint64_t next_request;
 };

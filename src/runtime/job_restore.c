@@ -301,6 +301,18 @@ static bool has_split(const ck_split_list *l, const char *id) {
     return false;
 }
 
+static ck_status hold(ck_job *j, const ck_split_list *found, ck_error *err) {
+    if (!found->release) return CK_OK;
+    ck_job_held *h = CK_ARENA_NEW(&j->arena, ck_job_held);
+    if (!h) {
+        found->release(found->held);
+        return nomem(j, err);
+    }
+    *h = (ck_job_held){j->held, found->held, found->release};
+    j->held = h;
+    return CK_OK;
+}
+
 /* In order, one subtask after the other. A bounded source keeps the splits of its first start: its input was chosen
  * then, and its result must not depend on when it was interrupted. */
 static ck_status deal(ck_job *j, const ck_job_op *o, ck_error *err) {
@@ -315,6 +327,7 @@ static ck_status deal(ck_job *j, const ck_job_op *o, ck_error *err) {
     if (!spec) return nomem(j, err);
     spec->continues = was_known;
     CK_TRY(o->desc->enumerate(spec, parallelism, &found, err));
+    CK_TRY(hold(j, &found, err));
     j->begins_now |= found.now;
     uint32_t turn = known.count;
     for (uint32_t i = 0; i < found.count; i++) {

@@ -19,6 +19,8 @@ typedef struct ck_split_list {
     ck_split *splits;
     uint32_t count, capacity;
     bool now; /* enumerate: where they begin depends on when it was asked, so that a first checkpoint keeps it at once */
+    void *held; /* enumerate: what the splits' owners need (a transaction whose snapshot they take); the runtime calls */
+    void (*release)(void *held); /* release when the job ends; it may block. NULL: nothing */
 } ck_split_list;
 CK_NODISCARD ck_status ck_split_list_add(ck_split_list *l, const char *id, const char *spec); /* copies */
 

@@ -1,0 +1,43 @@
+/* What SQL may say about a PostgreSQL table, and what such a table can promise. */
+#include "connector/connectors.h"
+
+#include "connector/postgres/pg_int.h"
+
+static const ck_option_desc pg_options[] = {
+    {"host", "text", NULL, "host name or directory of the socket; PGHOST where not given"},
+    {"port", "integer", NULL, "PGPORT, or 5432"},
+    {"database", "text", NULL, "PGDATABASE, or the user's name"},
+    {"user", "text", NULL, "PGUSER, or the system's user"},
+    {"password", "text", NULL,
+     "'${env:NAME}' or '${file:PATH}', never the word itself; PGPASSFILE, ~/.pgpass or PGPASSWORD where not given"},
+    {"table", "text", NULL,
+     "the table's name on the server, with its schema where need be; this table's name where not given"},
+    {"strict", "boolean", "false", "reading: check the type of every column, also of those the query does not need"},
+    {"on_error", "fail|skip|dead_letter", "fail", "reading: what a row that does not fit the table does"},
+    {"dead_letter_table", "text", NULL,
+     "reading: the table that takes such rows, with columns raw BYTES, split VARCHAR, offset BIGINT, reason VARCHAR"},
+    {"timeout_ms", "integer", "60000", "how long a connection and an answer of the server may take"},
+    {"properties.*", "text", NULL,
+     "a parameter of the client library, as properties.sslmode; ${env:NAME} and ${file:PATH} keep secrets out of the "
+     "script"},
+};
+
+static ck_status pg_check(const ck_table_decl *t, bool as_sink, ck_error *err) {
+    ck_pg_options o;
+    CK_TRY(ck_pg_options_read(&t->options, &o, err));
+    for (uint32_t i = 0; i < t->schema->field_count; i++)
+        if (!ck_pg_has_type(t->schema->fields[i].type))
+            return ck_fail(err, CK_INVALID,
+                           "column \"%s\" has a type that connector 'postgres' does not %s; declare it VARCHAR, the "
+                           "text the server has for it",
+                           t->schema->fields[i].name, as_sink ? "write" : "read");
+    return CK_OK;
+}
+
+const ck_connector_desc ck_connector_postgres = {
+    .name = "postgres",
+    .options = pg_options,
+    .option_count = CK_ARRAY_COUNT(pg_options),
+    .source_type = "source.postgres",
+    .check = pg_check,
+};

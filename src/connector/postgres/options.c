@@ -1,0 +1,64 @@
+/* Options of a table of connector 'postgres'. */
+#include "connector/postgres/pg_int.h"
+
+static bool is_reference(const char *v) {
+    size_t n = strlen(v);
+    return n > 7 && (strncmp(v, "${env:", 6) == 0 || strncmp(v, "${file:", 7) == 0) && v[n - 1] == '}';
+}
+
+static ck_status read_on_error(const ck_table_options *o, ck_pg_options *out, ck_error *err) {
+    static const char *const words[] = {"fail", "skip", "dead_letter"}; /* as in ck_on_error */
+    const char *word = ck_option_text(o, "on_error", "fail");
+    size_t at = 0;
+    while (at < CK_ARRAY_COUNT(words) && strcmp(word, words[at]) != 0) at++;
+    if (at == CK_ARRAY_COUNT(words))
+        return ck_fail(err, CK_INVALID, "option 'on_error' is '%s', which is none of fail, skip, dead_letter", word);
+    out->on_error = (ck_on_error)at;
+    out->dead_letter_table = ck_option_text(o, "dead_letter_table", NULL);
+    if ((out->on_error == CK_ON_ERROR_DEAD_LETTER) != (out->dead_letter_table != NULL))
+        return ck_fail(err, CK_INVALID, "on_error = 'dead_letter' and the option 'dead_letter_table' go together");
+    return CK_OK;
+}
+
+/* A script is kept in the checkpoint directory and shown by EXPLAIN: a secret is named in it, not written. */
+static ck_status check_secrets(const ck_table_options *o, ck_error *err) {
+    static const char prefix[] = "properties.";
+    for (uint32_t i = 0; i < o->count; i++) {
+        const char *name = o->names[i];
+        bool secret = strcmp(name, "password") == 0;
+        if (strncmp(name, prefix, sizeof prefix - 1) == 0) {
+            const char *property = name + sizeof prefix - 1;
+            if (strcmp(property, "password") == 0 || strcmp(property, "dbname") == 0 || strcmp(property, "host") == 0 ||
+                strcmp(property, "port") == 0 || strcmp(property, "user") == 0 || strcmp(property, "options") == 0 ||
+                strcmp(property, "replication") == 0 || strcmp(property, "client_encoding") == 0)
+                return ck_fail(err, CK_INVALID, "option '%s' cannot be set: the table's own options say it", name);
+            secret = strcmp(property, "sslpassword") == 0;
+        }
+        if (secret && !is_reference(o->values[i]))
+            return ck_fail(
+                err, CK_INVALID,
+                "option '%s' must be '${env:NAME}' or '${file:PATH}': a script is kept with its checkpoints, "
+                "and a secret must not stand in it (without the option PGPASSFILE and PGPASSWORD count)",
+                name);
+    }
+    return CK_OK;
+}
+
+ck_status ck_pg_options_read(const ck_table_options *o, ck_pg_options *out, ck_error *err) {
+    *out = (ck_pg_options){
+        .host = ck_option_text(o, "host", NULL),
+        .port = ck_option_text(o, "port", NULL),
+        .database = ck_option_text(o, "database", NULL),
+        .user = ck_option_text(o, "user", NULL),
+        .password = ck_option_text(o, "password", NULL),
+        .table = ck_option_text(o, "table", NULL),
+        .all = o,
+    };
+    int64_t port;
+    CK_TRY(ck_option_i64(o, "port", 5432, 1, 65535, &port, err));
+    CK_TRY(ck_option_i64(o, "timeout_ms", 60000, 1, 3600000, &out->timeout_ms, err));
+    CK_TRY(ck_option_bool(o, "strict", false, &out->strict, err));
+    if (out->table && !out->table[0]) return ck_fail(err, CK_INVALID, "option 'table' is empty");
+    CK_TRY(check_secrets(o, err));
+    return read_on_error(o, out, err);
+}

@@ -1,0 +1,185 @@
+/* The PostgreSQL connector from the inside: the library's functions, options, a connection, what a table is on the
+ * server, values as text. */
+#ifndef CK_CONNECTOR_POSTGRES_PG_INT_H
+#define CK_CONNECTOR_POSTGRES_PG_INT_H
+
+#include <postgresql/libpq-fe.h>
+
+#include "connector/dead_letters.h"
+#include "connector/table.h"
+#include "os/io.h"
+#include "os/modules.h"
+
+/* ---- the library, opened on first use ---- */
+
+#define CK_PG_FUNCTIONS(X)                                                                                             \
+    X(PQconnectStartParams)                                                                                            \
+    X(PQconnectPoll)                                                                                                   \
+    X(PQstatus)                                                                                                        \
+    X(PQfinish)                                                                                                        \
+    X(PQsocket)                                                                                                        \
+    X(PQerrorMessage)                                                                                                  \
+    X(PQsetNoticeProcessor)                                                                                            \
+    X(PQsendQuery)                                                                                                     \
+    X(PQsendQueryParams)                                                                                               \
+    X(PQconsumeInput)                                                                                                  \
+    X(PQisBusy)                                                                                                        \
+    X(PQflush)                                                                                                         \
+    X(PQsetnonblocking)                                                                                                \
+    X(PQgetResult)                                                                                                     \
+    X(PQresultStatus)                                                                                                  \
+    X(PQresultErrorField)                                                                                              \
+    X(PQclear)                                                                                                         \
+    X(PQntuples)                                                                                                       \
+    X(PQgetvalue)                                                                                                      \
+    X(PQgetlength)                                                                                                     \
+    X(PQgetisnull)                                                                                                     \
+    X(PQcmdTuples)                                                                                                     \
+    X(PQgetCopyData)                                                                                                   \
+    X(PQputCopyData)                                                                                                   \
+    X(PQputCopyEnd)                                                                                                    \
+    X(PQfreemem)                                                                                                       \
+    X(PQgetCancel)                                                                                                     \
+    X(PQcancel)                                                                                                        \
+    X(PQfreeCancel)                                                                                                    \
+    X(PQtransactionStatus)
+
+typedef struct ck_pg_lib {
+    CK_MODULE_TABLE(CK_PG_FUNCTIONS)
+} ck_pg_lib;
+
+/* ---- options (options.c) ---- */
+
+typedef struct ck_pg_options {
+    const char *host, *port, *database, *user; /* NULL: the library's own default (PGHOST ...) */
+    const char *password;                      /* "${env:NAME}" or "${file:PATH}", never the word itself; NULL: the
+                                                  library's own ways (PGPASSFILE, PGPASSWORD) */
+    const char *table;                         /* as the server's SQL names it; NULL: as the script does */
+    int64_t timeout_ms;                        /* for a connection and for an answer */
+    /* reading */
+    bool strict;
+    ck_on_error on_error;
+    const char *dead_letter_table;
+    const ck_table_options *all;
+} ck_pg_options;
+CK_NODISCARD ck_status ck_pg_options_read(const ck_table_options *o, ck_pg_options *out, ck_error *err);
+
+/* ---- a connection (client.c) ---- */
+
+/* Lives where it was made; one thread at a time. Every call here blocks, and none for longer than timeout_ms. */
+typedef struct ck_pg {
+    ck_proc *proc;
+    const ck_pg_lib *lib;
+    PGconn *conn; /* NULL: none */
+    const ck_pg_options *options;
+} ck_pg;
+
+/* replication: for the commands of streaming replication too. */
+CK_NODISCARD ck_status ck_pg_connect(ck_pg *c, ck_proc *proc, const ck_pg_options *o, bool replication, ck_error *err);
+void ck_pg_close(ck_pg *c); /* safe on zero and twice; a query under way is left to the server to notice */
+static inline bool ck_pg_is_open(const ck_pg *c) { return c->conn != NULL; }
+
+/* Runs commands (several, with ';', are one) and drops what they answer. */
+CK_NODISCARD ck_status ck_pg_run(ck_pg *c, const char *sql, ck_error *err);
+/* One command with text parameters; *out is the caller's to clear with lib->PQclear, NULL on failure. */
+CK_NODISCARD ck_status ck_pg_query(ck_pg *c, const char *sql, int count, const char *const *values, PGresult **out,
+                                   ck_error *err);
+/* Runs commands up to the one that is answered with rows of COPY (status PGRES_COPY_OUT, PGRES_COPY_IN or
+ * PGRES_COPY_BOTH). */
+CK_NODISCARD ck_status ck_pg_begin_copy(ck_pg *c, const char *sql, ExecStatusType status, ck_error *err);
+/* Sends n bytes, waits while the server takes none. */
+CK_NODISCARD ck_status ck_pg_put_copy(ck_pg *c, const char *p, size_t n, ck_error *err);
+CK_NODISCARD ck_status ck_pg_end_copy(ck_pg *c, ck_error *err); /* and takes the answer */
+/* Waits until there is something to read, at most ms. */
+void ck_pg_wait(ck_pg *c, int64_t ms);
+/* What a command was answered with that is no success: "what: sentence". r may be NULL: the connection's own trouble.
+ * CK_IO with err->retriable: waiting may help; CK_DATA: the rows; CK_REFUSED: who we are; CK_INVALID: the rest. */
+ck_status ck_pg_fail(ck_pg *c, const PGresult *r, const char *what, ck_error *err);
+const char *ck_pg_where(const ck_pg_options *o); /* host and port for a sentence: static text or the options' */
+
+/* "name", with its quotes doubled; 'text'. NULL without memory. */
+const char *ck_pg_ident(ck_arena *a, const char *name);
+const char *ck_pg_literal(ck_arena *a, const char *text);
+
+/* ---- what a table is on the server (catalog.c) ---- */
+
+typedef struct ck_pg_column {
+    const char *ident; /* quoted */
+    const char *type;  /* "numeric(10,2)", as the server says it */
+    const char *base;  /* "numeric": the type itself, a domain's base; of an array its element's */
+    bool array, not_null, generated;
+    int32_t precision, scale; /* numeric: -1 = any; timestamp and time: digits of a second */
+} ck_pg_column;
+
+typedef struct ck_pg_table {
+    const char *name;  /* "schema"."table", quoted */
+    const char *shown; /* for sentences */
+    uint32_t oid;
+    char kind;             /* pg_class.relkind */
+    char replica_identity; /* pg_class.relreplident */
+    int64_t bytes;
+    ck_pg_column *columns; /* one for each column of the declared schema; ident NULL where it was not asked for */
+} ck_pg_table;
+
+/* What of the server's table the declared columns are; wanted (a flag a column, NULL: all). CK_NOTFOUND: no such table
+ * or column. CK_INVALID names a column whose types do not fit together, for_writing or for reading. */
+CK_NODISCARD ck_status ck_pg_table_read(ck_pg *c, ck_arena *a, const char *table, const ck_schema *schema,
+                                        const bool *wanted, bool for_writing, ck_pg_table *out, ck_error *err);
+/* Whether a key's columns (of the schema) are one unique index of the table without conditions. */
+CK_NODISCARD ck_status ck_pg_key_is_unique(ck_pg *c, ck_arena *a, const ck_pg_table *t, const uint32_t *key,
+                                           uint32_t count, bool *unique, ck_error *err);
+
+/* ---- values (value.c) ---- */
+
+/* Appends values the server wrote as text, with the settings ck_pg_connect asks for. */
+typedef struct ck_pg_values {
+    ck_bytes scratch, element;
+    char why[256];
+} ck_pg_values;
+void ck_pg_values_init(ck_pg_values *v, ck_mem mem);
+void ck_pg_values_destroy(ck_pg_values *v);
+/* text NULL (p): the value is NULL. in: the buffer text stands in, NULL: it is copied. CK_DATA: v->why says why it is
+ * not a value of the field. CK_NOMEM. */
+CK_NODISCARD ck_status ck_pg_build(ck_pg_values *v, const ck_field *f, ck_view text, ck_buffer *in,
+                                   ck_column_builder *b);
+/* Whether there is a way for this type; reading and writing. */
+bool ck_pg_has_type(const ck_type *t);
+
+/* Appends live row `row` of a column as the text of COPY: tab, newline and backslash escaped, NULL is \N. CK_DATA:
+ * v->why says what the server has no text for. */
+CK_NODISCARD ck_status ck_pg_print_copy(ck_pg_values *v, const ck_type *t, const ck_column *c, uint32_t row,
+                                        ck_bytes *out);
+/* The same bare, for a parameter: NULL is the caller's. */
+CK_NODISCARD ck_status ck_pg_print(ck_pg_values *v, const ck_type *t, const ck_column *c, uint32_t row, ck_bytes *out);
+
+/* ---- rows that do not fit (bad_row.c) ---- */
+
+typedef struct ck_pg_bad_rows {
+    ck_on_error on_error;
+    ck_dead_letters letters;
+    uint64_t count; /* since the last ck_pg_bad_rows_emit */
+} ck_pg_bad_rows;
+/* CK_OK: the row is left out. CK_DATA: the job ends with a sentence. CK_FULL: emit first, and come again. */
+CK_NODISCARD ck_status ck_pg_bad_row(ck_pg_bad_rows *b, const char *table, const char *split, const char *where,
+                                     uint64_t offset, ck_view raw, const char *column, const char *why, ck_error *err);
+CK_NODISCARD ck_status ck_pg_bad_rows_emit(ck_pg_bad_rows *b, ck_op_ctx *ctx);
+
+/* ---- splits of a scan (splits.c) ---- */
+
+/* Pages of one table on the server. As JSON in ck_split.spec. */
+typedef struct ck_pg_split {
+    const char *table;    /* quoted, with its schema */
+    const char *snapshot; /* of the transaction that all splits are read in */
+    uint32_t from, to;    /* pages; to UINT32_MAX: as many as there are */
+    uint32_t block, item; /* the last row that was emitted; 0, 0: none (rows count from 1) */
+    bool finished;
+    bool stored;     /* it was in a checkpoint: the snapshot may be gone */
+    int64_t time_us; /* the greatest event time before; INT64_MIN: none */
+} ck_pg_split;
+CK_NODISCARD ck_status ck_pg_split_print(ck_arena *a, const ck_pg_split *s, const char **out, ck_error *err);
+CK_NODISCARD ck_status ck_pg_split_parse(ck_arena *a, const char *spec, ck_pg_split *out, ck_error *err);
+CK_NODISCARD ck_status ck_pg_enumerate(const ck_op_spec *spec, uint32_t parallelism, ck_split_list *out, ck_error *err);
+/* Columns a scan reads: what is wanted, what is checked; all with strict. */
+const bool *ck_pg_columns_read(ck_arena *a, const ck_source_table *t, const ck_pg_options *o);
+
+#endif
