@@ -148,7 +148,7 @@ ck_status ck_sql_compile(ck_catalog *c, ck_view text, const ck_sql_options *o, c
     ck_catalog_dropped *dropped = CK_ARENA_NEW(arena, ck_catalog_dropped);
     if (!dropped) return ck_nomem(err, arena->mem, sizeof *dropped);
     if (ck_arena_on_reset(arena, ck_catalog_dropped_free, dropped) != CK_OK) return ck_nomem(err, arena->mem, 32);
-    *source = (ck_source_text){o->source_name ? o->source_name : "sql", text};
+    *source = (ck_source_text){.name = o->source_name ? o->source_name : "sql", .text = text};
     ck_catalog_begin(c);
     ck_status s = compile(c, source, o, arena, out, err);
     if (s == CK_NOMEM && arena->bytes > arena->bytes_max / 2)
@@ -215,7 +215,7 @@ ck_status ck_catalog_load(ck_catalog *c, ck_view text, const char *name, ck_aren
     ck_sql_options options = {.source_name = name, .parallelism = 1, .key_groups = 1};
     ck_source_text *source = CK_ARENA_NEW(scratch, ck_source_text);
     if (!source) return ck_nomem(err, scratch->mem, sizeof *source);
-    *source = (ck_source_text){name, text};
+    *source = (ck_source_text){.name = name, .text = text};
     CK_TRY(ck_parse_script(source, scratch, &ast, err));
     ck_binder b = {.catalog = c, .options = &options, .source = source, .err = err};
     b.plan = (ck_plan){.arena = scratch, .err = err};

@@ -53,8 +53,27 @@ static size_t printable(ck_view v, char *out) {
     return v.n;
 }
 
+/* Where a person wrote what is at `at` of a text that may have been made. */
+static const ck_source_text *written(const ck_source_text *s, ck_pos *at) {
+    for (; s->made_for; s = s->made_for) {
+        ck_pos in = *at;
+        *at = s->made_at;
+        for (uint32_t i = 0; i < s->part_count; i++) {
+            const ck_source_part *p = &s->parts[i];
+            if (in.begin < p->begin || in.begin >= p->end) continue;
+            *at = p->at;
+            if (!p->copied) break;
+            size_t begin = p->at.begin + (in.begin - p->begin);
+            *at = ck_source_locate(s->made_for, begin, begin + (in.end - in.begin));
+            break;
+        }
+    }
+    return s;
+}
+
 /* Puts the place before the sentence in err->msg and the line with its caret behind it. */
-static void dress(const ck_source_text *s, ck_pos at, ck_error *err) {
+static void dress(const ck_source_text *text, ck_pos at, ck_error *err) {
+    const ck_source_text *s = written(text, &at);
     char sentence[sizeof err->msg], head[300], tail[512];
     size_t begin = at.begin < s->text.n ? at.begin : s->text.n;
     window w = window_of(s->text, begin);

@@ -16,10 +16,22 @@ typedef struct ck_pos {
     uint32_t begin, end;   /* byte range in the text */
 } ck_pos;
 
-/* A text being compiled: a script, or the definition of a view. Borrowed. */
+/* A piece of a text that was made, and where in the statement it was made for it is from. */
+typedef struct ck_source_part {
+    uint32_t begin, end; /* bytes of the made text */
+    ck_pos at;
+    bool copied; /* letter by letter: a place within it is as far behind the beginning of `at` */
+} ck_source_part;
+
+/* A text being compiled: a script, or the definition of a view. Borrowed. A text that was made for a statement (ALTER)
+ * is seen by nobody: what is wrong in it is placed in that statement, at the part it is from, else at made_at. */
 typedef struct ck_source_text {
     const char *name; /* "orders.sql", "-e", "view v" */
     ck_view text;
+    const struct ck_source_text *made_for; /* NULL: written by a person */
+    ck_pos made_at;
+    const ck_source_part *parts;
+    uint32_t part_count;
 } ck_source_text;
 
 /* From the start of a to the end of b. */

@@ -52,8 +52,9 @@ typedef struct ck_op_desc {
 
 /* What a table with connector='name' is: option checking and which operators it becomes. */
 typedef struct ck_option_desc {
-    const char *name;   /* "path"; "fields.*.min": the * stands for a name of its own, a column's */
-    const char *values; /* "text", "integer", "boolean", "a|b|c"; "path": of a file, "-" for none */
+    const char *name;   /* "path"; "fields.*.min": the * stands for a column's name */
+    const char *values; /* "text", "integer", "boolean", "a|b|c"; "path": of a file, "-" for none; "column", "columns":
+                           of the table, commas between; "property": the star of the name is no column */
     const char *deflt;  /* NULL = none */
     const char *help;
 } ck_option_desc;

@@ -82,3 +82,19 @@ def test_relative_paths_are_kept_absolute(clink, tmp_path):
     assert [p.name[:5] for p in (tmp_path / "elsewhere" / "moved").iterdir()] == ["part-"]
     # without a catalog nothing changes
     assert "it''s here/t.ndjson'" in clink("run", "-e", made + "SHOW CREATE TABLE t").out and str(tmp_path) not in clink("run", "-e", made + "SHOW CREATE TABLE t").out
+
+
+def test_alter_keeps_event_time(clink, tmp_path):
+    """Whatever is altered, the watermark stays, also in the catalog that is kept."""
+    (tmp_path / "t.ndjson").write_text("".join('{"at":"2024-01-01 00:00:%02d","v":%d}\n' % (i, i) for i in range(30)))
+    count = ("SELECT window_end, COUNT(*) AS n FROM TABLE(TUMBLE(TABLE %s, DESCRIPTOR(%s), INTERVAL '10' SECOND)) GROUP BY window_start, window_end")
+    clink("run", "--catalog", "cat", "-e", "CREATE TABLE t (at TIMESTAMP(3), v INT, WATERMARK FOR at AS at - INTERVAL '1.5' SECOND)"
+          " WITH (connector='file', format='json', path='t.ndjson')")
+    want = clink("run", "--catalog", "cat", "-e", count % ("t", "at")).lines
+    assert len(want) == 3
+    table, column = "t", "at"
+    for alter, table, column in [("ADD w INT", "t", "at"), ("RENAME TO u", "u", "at"), ("SET (strict = true)", "u", "at"), ("MODIFY v BIGINT", "u", "at"),
+                                 ("DROP w", "u", "at"), ("RESET (strict)", "u", "at")]:
+        clink("run", "--catalog", "cat", "-e", f"ALTER TABLE {'t' if 'RENAME TO' in alter else table} {alter}")
+        assert "WATERMARK FOR \"at\" AS \"at\" - INTERVAL '1.500000' SECOND" in (tmp_path / "cat" / "catalog.sql").read_text(), alter
+        assert clink("run", "--catalog", "cat", "-e", count % (table, column)).lines == want, alter

@@ -19,9 +19,9 @@ static const ck_option_desc kafka_options[] = {
     {"dead_letter_table", "text", NULL,
      "reading: the table that takes such records, with columns raw BYTES, split VARCHAR, offset BIGINT, reason "
      "VARCHAR"},
-    {"key", "text", NULL, "writing: columns of the record's key, commas between; the PRIMARY KEY where not given"},
+    {"key", "columns", NULL, "writing: columns of the record's key, commas between; the PRIMARY KEY where not given"},
     {"timeout_ms", "integer", "10000", "how long a broker may take to answer at the start, or to take a record"},
-    {"properties.*", "text", NULL,
+    {"properties.*", "property", NULL,
      "a property of the client library, as properties.security.protocol; ${env:NAME} and ${file:PATH} keep secrets "
      "out of the script"},
 };

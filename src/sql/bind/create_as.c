@@ -7,7 +7,7 @@ static ck_status columns_of(ck_binder *b, ck_catalog_entry *e, const ck_plan_nod
     if (!schema) return ck_bind_nomem(b);
     for (uint32_t i = 0; i < schema->field_count; i++) {
         const ck_field *f = &schema->fields[i];
-        columns[i] = (ck_table_column){f->name, f->type, f->nullable, (int32_t)i, NULL, NULL};
+        columns[i] = (ck_table_column){f->name, f->type, f->nullable, (int32_t)i, NULL, NULL, NULL};
         for (uint32_t k = 0; k < i; k++)
             if (ck_view_eq_nocase(ck_view_of(columns[k].name), ck_view_of(f->name)))
                 return ck_bind_fail(b, q->pos, "two columns of this query are \"%s\"; name one otherwise with AS",
@@ -44,6 +44,8 @@ ck_status ck_bind_create_as(ck_binder *b, ck_catalog_entry *e, const ck_ast_crea
     e->table.comment = ck_arena_strndup(&e->arena, t->comment.p ? t->comment.p : "", t->comment.n);
     if (!e->table.comment) return ck_bind_nomem(b);
     CK_TRY(ck_bind_options(b, &t->options, e, at, (ck_pos){0}));
+    CK_TRY(ck_bind_state_ttl(b, e, t));
+    CK_TRY(ck_bind_event_time(b, e, t));
     CK_TRY(ck_bind_check_sink(b, &e->table, at));
     CK_TRY(keep_text(b, e));
     return ck_bind_rows_into(b, e, &rows, n, pos, out);

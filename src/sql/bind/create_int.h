@@ -9,6 +9,9 @@
 CK_NODISCARD ck_status ck_bind_options(ck_binder *b, const ck_ast_options *list, ck_catalog_entry *e, ck_pos at,
                                        ck_pos statement);
 
+/* Of the connector's options and those that every table has; NULL: there is none of that name. */
+const ck_option_desc *ck_bind_option_named(const ck_connector_desc *d, ck_view name);
+
 /* WATERMARK FOR and the options about event time, which every connector's tables have. After columns and options. */
 CK_NODISCARD ck_status ck_bind_state_ttl(ck_binder *b, ck_catalog_entry *e, const ck_ast_create_table *t);
 CK_NODISCARD ck_status ck_bind_event_time(ck_binder *b, ck_catalog_entry *e, const ck_ast_create_table *t);

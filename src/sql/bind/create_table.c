@@ -53,7 +53,8 @@ static ck_status add_column(ck_binder *b, ck_catalog_entry *e, const ck_ast_colu
                             uint32_t n) {
     ck_table_column *out = &columns[n];
     out->name = ck_arena_strndup(&e->arena, c->name.text.p, c->name.text.n);
-    if (!out->name) return ck_bind_nomem(b);
+    if (c->comment.p) out->comment = ck_arena_strndup(&e->arena, c->comment.p, c->comment.n);
+    if (!out->name || (c->comment.p && !out->comment)) return ck_bind_nomem(b);
     for (uint32_t k = 0; k < n; k++)
         if (ck_view_eq_nocase(ck_view_of(columns[k].name), c->name.text))
             return ck_bind_fail(b, c->name.pos, "column \"%s\" stands twice", out->name);

@@ -8,7 +8,7 @@ static ck_status fill(ck_binder *b, ck_catalog_entry *e, const ck_ast_create_vie
     char *name = ck_arena_printf(&e->arena, "view %s", e->name);
     e->sql = ck_arena_strndup(&e->arena, sql.p, sql.n);
     if (!text || !name || !e->sql) return ck_bind_nomem(b);
-    e->view.query = (ck_source_text){name, {text, query.n}};
+    e->view.query = (ck_source_text){.name = name, .text = {text, query.n}};
     e->temporary = v->temporary;
     uint32_t nodes = b->plan.node_count, depth = b->view_depth, with = b->with_depth;
     struct ck_bound_view *views = b->views;

@@ -4,7 +4,7 @@
 #include "stream/event.h"
 
 static const ck_option_desc options[] = {
-    {"event_time_column", "text", NULL, "the column that says when a row happened; or WATERMARK FOR"},
+    {"event_time_column", "column", NULL, "the column that says when a row happened; or WATERMARK FOR"},
     {"watermark_lag_ms", "integer", "0", "how far rows may be out of order, in milliseconds"},
     {"idle_timeout_ms", "integer", "60000", "a split without rows for so long holds time back no more; 0: never"},
     {"allowed_lateness_ms", "integer", "0", "for so long after its end a window still takes rows"},
@@ -127,6 +127,7 @@ ck_status ck_bind_event_time(ck_binder *b, ck_catalog_entry *e, const ck_ast_cre
     if (t->watermarks && (named || lag))
         return ck_bind_fail(b, (named ? named : lag)->pos,
                             "the table has a WATERMARK already; give the time column and its delay once");
+    time->clause = t->watermarks != NULL;
     if (t->watermarks) {
         CK_TRY(from_clause(b, e, t->watermarks, &time->column, &time->lag_us));
     } else {

@@ -14,7 +14,7 @@ static bool name_matches(const char *pattern, ck_view name) {
     return memcmp(name.p + name.n - tail, star + 1, tail) == 0;
 }
 
-static const ck_option_desc *find(const ck_connector_desc *d, ck_view name) {
+const ck_option_desc *ck_bind_option_named(const ck_connector_desc *d, ck_view name) {
     uint32_t count;
     for (uint32_t i = 0; i < d->option_count; i++)
         if (name_matches(d->options[i].name, name)) return &d->options[i];
@@ -159,7 +159,7 @@ ck_status ck_bind_options(ck_binder *b, const ck_ast_options *list, ck_catalog_e
             if (strcmp(names[k], names[n]) == 0) return ck_bind_fail(b, o->pos, "option '%s' is given twice", names[n]);
         n++;
         if (strcmp(names[n - 1], "connector") == 0) continue;
-        const ck_option_desc *d = find(t->connector, ck_view_of(names[n - 1]));
+        const ck_option_desc *d = ck_bind_option_named(t->connector, ck_view_of(names[n - 1]));
         if (!d) return unknown(b, t->connector, o, ck_view_of(names[n - 1]));
         CK_TRY(check_value(b, d, o));
         if (is_relative_path(b, d, values[n - 1])) {

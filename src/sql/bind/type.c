@@ -19,7 +19,7 @@ static const type_word words[] = {
     {"DOUBLE", CK_TYPE_DOUBLE, 0},
     {"DECIMAL", CK_TYPE_DECIMAL, 2},
     {"VARCHAR", CK_TYPE_VARCHAR, 1},
-    {"BYTES", CK_TYPE_BYTES, 0},
+    {"BYTES", CK_TYPE_BYTES, 1},
     {"DATE", CK_TYPE_DATE, 0},
     {"TIME", CK_TYPE_TIME, 1},
     {"TIMESTAMP", CK_TYPE_TIMESTAMP, 1},

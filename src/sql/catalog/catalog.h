@@ -15,12 +15,14 @@ typedef struct ck_table_column { /* as declared, in order */
     int32_t physical;  /* index in decl.schema; -1: computed */
     ck_expr *computed; /* over the physical columns; NULL: physical */
     const char *computed_text;
+    const char *comment; /* NULL: none */
 } ck_table_column;
 
 typedef struct ck_table_time { /* event time */
     ck_expr *expr;             /* over the physical columns: the column, or what it is computed as; NULL: none */
     uint32_t column;           /* as declared */
     int64_t lag_us, idle_us, lateness_us;
+    bool clause; /* by WATERMARK FOR, not by options */
 } ck_table_time;
 
 typedef struct ck_table_def {

@@ -36,10 +36,30 @@ static ck_status type(ck_bytes *out, const ck_type *t) {
 
 static ck_status column(ck_bytes *out, const ck_table_column *c) {
     CK_TRY(name(out, c->name));
-    if (c->computed) return ck_bytes_printf(out, " AS %s", c->computed_text);
-    CK_TRY(ck_bytes_char(out, ' '));
-    CK_TRY(type(out, c->type));
-    return c->nullable ? CK_OK : ck_bytes_str(out, " NOT NULL");
+    if (c->computed) {
+        CK_TRY(ck_bytes_printf(out, " AS %s", c->computed_text));
+    } else {
+        CK_TRY(ck_bytes_char(out, ' '));
+        CK_TRY(type(out, c->type));
+        if (!c->nullable) CK_TRY(ck_bytes_str(out, " NOT NULL"));
+    }
+    if (!c->comment) return CK_OK;
+    CK_TRY(ck_bytes_str(out, " COMMENT "));
+    return quoted(out, c->comment, '\'');
+}
+
+/* Where options say the time, they are printed as what they are. */
+static ck_status watermark(ck_bytes *out, const ck_table_def *t) {
+    const ck_table_time *time = &t->time;
+    if (!time->clause) return CK_OK;
+    CK_TRY(ck_bytes_str(out, ",\n  WATERMARK FOR "));
+    CK_TRY(name(out, t->columns[time->column].name));
+    CK_TRY(ck_bytes_str(out, " AS "));
+    CK_TRY(name(out, t->columns[time->column].name));
+    if (time->lag_us == 0) return CK_OK;
+    CK_TRY(ck_bytes_printf(out, " - INTERVAL '%lld", (long long)(time->lag_us / 1000000)));
+    if (time->lag_us % 1000000) CK_TRY(ck_bytes_printf(out, ".%06lld", (long long)(time->lag_us % 1000000)));
+    return ck_bytes_str(out, "' SECOND");
 }
 
 static ck_status key(ck_bytes *out, const ck_table_decl *t) {
@@ -75,6 +95,7 @@ ck_status ck_table_text(const ck_catalog_entry *e, ck_bytes *out) {
         CK_TRY(ck_bytes_str(out, i ? ",\n  " : "  "));
         CK_TRY(column(out, &t->columns[i]));
     }
+    CK_TRY(watermark(out, t));
     CK_TRY(key(out, &t->decl));
     CK_TRY(ck_bytes_str(out, "\n)"));
     if (*t->comment) {

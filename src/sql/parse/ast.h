@@ -328,7 +328,7 @@ typedef struct ck_ast_column {
     ck_pos primary_pos;
     bool enforced;       /* PRIMARY KEY without NOT ENFORCED */
     ck_pos metadata_pos; /* METADATA column: line > 0 */
-    ck_ast_expr *deflt;  /* DEFAULT expr */
+    ck_view comment;     /* p NULL: none */
     struct ck_ast_column *next;
 } ck_ast_column;
 

@@ -305,7 +305,10 @@ not_enforced: %empty { $$ = false; } | K_ENFORCED { $$ = false; } | NOT_LA K_ENF
 
 column_def:
     col_id type column_constraints { $$ = $3; $$->name = $1; $$->type = $2; }
-  | col_id K_AS expr opt_comment { NEED($$ = NEW(ck_ast_column)); $$->name = $1; $$->computed = $3; }
+  | col_id K_AS expr opt_comment {
+        NEED($$ = NEW(ck_ast_column));
+        $$->name = $1, $$->computed = $3, $$->comment = $4.text;
+    }
   ;
 column_constraints:
     %empty { NEED($$ = NEW(ck_ast_column)); }
@@ -315,7 +318,7 @@ column_constraints:
         $$ = $1;
         $$->primary_key = true, $$->enforced = !$4, $$->primary_pos = ck_pos_span(@2, @4);
     }
-  | column_constraints K_COMMENT STRING_TEXT { $$ = $1; }
+  | column_constraints K_COMMENT STRING_TEXT { $$ = $1; $$->comment = $3.text; }
   | column_constraints K_METADATA opt_metadata_from opt_virtual { $$ = $1; $$->metadata_pos = @2; }
   ;
 opt_metadata_from: %empty | K_FROM STRING_TEXT;

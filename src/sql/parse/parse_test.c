@@ -31,7 +31,7 @@ static void close_fixture(fixture *f) {
 static ck_status parse(fixture *f, ck_view sql, ck_ast_script *script) {
     ck_source_text *source = CK_ARENA_NEW(&f->arena, ck_source_text);
     if (!source) return CK_NOMEM;
-    *source = (ck_source_text){"t.sql", sql};
+    *source = (ck_source_text){.name = "t.sql", .text = sql};
     return ck_parse_script(source, &f->arena, script, &f->err);
 }
 
@@ -728,7 +728,7 @@ static void arena_ceilings(void **state) {
         ck_ast_script script;
         open_fixture(&f, ck_heap_system());
         f.arena.bytes_max = limit;
-        ck_source_text source = {"t.sql", ck_view_of(sql)};
+        ck_source_text source = {.name = "t.sql", .text = ck_view_of(sql)};
         ck_status s = ck_parse_script(&source, &f.arena, &script, &f.err);
         assert_true(s == CK_OK || s == CK_NOMEM);
         close_fixture(&f);

@@ -1,0 +1,6 @@
+CREATE TABLE orders (usr VARCHAR, amount BIGINT, ts TIMESTAMP(3), twice AS amount * 2, WATERMARK FOR ts AS ts - INTERVAL '5' SECOND) WITH (connector='file', format='json', path='orders.ndjson');
+ALTER TABLE orders DROP amount;
+-- way out:
+CREATE TABLE orders (usr VARCHAR, amount BIGINT, ts TIMESTAMP(3), twice AS amount * 2, WATERMARK FOR ts AS ts - INTERVAL '5' SECOND) WITH (connector='file', format='json', path='orders.ndjson');
+ALTER TABLE orders DROP twice;
+ALTER TABLE orders DROP amount;

@@ -1,0 +1,21 @@
+CREATE TABLE orders (usr VARCHAR COMMENT 'who', amount BIGINT, "Time of" TIMESTAMP(3), twice AS amount * 2 COMMENT 'it''s', WATERMARK FOR "Time of" AS "Time of" - INTERVAL '1.25' MINUTE)
+  WITH (connector='file', format='json', path='orders.ndjson', allowed_lateness_ms=7, state_ttl='1 h');
+ALTER TABLE orders ADD note VARCHAR COMMENT 'new';
+SHOW CREATE TABLE orders;
+ALTER TABLE orders DROP usr;
+ALTER TABLE orders RENAME COLUMN "Time of" TO at;
+ALTER TABLE orders RENAME TO sales;
+ALTER TABLE sales SET (follow = 'true');
+ALTER TABLE sales RESET (state_ttl);
+ALTER TABLE sales MODIFY note BIGINT;
+ALTER TABLE sales DROP twice;
+SHOW CREATE TABLE sales;
+SELECT window_end, SUM(amount) AS s FROM TABLE(TUMBLE(TABLE sales, DESCRIPTOR(at), INTERVAL '1' MINUTE)) GROUP BY window_start, window_end;
+CREATE TABLE ticks (ms BIGINT, other INT, c AS ms + 1) WITH (connector='datagen', event_time_column='Ms', watermark_lag_ms=500, fields.ms.kind='sequence', fields.other.max=5);
+ALTER TABLE ticks DROP c;
+ALTER TABLE ticks RENAME ms TO "When";
+ALTER TABLE ticks DROP other;
+SHOW CREATE TABLE ticks;
+CREATE TABLE out (k BIGINT, v VARCHAR) WITH (connector='kafka', brokers='b:1', topic='t', key='v, K');
+ALTER TABLE out RENAME k TO kk;
+SHOW CREATE TABLE out;
