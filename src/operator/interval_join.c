@@ -1,4 +1,5 @@
-/* Joins whose condition bounds how far apart in time two rows may be: lower <= right time - left time <= upper.
+/* Joins whose condition bounds how far apart in time two rows may be: lower <= right time - left time <= upper; a join
+ * of windows by their ends is one of them, where both are 0.
  * Each side's rows of a key stand in the order of their time, so that partners are a range, and go when the watermark
  * says that none can come any more. Then a row that an outer join keeps and that has met nobody is said with NULLs, one
  * of an anti join as it is: once, so that nothing is ever taken back. Conditions beyond equality and time are the
@@ -21,6 +22,7 @@ typedef struct interval_join {
     ck_time_side sides[2];
     bool waits[2]; /* the side's rows are said when they have met nobody */
     int64_t lower_us, upper_us;
+    int64_t slack_us; /* a row is behind when its time is at or below the watermark less this */
     const ck_schema *output;
     ck_eval *eval;          /* of the residual; NULL: none */
     uint8_t *residual_uses; /* by column */
@@ -67,6 +69,11 @@ static ck_status bounds(interval_join *op, const ck_op_spec *spec, yyjson_val *r
     if (!yyjson_is_int(lower) || !yyjson_is_int(upper) || op->lower_us < -most || op->lower_us > most ||
         op->upper_us < -most || op->upper_us > most)
         return bad(spec, err, "lower_us and upper_us must be microseconds");
+    yyjson_val *slack = yyjson_obj_get(root, "slack_us");
+    op->slack_us = yyjson_get_sint(slack);
+    if ((slack && !yyjson_is_int(slack)) || op->slack_us < -most || op->slack_us > most)
+        return bad(spec, err, "slack_us must be microseconds");
+    op->sides[0].time.ends = op->sides[1].time.ends = yyjson_get_bool(yyjson_obj_get(root, "windowed"));
     op->sides[0].reach_us = op->upper_us;
     op->sides[1].reach_us = -op->lower_us;
     return CK_OK;
@@ -75,8 +82,8 @@ static ck_status bounds(interval_join *op, const ck_op_spec *spec, yyjson_val *r
 static bool left_only(interval_kind k) { return k == SEMI || k == ANTI; }
 
 static ck_status make_plan(interval_join *op, ck_arena *a, const ck_op_spec *spec, yyjson_val **root, ck_error *err) {
-    static const char *const known[] = {"kind",     "left_keys", "right_keys", "left_time", "right_time",
-                                        "lower_us", "upper_us",  "residual",   NULL};
+    static const char *const known[] = {"kind",     "left_keys", "right_keys", "left_time", "right_time", "lower_us",
+                                        "upper_us", "residual",  "slack_us",   "windowed",  NULL};
     static const char *const kinds[] = {"inner", "left", "right", "full", "semi", "anti"};
     CK_TRY(ck_params_inputs(spec, 2, 1u << CK_MODE_UPSERT | 1u << CK_MODE_RETRACT, err));
     CK_TRY(ck_params_read(a, spec, known, root, err));
@@ -403,7 +410,9 @@ static ck_status forget_to(interval_join *op, int64_t us, ck_op_ctx *ctx) {
 }
 
 static ck_status come_to(interval_join *op, int64_t watermark, ck_op_ctx *ctx) {
-    if (watermark >= CK_EVENT_TIME_MAX || (watermark <= op->clock.watermark && !op->forgetting)) return CK_OK;
+    if (watermark < CK_EVENT_TIME_MIN || watermark >= CK_EVENT_TIME_MAX) return CK_OK;
+    watermark -= op->slack_us;
+    if (watermark <= op->clock.watermark && !op->forgetting) return CK_OK;
     op->clock.watermark = watermark;
     return forget_to(op, watermark, ctx);
 }

@@ -254,9 +254,40 @@ static void every_allocation_may_fail(void **state) {
     for (uint32_t i = 0; i < 4; i++) ck_batch_unref(&batches[i]);
 }
 
+/* A side is (k, end of its window, v); rows come until the watermark has passed the last instant before the end. */
+static void windows_meet_until_they_are_over(void **state) {
+    harness *h = &((fixture *)*state)->h;
+    harness_input(h, LEFT_SIDE, CK_MODE_APPEND);
+    harness_input(h, LEFT_SIDE, CK_MODE_APPEND);
+    harness_start(
+        h, &ck_op_interval_join,
+        "{\"kind\":\"full\",\"left_keys\":[0],\"right_keys\":[0],\"left_time\":1,\"right_time\":1,\"lower_us\":0,"
+        "\"upper_us\":0,\"slack_us\":-1,\"windowed\":true,\"residual\":[]}",
+        LEFT_SIDE "; k2 VARCHAR; t2 TIMESTAMP(6); v2 BIGINT");
+    static const char *const right[] = {"a|1970-01-01 00:01:00|10", "b|1970-01-01 00:02:00|20",
+                                        "c|253402300800000000|30"};
+    HARNESS_ROWS(h, "a|1970-01-01 00:01:00|1", "a|1970-01-01 00:02:00|2", "b|1970-01-01 00:01:00|3",
+                 "c|253402300800000000|4");
+    harness_ok(h, harness_event(h, 0, ck_event_watermark(59999998, false)));
+    harness_ok(h, harness_try_rows(h, 1, right, 3));
+    HARNESS_EXPECT(h, "+a|1970-01-01 00:01:00|1|a|1970-01-01 00:01:00|10",
+                   "+c|10000-01-01 00:00:00|4|c|10000-01-01 00:00:00|30");
+    harness_restart(h, 1);
+    harness_ok(h, harness_event(h, 0, ck_event_watermark(59999999, false)));
+    HARNESS_EXPECT(h, "+b|1970-01-01 00:01:00|3|NULL|NULL|NULL");
+    assert_int_equal(harness_kept_rows(h, 2), 4);
+    harness_ok(h, harness_event(h, 0, ck_event_watermark(119999999, false)));
+    harness_net(h);
+    HARNESS_EXPECT(h, "+NULL|NULL|NULL|b|1970-01-01 00:02:00|20", "+a|1970-01-01 00:02:00|2|NULL|NULL|NULL");
+    harness_end(h);
+    harness_ok(h, harness_event(h, 1, ck_event_end()));
+    HARNESS_EXPECT_NOTHING(h);
+    assert_int_equal(harness_kept_rows(h, 3), 0);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(random_histories_give_all_pairs),
-                                       T(a_row_is_said_alone_when_its_bound_is_passed),
-                                       T(what_it_is_not_made_for_is_refused), T(every_allocation_may_fail)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(random_histories_give_all_pairs), T(a_row_is_said_alone_when_its_bound_is_passed),
+        T(windows_meet_until_they_are_over), T(what_it_is_not_made_for_is_refused), T(every_allocation_may_fail)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -262,6 +262,8 @@ static const char *const sweeps[] = {
     "{\"partition\":[2],\"order\":[" DESC(1) "],\"limit\":1,\"offset\":0,\"rank\":\"rank\"}",
     "{\"partition\":[],\"order\":[" DESC(2) "],\"limit\":2,\"offset\":1,\"rank\":\"dense_rank\"}",
 };
+static const char windowed[] =
+    "{\"partition\":[0],\"order\":[" ASC(1) "],\"limit\":2,\"offset\":0,\"rank\":\"row_number\",\"window_end\":0}";
 
 /* Batches and flushes between them, then the end. */
 static ck_status scenario(harness *h, const ck_op_desc *desc, const char *params, ck_batch *const *batches) {
@@ -306,6 +308,8 @@ static void running_out_of_memory_is_said(void **state) {
     for (size_t i = 0; i < CK_ARRAY_COUNT(sweeps); i++)
         for (int mode = CK_MODE_APPEND; mode <= CK_MODE_RETRACT; mode++)
             for (int final = 0; final < 2; final++) sweep(*state, &ck_op_top_n, sweeps[i], (ck_edge_mode)mode, final);
+    sweep(*state, &ck_op_top_n, windowed, CK_MODE_APPEND, false);
+    sweep(*state, &ck_op_top_n, windowed, CK_MODE_RETRACT, false);
     sweep(*state, &ck_op_sort, "{\"keys\":[" ASC(2) "],\"limit\":null,\"offset\":0}", CK_MODE_APPEND, true);
     sweep(*state, &ck_op_sort, "{\"keys\":[" ASC(2) "],\"limit\":3,\"offset\":0}", CK_MODE_APPEND, true);
 }

@@ -22,6 +22,7 @@ typedef struct ck_window {
     ck_window_kind kind;
     uint32_t time;       /* column; not of attached ones */
     bool millis;         /* it is BIGINT */
+    bool ends;           /* it is the end of a window */
     uint32_t start, end; /* columns of attached ones */
     int64_t size_us, slide_us, offset_us;
     int64_t slice_us;    /* 0: each window counts for itself */
@@ -72,7 +73,7 @@ static inline int64_t ck_window_time_of(int64_t end) { return end - 1000; }
 static inline bool ck_window_row_time(const ck_window *w, const ck_column *c, uint32_t row, int64_t *us) {
     if (ck_column_is_null(c, row)) return false;
     *us = w->millis ? ck_event_time_of_ms(c->i64[row]) : c->i64[row];
-    return ck_event_time_usable(*us);
+    return ck_event_time_usable(*us) || (w->ends && *us > CK_EVENT_TIME_MAX && *us <= CK_WINDOW_END_MAX);
 }
 
 /* ---- rows of a batch by window ---- */

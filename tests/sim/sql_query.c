@@ -455,6 +455,33 @@ static void window_top_model(sql_query *q, dice *d, const rows *in) {
     }
 }
 
+/* Rows of one g that are in one window; what has no partner is said when the window is over. */
+static void window_join_model(sql_query *q, dice *d, const rows *in) {
+    static const char *const kinds[] = {"JOIN", "LEFT JOIN", "FULL JOIN"};
+    uint32_t kind = q->c->follow ? 0 : dice_below(d, 3);
+    int64_t size = 1 + dice_below(d, 20), above = (int64_t)dice_below(d, 40) - 20;
+    column(q, "a", "BIGINT"), column(q, "b", "BIGINT");
+    q->select =
+        ck_arena_printf(&q->c->arena,
+                        "SELECT x.i AS a, y.i AS b FROM TABLE(TUMBLE(TABLE src, DESCRIPTOR(i), INTERVAL '0.%03lld' "
+                        "SECOND)) x %s (SELECT * FROM TABLE(TUMBLE(TABLE src, DESCRIPTOR(i), INTERVAL '0.%03lld' "
+                        "SECOND)) WHERE v > %lld) y ON x.g = y.g AND x.window_start = y.window_start AND "
+                        "x.window_end = y.window_end",
+                        (long long)size, kinds[kind], (long long)size, (long long)above);
+    for (size_t r = 0; r < in->count; r++) {
+        const row *x = &in->items[r];
+        bool right = x->v != NONE && x->v > above, x_met = false;
+        for (size_t o = 0; o < in->count; o++) {
+            const row *y = &in->items[o];
+            if (x->g == NONE || x->g != y->g || x->i / size != y->i / size || y->v == NONE || y->v <= above) continue;
+            x_met = true;
+            sql_emit(q, (cell[]){NUMBER(x->i), NUMBER(y->i)});
+        }
+        if (!x_met && kind > 0) sql_emit(q, (cell[]){NUMBER(x->i), NUMBER(NONE)});
+        if (right && x->g == NONE && kind > 1) sql_emit(q, (cell[]){NUMBER(NONE), NUMBER(x->i)});
+    }
+}
+
 /* ---- drawing ---- */
 
 typedef void (*model)(sql_query *q, dice *d, const rows *in);
@@ -473,6 +500,7 @@ static const struct {
     {union_distinct_model, true, true},  {unnest_model, true, false},      {top_n_model, false, true},
     {first_model, false, true},          {sort_model, false, true},        {interval_model, true, false},
     {temporal_model, true, false},       {window_model, true, false},      {window_top_model, true, false},
+    {window_join_model, true, false},
 };
 
 /* What waits for the watermark is all said only where the input ends. */

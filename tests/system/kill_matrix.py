@@ -60,6 +60,11 @@ QUERIES = {q.name: q for q in (
     Query("window_first", "k VARCHAR, w TIMESTAMP, i BIGINT",
           "SELECT k, window_start AS w, i FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY k, window_start, window_end ORDER BY ts, i)"
           " AS n FROM TABLE(TUMBLE(TABLE src, DESCRIPTOR(ts), INTERVAL '10' SECOND))) WHERE n = 1"),
+    Query("window_join", "k VARCHAR, w TIMESTAMP, i BIGINT, o BIGINT",
+          "SELECT COALESCE(a.k, b.k) AS k, COALESCE(a.window_start, b.window_start) AS w, a.i, b.i AS o FROM"
+          " TABLE(TUMBLE(TABLE src, DESCRIPTOR(ts), INTERVAL '5' SECOND)) a FULL JOIN"
+          " TABLE(TUMBLE(TABLE other, DESCRIPTOR(ts), INTERVAL '5' SECOND)) b"
+          " ON a.k = b.k AND a.window_start = b.window_start AND a.window_end = b.window_end", changes=True),
     Query("over", "i BIGINT, k VARCHAR, n BIGINT, s BIGINT",
           "SELECT i, k, COUNT(*) OVER w AS n, SUM(v) OVER w AS s FROM src"
           " WINDOW w AS (PARTITION BY k ORDER BY ts RANGE BETWEEN INTERVAL '5' SECOND PRECEDING AND CURRENT ROW)"),

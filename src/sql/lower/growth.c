@@ -21,6 +21,12 @@ static const char *of_join(ck_lower_state *s, const ck_plan_node *n) {
         return both ? "without end: every row of both sides" : "without end: every row of the side that ends";
     }
     if (!ck_plan_time_bounds(n, &b)) return "bounded";
+    if (b.windowed) {
+        const char *late = b.slack_us > 0 ? ck_label_duration(s, b.slack_us + 1) : "";
+        return late ? ck_arena_printf(s->arena, "bounded by time: rows of windows that are not over%s%s",
+                                      *late ? ", and for lateness " : "", late)
+                    : NULL;
+    }
     int64_t us = b.upper_us - b.lower_us;
     while (us % 1000 >= 998) us++; /* < and > leave out the last microsecond */
     const char *apart = ck_label_duration(s, us);

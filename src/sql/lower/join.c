@@ -43,18 +43,33 @@ typedef struct split {
     uint32_t residual_count;
 } split;
 
-/* The optimiser has made both sides of every equality columns. */
-static ck_status split_condition(ck_lower_state *s, const ck_plan_node *n, split *out) {
+/* Whether some equality is not of windows: then those of windows need not be keys, and each side stays where its
+ * windows were made by the others. */
+static bool has_plain_key(const ck_plan_node *n) {
+    uint32_t left = n->inputs[0]->schema->field_count;
+    ck_join_pair pair;
+    for (uint32_t i = 0; i < n->join.on_count; i++)
+        if (ck_join_equality(n->join.on[i], left, &pair) && pair.left->kind == CK_EXPR_COLUMN &&
+            pair.right->kind == CK_EXPR_COLUMN &&
+            !ck_plan_pairs_windows(n, pair.left->column, pair.right->column - left))
+            return true;
+    return false;
+}
+
+/* The optimiser has made both sides of every equality columns. windowed: it is by windows, which end. */
+static ck_status split_condition(ck_lower_state *s, const ck_plan_node *n, bool windowed, split *out) {
     uint32_t count = n->join.on_count, left = n->inputs[0]->schema->field_count;
     ck_join_pair pair;
     *out = (split){CK_LOWER_ARRAY(s, count, uint32_t),  CK_LOWER_ARRAY(s, count, uint32_t),
                    CK_LOWER_ARRAY(s, count, bool),      0,
                    CK_LOWER_ARRAY(s, count, ck_expr *), 0};
     if (!out->left || !out->right || !out->null_safe || !out->residual) return CK_NOMEM;
+    bool by_others = windowed && has_plain_key(n);
     for (uint32_t i = 0; i < count; i++) {
         bool key = ck_join_equality(n->join.on[i], left, &pair) && pair.left->kind == CK_EXPR_COLUMN &&
                    pair.right->kind == CK_EXPR_COLUMN;
         if (n->join.as_of.kind != CK_AS_OF_NONE && i >= n->join.as_of.key_count) key = false;
+        if (key && by_others && ck_plan_pairs_windows(n, pair.left->column, pair.right->column - left)) key = false;
         if (!key) {
             out->residual[out->residual_count++] = n->join.on[i];
             continue;
@@ -91,7 +106,7 @@ static ck_status lower_temporal(ck_lower_state *s, const ck_plan_node *n, ck_low
     split c;
     ck_planned_op op;
     ck_lower_params p;
-    CK_TRY(split_condition(s, n, &c));
+    CK_TRY(split_condition(s, n, false, &c));
     ck_columns left = {c.left, c.keys}, right = {c.right, c.keys};
     CK_TRY(two_inputs(s, n, left, right, &op));
     op.type = "temporal_join";
@@ -122,7 +137,9 @@ ck_status ck_lower_join(ck_lower_state *s, const ck_plan_node *n, ck_lowered *ou
     split c;
     ck_planned_op op;
     ck_lower_params p;
-    CK_TRY(split_condition(s, n, &c));
+    ck_time_bounds bounds;
+    bool in_time = ck_lower_is_in_time(s, n, &bounds);
+    CK_TRY(split_condition(s, n, in_time && bounds.windowed, &c));
     ck_columns left = {c.left, c.keys}, right = {c.right, c.keys};
     CK_TRY(two_inputs(s, n, left, right, &op));
     op.type = "join";
@@ -132,9 +149,8 @@ ck_status ck_lower_join(ck_lower_state *s, const ck_plan_node *n, ck_lowered *ou
         return ck_lower_nomem(s);
     CK_TRY(ck_lower_params_columns(s, &p, "left_keys", left));
     CK_TRY(ck_lower_params_columns(s, &p, "right_keys", right));
-    bool in_time;
-    CK_TRY(ck_lower_time_bounds(s, n, &p, &in_time));
     if (in_time) {
+        CK_TRY(ck_lower_time_bounds(s, &bounds, &p));
         op.type = "interval_join";
         op.final = false;
         uint32_t beyond = 0;

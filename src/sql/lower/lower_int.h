@@ -138,9 +138,10 @@ CK_NODISCARD ck_status ck_lower_params_exprs(ck_lower_state *s, ck_lower_params 
                                              ck_expr *const *exprs, uint32_t count);
 CK_NODISCARD ck_status ck_lower_params_columns(ck_lower_state *s, ck_lower_params *p, const char *name,
                                                ck_columns columns);
-/* Whether the join's condition bounds how far apart in time partners are; if so, the parameters that say it. */
-CK_NODISCARD ck_status ck_lower_time_bounds(ck_lower_state *s, const ck_plan_node *n, ck_lower_params *p,
-                                            bool *bounded);
+/* Whether the join's condition bounds how far apart in time partners are, and that matters here. */
+bool ck_lower_is_in_time(const ck_lower_state *s, const ck_plan_node *n, ck_time_bounds *b);
+/* The parameters that say it. */
+CK_NODISCARD ck_status ck_lower_time_bounds(ck_lower_state *s, const ck_time_bounds *b, ck_lower_params *p);
 /* ordered.c: [{"col", "desc", "nulls_first"}]; false: no memory. */
 bool ck_lower_add_order(struct yyjson_mut_doc *doc, struct yyjson_mut_val *root, const char *name,
                         const ck_plan_order *order, uint32_t count);

@@ -1,6 +1,7 @@
 /* Joins that a condition bounds in time: a.ts BETWEEN b.ts - INTERVAL ... AND b.ts, a.ts - b.ts < INTERVAL ..., and
  * however else it may be written: each side of a comparison is a sum of times, one of either table, and of fixed
- * intervals. What such conjuncts say is all in the bounds; others are the residual's. */
+ * intervals. What such conjuncts say is all in the bounds; others are the residual's. Windows whose ends are equal
+ * bound a join by themselves: a row has partners until its window is over. */
 #include "expr/function.h"
 #include "sql/plan/plan_int.h"
 #include "stream/event.h"
@@ -115,11 +116,67 @@ static bool find_bounds(const ck_plan_node *n, bounds *b) {
     return true;
 }
 
+/* ---- windows ---- */
+
+enum { WINDOW_TIME_BEHIND_US = 999 }; /* window_time is so far before the last instant of the window */
+
+static bool is_of_window(const ck_plan_node *n) {
+    return n && (n->kind == CK_PLAN_WINDOW || n->kind == CK_PLAN_WINDOW_AGG);
+}
+
+/* Columns of either side that a conjunct says are equal. */
+static bool equal_columns(const ck_plan_node *n, const ck_expr *e, uint32_t *left, uint32_t *right) {
+    ck_join_pair pair;
+    uint32_t width = n->inputs[0]->schema->field_count;
+    if (!ck_join_equality(e, width, &pair) || pair.null_safe) return false;
+    if (pair.left->kind != CK_EXPR_COLUMN || pair.right->kind != CK_EXPR_COLUMN) return false;
+    *left = pair.left->column;
+    *right = pair.right->column - width;
+    return true;
+}
+
+bool ck_plan_pairs_windows(const ck_plan_node *n, uint32_t left, uint32_t right) {
+    ck_time_role l = ck_plan_time_of(n->inputs[0], left).role, r = ck_plan_time_of(n->inputs[1], right).role;
+    return l == r && (l == CK_TIME_WINDOW_START || l == CK_TIME_WINDOW_END);
+}
+
+/* The ends of windows, where some conjunct says that they are equal. */
+static bool find_window(const ck_plan_node *n, ck_time_bounds *out) {
+    for (uint32_t i = 0; i < n->join.on_count; i++) {
+        uint32_t left, right;
+        if (!equal_columns(n, n->join.on[i], &left, &right) || !ck_plan_pairs_windows(n, left, right)) continue;
+        ck_time_origin l = ck_plan_time_of(n->inputs[0], left), r = ck_plan_time_of(n->inputs[1], right);
+        if (l.role != CK_TIME_WINDOW_END) continue;
+        int64_t late = l.lateness_us > r.lateness_us ? l.lateness_us : r.lateness_us;
+        *out = (ck_time_bounds){.left = left, .right = right, .windowed = true, .slack_us = late - 1};
+        return true;
+    }
+    return false;
+}
+
+/* Starts of windows that are made one way are equal where their ends are. */
+static bool made_alike(const ck_plan_node *n, uint32_t left, uint32_t right) {
+    ck_time_origin l = ck_plan_time_of(n->inputs[0], left), r = ck_plan_time_of(n->inputs[1], right);
+    if (!is_of_window(l.node) || !is_of_window(r.node)) return false;
+    const ck_plan_window *a = &l.node->window.of, *b = &r.node->window.of;
+    bool fixed = a->kind != CK_PLAN_WINDOW_SESSION && a->kind != CK_PLAN_WINDOW_ATTACHED;
+    return fixed && a->kind == b->kind && a->size_us == b->size_us && a->offset_us == b->offset_us;
+}
+
+static int64_t slack_of(const ck_plan_node *n, uint32_t column) {
+    return is_of_window(ck_plan_time_of(n, column).node) ? WINDOW_TIME_BEHIND_US : 0;
+}
+
 /* A row that is said when it has met nobody must be known to meet nobody any more. */
 bool ck_plan_time_bounds(const ck_plan_node *n, ck_time_bounds *out) {
     bounds b;
     if (n->kind != CK_PLAN_JOIN || !find_bounds(n, &b)) return false;
+    if (find_window(n, out)) return true;
     *out = b.of;
+    if (b.has_time) {
+        int64_t left = slack_of(n->inputs[0], b.of.left), right = slack_of(n->inputs[1], b.of.right);
+        out->slack_us = left > right ? left : right;
+    }
     bool ends = n->inputs[0]->bounded || n->inputs[1]->bounded;
     switch (n->join.kind) {
     case CK_JOIN_BOTH_INNER: /* of a side that ends, one bound is worse than reading that side first */
@@ -134,5 +191,11 @@ bool ck_plan_time_bounds(const ck_plan_node *n, ck_time_bounds *out) {
 
 bool ck_plan_bounds_time(const ck_plan_node *join, const ck_expr *conjunct) {
     bounds b;
+    ck_time_bounds window;
+    if (find_window(join, &window)) {
+        uint32_t left, right;
+        if (!equal_columns(join, conjunct, &left, &right) || !ck_plan_pairs_windows(join, left, right)) return false;
+        return (left == window.left && right == window.right) || made_alike(join, left, right);
+    }
     return find_bounds(join, &b) && look_at(&b, conjunct);
 }

@@ -337,10 +337,14 @@ bool ck_plan_calls_proctime(const ck_expr *e); /* PROCTIME() */
 typedef struct ck_time_bounds {
     uint32_t left, right;       /* the time columns, of each side */
     int64_t lower_us, upper_us; /* of right time - left time */
+    bool windowed;              /* the times are ends of windows, which are equal */
+    int64_t slack_us;           /* rows come while the watermark is less than so far beyond their time */
 } ck_time_bounds;
 bool ck_plan_time_bounds(const ck_plan_node *join, ck_time_bounds *out);
 /* Whether the bounds say all that this conjunct of the join does. */
 bool ck_plan_bounds_time(const ck_plan_node *join, const ck_expr *conjunct);
+/* Whether a pair of columns, each of its side, are the starts or ends of windows. */
+bool ck_plan_pairs_windows(const ck_plan_node *join, uint32_t left, uint32_t right);
 /* n, a projection over `window` with filters and projections between, without the window: its columns become the time
  * column. *out NULL: something between computes with them. */
 CK_NODISCARD ck_status ck_plan_strip_window(ck_plan *p, ck_plan_node *n, const ck_plan_node *window,

@@ -140,6 +140,8 @@ static ck_time_origin of_union(const ck_plan_node *n, uint32_t column) {
     return all;
 }
 
+static bool is_of_window(const ck_plan_node *n) { return n->kind == CK_PLAN_WINDOW || n->kind == CK_PLAN_WINDOW_AGG; }
+
 /* A join in time passes on how far time has come, so long after that no row is late; padded times are NULL. */
 static ck_time_origin of_join(const ck_plan_node *n, uint32_t column) {
     ck_time_bounds b;
@@ -151,10 +153,9 @@ static ck_time_origin of_join(const ck_plan_node *n, uint32_t column) {
                                                            : ck_plan_time_of(n->inputs[0], column);
     if (!ck_plan_time_bounds(n, &b)) return (ck_time_origin){0};
     if (b.lower_us == -CK_TIME_UNBOUNDED || b.upper_us == CK_TIME_UNBOUNDED) return (ck_time_origin){0};
-    return ck_plan_time_of(n->inputs[right], right ? column - left : column);
+    ck_time_origin o = ck_plan_time_of(n->inputs[right], right ? column - left : column);
+    return !b.windowed || (o.node && is_of_window(o.node)) ? o : (ck_time_origin){0}; /* as in of_top_n */
 }
-
-static bool is_of_window(const ck_plan_node *n) { return n->kind == CK_PLAN_WINDOW || n->kind == CK_PLAN_WINDOW_AGG; }
 
 /* Ranks by event time let rows go before the watermark that settled them; those in a window all at its end, when their
  * own time may be behind the watermark, and the window's is not. */
