@@ -6,6 +6,8 @@
 #include <zstd.h>
 #include <zstd_errors.h>
 
+#include "base/vector.h"
+
 enum { ALLOCATION_HEADER = 16, PIECE_BYTES_MAX = 1 << 30 /* ISA-L counts in 32 bits */ };
 
 typedef enum gzip_place {
@@ -140,6 +142,7 @@ static ck_status run_gzip(ck_inflater *i, ck_error *err) {
         if (g->avail_in > 0) i->place = GZIP_INSIDE;
         if (i->place == GZIP_START) return CK_OK;
         int code = isal_inflate(g);
+        ck_vector_uppers_clear();
         if (code < 0 || code == ISAL_NEED_DICT) return gzip_failed(code, err);
         if (g->block_state != ISAL_BLOCK_FINISH) return g->avail_out == 0 ? CK_MORE : CK_OK;
         CK_ASSERT(g->read_in_length < 8); /* the trailer took the last whole byte it had read ahead */

@@ -6,6 +6,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include "base/vector.h"
 #include "format/compression.h"
 
 enum { TEXT_BYTES = 60000, PACKED_BYTES_MAX = 200000 };
@@ -215,6 +216,21 @@ static void test_without_memory(void **state) {
     }
 }
 
+/* Or whatever this thread does afterwards is slow. */
+static void test_no_vector_state_stays(void **state) {
+    fixture *f = *state;
+    static uint8_t out[TEXT_BYTES + 1];
+    for (int k = 0; k < 2; k++) {
+        size_t made = 0;
+        ck_error err = CK_ERROR_INIT;
+        f->packed_bytes = 0;
+        pack(f, kinds[k], 0, TEXT_BYTES);
+        ck_vector_uppers_clear();
+        assert_int_equal(unpack(f, kinds[k], PACKED_BYTES_MAX, TEXT_BYTES, out, &made, &err), CK_OK);
+        assert_false(ck_vector_uppers_in_use());
+    }
+}
+
 static void test_which(void **state) {
     (void)state;
     static const struct {
@@ -242,6 +258,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_damaged_files, setup, teardown),
         cmocka_unit_test_setup_teardown(test_window_limit, setup, teardown),
         cmocka_unit_test_setup_teardown(test_without_memory, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_no_vector_state_stays, setup, teardown),
         cmocka_unit_test(test_which),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

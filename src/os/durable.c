@@ -14,6 +14,7 @@
 #include <limits.h>
 #include <stdio.h>
 
+#include "base/vector.h"
 #include "os/random.h"
 
 uint32_t ck_crc32c(uint32_t crc, const void *p, size_t n) {
@@ -24,6 +25,7 @@ uint32_t ck_crc32c(uint32_t crc, const void *p, size_t n) {
         crc = crc32_iscsi(at, chunk, crc);
         at += chunk, n -= (size_t)chunk;
     }
+    ck_vector_uppers_clear();
     return ~crc;
 }
 

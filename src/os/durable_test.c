@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "base/vector.h"
 #include "os/test_proc.h"
 
 static const ck_fault_point durable_points[] = {
@@ -29,6 +30,15 @@ static void test_crc32c_known_vectors(void **state) {
     const char *digits = "123456789";
     for (size_t cut = 0; cut <= 9; cut++) /* more continues */
         assert_int_equal(ck_crc32c(ck_crc32c(0, digits, cut), digits + cut, 9 - cut), 0xE3069283u);
+}
+
+/* Or whatever this thread does afterwards is slow. */
+static void test_crc32c_leaves_no_vector_state(void **state) {
+    (void)state;
+    static const unsigned char zeros[1 << 16];
+    ck_vector_uppers_clear();
+    assert_int_not_equal(ck_crc32c(0, zeros, sizeof zeros), 0);
+    assert_false(ck_vector_uppers_in_use());
 }
 
 static ck_status read_back(ck_test_proc *t, const char *path, char *out, size_t bytes_max) {
@@ -256,6 +266,7 @@ static void test_allocation_failures(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_crc32c_known_vectors),
+        cmocka_unit_test(test_crc32c_leaves_no_vector_state),
         cmocka_unit_test(test_publish_is_exclusive_and_replace_is_not),
         cmocka_unit_test(test_bytes_and_checksum_of_what_was_written),
         cmocka_unit_test(test_dropped_leaves_nothing),
