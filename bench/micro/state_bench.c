@@ -168,8 +168,12 @@ static void restore(bench *from, const key_kind *k) {
     do {
         OK(ck_mark_scan_next(scan, &rows, &n, &err));
         double start = now_s();
-        for (uint32_t i = 0; i < n; i++)
-            OK(ck_state_restore_put(to.store, rows[i].op_id, (ck_stored_row){rows[i].key, rows[i].value}, &err));
+        for (uint32_t at = 0, some = 0; at < n; at += some) {
+            ck_stored_row stored[256];
+            for (some = 0; some < CK_ARRAY_COUNT(stored) && at + some < n; some++)
+                stored[some] = (ck_stored_row){rows[at + some].key, rows[at + some].value};
+            OK(ck_state_restore_puts(to.store, rows[at].op_id, stored, some, &err));
+        }
         spent += now_s() - start;
         count += n;
     } while (n);

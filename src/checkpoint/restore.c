@@ -46,7 +46,8 @@ static ck_status op_make(ck_restore *r, uint64_t id, ck_restore_op **out, ck_err
 ck_status ck_restore_add(ck_restore *r, const ck_restore_target *t, ck_error *err) {
     ck_restore_into *into = CK_ARENA_NEW(&r->arena, ck_restore_into);
     if (!into) return ck_nomem(err, r->mem, sizeof *into);
-    *into = (ck_restore_into){t->store, t->subtask, t->parallelism, t->range, r->targets};
+    into->store = t->store, into->subtask = t->subtask, into->parallelism = t->parallelism, into->range = t->range;
+    into->next = r->targets;
     r->targets = into;
     for (uint32_t i = 0; i < t->op_count; i++) {
         ck_restore_op *op;
@@ -120,26 +121,50 @@ static ck_status unite_slots(ck_restore *r, const ck_snapshot_header *h, ck_erro
     return CK_OK;
 }
 
-static ck_status keyed_row(ck_restore *r, ck_restore_op *op, const ck_stored_key *k, const ck_snapshot_row *row,
+static ck_status put_pending(ck_restore_into *to, ck_error *err) {
+    uint32_t n = to->pending_count;
+    to->pending_count = 0;
+    return n ? ck_state_restore_puts(to->store, to->pending_op, to->pending, n, err) : CK_OK;
+}
+
+static ck_status put_all_pending(ck_restore *r, ck_error *err) {
+    for (ck_restore_into *t = r->targets; t; t = t->next) CK_TRY(put_pending(t, err));
+    return CK_OK;
+}
+
+static ck_status keyed_row(ck_restore *r, ck_restore_op *op, uint32_t key_group, const ck_snapshot_row *row,
                            ck_error *err) {
-    if (k->key_group >= r->m->key_groups)
-        return ck_fail(err, CK_CORRUPT, "key group %" PRIu32 " of %" PRIu32, k->key_group, r->m->key_groups);
-    ck_restore_into *to = op->owner[k->key_group];
+    if (key_group >= r->m->key_groups)
+        return ck_fail(err, CK_CORRUPT, "key group %" PRIu32 " of %" PRIu32, key_group, r->m->key_groups);
+    ck_restore_into *to = op->owner[key_group];
     if (!to) return CK_OK;
     r->stats.rows_kept++;
-    if (row->kind == 2) return ck_state_restore_erase(to->store, row->op_id, row->key, err);
-    return ck_state_restore_put(to->store, row->op_id, (ck_stored_row){row->key, row->value}, err);
+    bool erase = row->kind == 2;
+    if (to->pending_count == CK_RESTORE_PENDING || to->pending_op != row->op_id || erase) CK_TRY(put_pending(to, err));
+    if (erase) return ck_state_restore_erase(to->store, row->op_id, row->key, err);
+    to->pending_op = row->op_id;
+    to->pending[to->pending_count++] = (ck_stored_row){row->key, row->value};
+    return CK_OK;
+}
+
+static ck_restore_op *op_of(ck_restore *r, uint64_t id) {
+    if (CK_UNLIKELY(!r->last_known || r->last_id != id))
+        r->last_op = ck_restore_op_find(r, id), r->last_id = id, r->last_known = true;
+    return r->last_op;
 }
 
 static ck_status one_row(ck_restore *r, const ck_snapshot_row *row, ck_error *err) {
-    ck_restore_op *op = ck_restore_op_find(r, row->op_id);
+    ck_restore_op *op = op_of(r, row->op_id);
+    uint32_t key_group;
     ck_stored_key k;
     r->stats.rows++;
     if (row->kind > 2) return ck_fail(err, CK_REFUSED, "it holds changelog rows, which this version does not restore");
     if (!op) return CK_OK;
-    if (!ck_stored_key_parse(row->key, r->m->key_groups, &k))
+    if (!ck_stored_key_group(row->key, r->m->key_groups, &key_group))
         return ck_fail(err, CK_CORRUPT, "a stored key of %zu bytes", row->key.n);
-    return k.keyed ? keyed_row(r, op, &k, row, err) : ck_operator_row_seen(r, row->op_id, &k, row, err);
+    if (key_group != ck_operator_marker(r->m->key_groups)) return keyed_row(r, op, key_group, row, err);
+    (void)ck_stored_key_parse(row->key, r->m->key_groups, &k); /* long enough, as was seen */
+    return ck_operator_row_seen(r, row->op_id, &k, row, err);
 }
 
 static ck_status read_rows(ck_restore *r, ck_snapshot_reader *reader, ck_error *err) {
@@ -148,6 +173,7 @@ static ck_status read_rows(ck_restore *r, ck_snapshot_reader *reader, ck_error *
     do {
         CK_TRY(ck_snapshot_next(reader, &rows, &n, err));
         for (uint32_t i = 0; i < n; i++) CK_TRY(one_row(r, &rows[i], err));
+        CK_TRY(put_all_pending(r, err)); /* the next piece takes the place of this one's bytes */
     } while (n > 0);
     return CK_OK;
 }

@@ -7,11 +7,16 @@
 #include "checkpoint/restore.h"
 #include "checkpoint/snapshot.h"
 
+enum { CK_RESTORE_PENDING = 256 };
+
 typedef struct ck_restore_into { /* a target */
     ck_state_store *store;
     uint32_t subtask, parallelism;
     ck_key_group_range range;
     struct ck_restore_into *next;
+    uint64_t pending_op; /* rows to put, all of it */
+    uint32_t pending_count;
+    ck_stored_row pending[CK_RESTORE_PENDING];
 } ck_restore_into;
 
 typedef struct ck_target_ref {
@@ -44,6 +49,9 @@ struct ck_restore {
     const ck_manifest *m;
     ck_restore_into *targets;
     ck_map ops;      /* by id */
+    ck_restore_op *last_op; /* rows come operator by operator; NULL: nobody's */
+    uint64_t last_id;
+    bool last_known;
     ck_map versions; /* by "op|type|slot": version */
     ck_map chain;    /* operator rows of the chain being read: op id and stored key */
     ck_restore_stats stats;

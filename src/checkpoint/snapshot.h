@@ -87,6 +87,15 @@ void ck_snapshot_close(ck_snapshot_reader *r); /* NULL is fine */
 CK_NODISCARD ck_status ck_snapshot_verify(ck_proc *proc, ck_mem mem, const char *dir, const ck_manifest_file *f,
                                           ck_error *err);
 
+/* What stands first in a stored key: its key group, or the marker of operator rows. false: too short. */
+static inline uint32_t ck_operator_marker(uint32_t key_groups) { return key_groups <= 128 ? 0xFF : 0xFFFF; }
+static inline bool ck_stored_key_group(ck_view key, uint32_t key_groups, uint32_t *out) {
+    const uint8_t *p = (const uint8_t *)key.p;
+    size_t width = key_groups <= 128 ? 1 : 2;
+    if (key.n < width) return false;
+    *out = width == 1 ? p[0] : (uint32_t)p[0] << 8 | p[1];
+    return true;
+}
 /* A stored key taken apart. Operator rows: key_group is the marker (0xFF, 0xFFFF) and user_key the row key. */
 typedef struct ck_stored_key {
     uint32_t key_group;

@@ -294,11 +294,9 @@ ck_status ck_snapshot_verify(ck_proc *proc, ck_mem mem, const char *dir, const c
 /* ---- stored keys ---- */
 
 bool ck_stored_key_parse(ck_view key, uint32_t key_groups, ck_stored_key *out) {
-    const uint8_t *p = (const uint8_t *)key.p;
     size_t width = key_groups <= 128 ? 1 : 2;
-    if (key.n < width) return false;
-    out->key_group = width == 1 ? p[0] : (uint32_t)p[0] << 8 | p[1];
-    out->keyed = out->key_group != (width == 1 ? 0xFFu : 0xFFFFu);
+    if (!ck_stored_key_group(key, key_groups, &out->key_group)) return false;
+    out->keyed = out->key_group != ck_operator_marker(key_groups);
     ck_view tail = {key.p + width, key.n - width};
     const char *end = tail.n ? memchr(tail.p, out->keyed ? '|' : '\n', tail.n) : NULL;
     out->rest = (ck_view){tail.p + tail.n, 0};

@@ -57,9 +57,7 @@ void ck_mark_scan_free(ck_mark_scan *s) {
 /* ---- one row ---- */
 
 static uint32_t group_of(const ck_mark_scan *s, const uint8_t *user_key, uint32_t n) {
-    uint64_t h = ck_fnv1a(user_key, n);
-    uint32_t groups = s->m->key_groups;
-    return (groups & (groups - 1)) == 0 ? (uint32_t)h & (groups - 1) : ck_key_group_of_hash(h, groups);
+    return ck_key_group_of_hash(ck_fnv1a(user_key, n), s->m->key_groups);
 }
 
 /* [key group][slot]['|'] or [marker][slot]['\n'], the group still to be set: the same for all rows of a table. */

@@ -1,4 +1,4 @@
-/* Rows one at a time, from stored bytes: what restores and operator rows use. */
+/* Rows one at a time, from stored bytes: operator rows, and what restores cannot put in runs (put_run.c). */
 #include "state/tree_int.h"
 
 #include "base/cursor.h"
@@ -24,12 +24,15 @@ static ck_status add_row(ck_table *t, const ck_loose_row *l, uint64_t hash, uint
     return s;
 }
 
-ck_status ck_table_loose_upsert(ck_table *t, const ck_loose_row *l, ck_row **row, bool *fresh) {
-    uint64_t hash = ck_loose_hash(t, l);
+ck_status ck_table_hashed_upsert(ck_table *t, const ck_loose_row *l, uint64_t hash, ck_row **row, bool *fresh) {
     uint32_t ref;
-    ck_table_tidy(t);
     *fresh = !find(t, l, hash, &ref);
     return *fresh ? add_row(t, l, hash, &ref, row) : ck_row_writable(t, ref, row);
+}
+
+ck_status ck_table_loose_upsert(ck_table *t, const ck_loose_row *l, ck_row **row, bool *fresh) {
+    ck_table_tidy(t);
+    return ck_table_hashed_upsert(t, l, ck_loose_hash(t, l), row, fresh);
 }
 
 /* ---- stored bytes ---- */
@@ -38,13 +41,13 @@ typedef struct split_key {
     ck_view user_key, order_key;
 } split_key;
 
-static bool split_rest(const ck_shape *s, ck_view rest, split_key *out) {
-    *out = (split_key){.user_key = rest};
+bool ck_rest_split(const ck_shape *s, ck_view *rest, ck_view *order_key) {
+    *order_key = (ck_view){"", 0};
     if (s->order_count == 0) return true;
-    ck_cursor c = ck_cursor_of(rest.p, rest.n);
+    ck_cursor c = ck_cursor_of(rest->p, rest->n);
     uint32_t n;
-    if (!ck_cursor_u32be(&c, &n) || !ck_cursor_take(&c, n, &out->user_key)) return false;
-    return ck_cursor_take(&c, c.left, &out->order_key);
+    if (!ck_cursor_u32be(&c, &n) || !ck_cursor_take(&c, n, rest)) return false;
+    return ck_cursor_take(&c, c.left, order_key);
 }
 
 /* Partition of a user key; 0 when it is missing and not to be made. */
@@ -90,59 +93,18 @@ static ck_status hash_table_of(ck_table *t, const split_key *k, bool create, ck_
     return ck_table_bucket(t, ck_row_i64(l->row, s->fields[s->partition_count].offset), create, out, NULL);
 }
 
-static bool plain_equal(const ck_table *t, ck_view key, const ck_row *row) {
-    uint32_t at = t->shape->fields[0].offset;
-    return t->shape->var_count ? ck_view_eq(key, ck_var_get(t, row, at)) : memcmp(row + at, key.p, 8) == 0;
-}
-
-static ck_status plain_add(ck_table *t, ck_view key, uint64_t hash, ck_row **row) {
-    uint32_t ref;
-    CK_TRY(ck_row_add(t, &ref, row));
-    ck_status s = CK_OK;
-    if (t->shape->var_count)
-        s = ck_var_set(t, *row, &t->shape->fields[0], key);
-    else
-        memcpy(*row + t->shape->fields[0].offset, key.p, 8);
-    if (s == CK_OK) s = ck_index_insert(&t->index, hash, ref);
-    if (s != CK_OK) ck_row_drop(t, ref);
-    return s;
-}
-
-/* A plain shape without a loose row in between. */
-static ck_status put_plain(ck_table *t, ck_view key, ck_view value) {
-    const ck_shape *s = t->shape;
-    uint32_t values_at = s->value_count ? s->fields[1].offset : s->extra_at;
-    if (value.n != s->extra_at - values_at || (!s->var_count && key.n != 8) || key.n > CK_KEY_BYTES_MAX)
-        return CK_CORRUPT;
-    for (uint32_t i = 1; i < s->field_count; i++)
-        if (s->fields[i].phys == CK_PHYS_BOOL && (uint8_t)value.p[s->fields[i].offset - values_at] > 1)
-            return CK_CORRUPT;
-    uint64_t hash = s->var_count ? ck_value_hash_str(t->seed, key)
-                                 : ck_value_hash_i64(t->seed, ck_row_i64((const ck_row *)key.p, 0));
-    uint32_t ref;
-    ck_row *row;
-    bool there = false;
-    ck_table_tidy(t);
-    ck_index_probe p = ck_index_probe_begin(&t->index, hash);
-    while (!there && ck_index_probe_next(&p, &ref)) there = plain_equal(t, key, ck_row_of(t, ref));
-    CK_TRY(there ? ck_row_writable(t, ref, &row) : plain_add(t, key, hash, &row));
-    if (value.n) memcpy(row + values_at, value.p, value.n);
-    return CK_OK;
-}
-
-ck_status ck_table_stored_put(ck_table *t, ck_view rest, ck_view value, uint32_t key_group, uint32_t key_groups) {
-    split_key k;
-    if (!split_rest(t->shape, rest, &k)) return CK_CORRUPT;
-    if (key_groups != UINT32_MAX && ck_key_group_for_key(k.user_key, key_groups) != key_group) return CK_CORRUPT;
-    if (t->shape->listed) CK_TRY(ck_lists_suspend(t));
-    if (t->shape->plain) return put_plain(t, rest, value);
-    if (t->shape->ordered) return put_ordered(t, &k, value);
+ck_status ck_table_stored_put(ck_table *t, const ck_stored_put *p, uint32_t key_groups) {
+    split_key k = {.user_key = p->rest};
     ck_table *to;
     ck_loose_row l;
     ck_row *row;
     bool fresh;
+    if (!ck_rest_split(t->shape, &k.user_key, &k.order_key)) return CK_CORRUPT;
+    if (key_groups != UINT32_MAX && ck_key_group_for_key(k.user_key, key_groups) != p->key_group) return CK_CORRUPT;
+    if (t->shape->listed) CK_TRY(ck_lists_suspend(t));
+    if (t->shape->ordered) return put_ordered(t, &k, p->value);
     CK_TRY(hash_table_of(t, &k, true, &to, &l));
-    if (!ck_value_decode(t->shape, value, &l)) return CK_CORRUPT;
+    if (!ck_value_decode(t->shape, p->value, &l)) return CK_CORRUPT;
     CK_TRY(ck_table_loose_upsert(to, &l, &row, &fresh));
     return ck_loose_store(to, &l, t->shape->value_first, t->shape->field_count, row);
 }
@@ -153,8 +115,8 @@ static ck_status erase_ref(ck_table *t, uint32_t ref) {
 }
 
 ck_status ck_table_stored_erase(ck_table *t, ck_view rest) {
-    split_key k;
-    if (!split_rest(t->shape, rest, &k)) return CK_CORRUPT;
+    split_key k = {.user_key = rest};
+    if (!ck_rest_split(t->shape, &k.user_key, &k.order_key)) return CK_CORRUPT;
     if (t->shape->listed) CK_TRY(ck_lists_suspend(t));
     if (t->shape->ordered) {
         ck_partition p;

@@ -3,6 +3,8 @@
 
 #include "base/cursor.h"
 
+enum { PIECE_ROWS = 64 };
+
 ck_status ck_state_restore_slot(ck_state_store *s, uint64_t op_id, const char *uid, const char *op_type,
                                 const ck_slot_schema *schema, ck_error *err) {
     ck_state *st;
@@ -131,16 +133,50 @@ static ck_status raw_put(ck_table *t, ck_view key, ck_view value) {
     return ck_loose_store(t, &l, t->shape->value_first, t->shape->field_count, row);
 }
 
-ck_status ck_state_restore_put(ck_state_store *s, uint64_t op_id, ck_stored_row row, ck_error *err) {
-    taken_key k = {0};
+static ck_status put_raws(ck_table *t, const ck_stored_put *puts, uint32_t n, uint32_t *done) {
+    for (*done = 0; *done < n; ++*done) CK_TRY(raw_put(t, puts[*done].rest, puts[*done].value));
+    return CK_OK;
+}
+
+/* Rows of one slot that follow each other. */
+typedef struct piece {
     ck_state_slot *slot;
-    CK_TRY(take_key(s, op_id, row.key, &k, err));
-    if (k.keyed && !ck_key_group_in(s->cfg.range, k.key_group)) return CK_OK;
-    CK_TRY(slot_for(s, op_id, &k, true, &slot, err));
-    ck_status st = slot->raw ? raw_put(slot->table, row.key, row.value)
-                             : ck_table_stored_put(slot->table, k.rest, row.value, k.key_group,
-                                                   k.keyed ? s->cfg.key_groups : UINT32_MAX);
+    bool keyed;
+    uint32_t n;
+    ck_stored_put puts[PIECE_ROWS];
+} piece;
+
+static ck_status put_piece(ck_state_store *s, uint64_t op_id, piece *p, ck_error *err) {
+    uint32_t n = p->n, done = 0;
+    if (n == 0) return CK_OK;
+    p->n = 0;
+    ck_table *t = p->slot->table;
+    ck_status st = p->slot->raw ? put_raws(t, p->puts, n, &done)
+                                : ck_table_stored_puts(t, p->puts, n, p->keyed ? s->cfg.key_groups : UINT32_MAX, &done);
+    if (CK_LIKELY(st == CK_OK)) return CK_OK;
+    const taken_key k = {.slot = ck_view_of(p->slot->name), .rest = p->puts[done].rest};
     return failed(s, st, op_id, &k, err);
+}
+
+ck_status ck_state_restore_puts(ck_state_store *s, uint64_t op_id, const ck_stored_row *rows, uint32_t n,
+                                ck_error *err) {
+    piece p;
+    p.slot = NULL, p.n = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        taken_key k = {0};
+        ck_state_slot *slot;
+        CK_TRY(take_key(s, op_id, rows[i].key, &k, err));
+        if (k.keyed && !ck_key_group_in(s->cfg.range, k.key_group)) continue;
+        CK_TRY(slot_for(s, op_id, &k, true, &slot, err));
+        if (p.n == PIECE_ROWS || slot != p.slot || k.keyed != p.keyed) CK_TRY(put_piece(s, op_id, &p, err));
+        p.slot = slot, p.keyed = k.keyed;
+        p.puts[p.n++] = (ck_stored_put){slot->raw ? rows[i].key : k.rest, rows[i].value, k.key_group};
+    }
+    return put_piece(s, op_id, &p, err);
+}
+
+ck_status ck_state_restore_put(ck_state_store *s, uint64_t op_id, ck_stored_row row, ck_error *err) {
+    return ck_state_restore_puts(s, op_id, &row, 1, err);
 }
 
 ck_status ck_state_restore_erase(ck_state_store *s, uint64_t op_id, ck_view key, ck_error *err) {

@@ -162,13 +162,15 @@ static ck_status rebuild_row(rebuild *r, const ck_table *from, const ck_row *row
         CK_TRY(ck_key_rest_encode(from->shape, v, row, &r->key, &n));
         CK_TRY(ck_value_encode(from->shape, v, row, &r->value));
         CK_TRY(ck_ttl_convert(from->shape->schema, r->to->shape->schema, &r->value));
-        return ck_table_stored_put(r->to, ck_bytes_as_view(&r->key), ck_bytes_as_view(&r->value), 0, UINT32_MAX);
+        const ck_stored_put typed = {ck_bytes_as_view(&r->key), ck_bytes_as_view(&r->value), 0};
+        return ck_table_stored_put(r->to, &typed, UINT32_MAX);
     }
     ck_view stored = ck_var_get(from, row, from->shape->fields[0].offset);
     ck_view value = ck_var_get(from, row, from->shape->fields[1].offset);
     size_t head = (ck_one_byte_groups(r->store->cfg.key_groups) ? 1u : 2u) + strlen(r->slot->name);
     if (stored.n > head) head++; /* '|' or newline */
-    return ck_table_stored_put(r->to, (ck_view){stored.p + head, stored.n - head}, value, 0, UINT32_MAX);
+    const ck_stored_put p = {{stored.p + head, stored.n - head}, value, 0};
+    return ck_table_stored_put(r->to, &p, UINT32_MAX);
 }
 
 static ck_status rebuild_rows(rebuild *r, ck_table *from) {

@@ -720,11 +720,21 @@ static void restore_into(world *to, const model *rows, ck_key_group_range range)
             assert_int_equal(ck_state_restore_slot(to->store, ck_op_id(uid), uid, "group_agg", &to->slots[i], &err),
                              CK_OK);
     }
-    for (size_t i = 0; i < rows->n; i++) {
-        uint64_t op;
+    uint64_t seed = range.first + 1;
+    for (size_t i = 0, n = 0; i < rows->n; i += n) { /* any number at once */
+        enum { AT_ONCE = 200 };
+        ck_stored_row some[AT_ONCE];
+        uint64_t op, other, most = model_below(&seed, 4) ? 1 + model_below(&seed, AT_ONCE) : 1;
         memcpy(&op, rows->e[i].key, 8);
-        ck_stored_row row = {{rows->e[i].key + 8, rows->e[i].key_n - 8}, {rows->e[i].value, rows->e[i].value_n}};
-        ck_status s = ck_state_restore_put(to->store, op, row, &err);
+        for (n = 0; n < most && i + n < rows->n; n++) {
+            const model_entry *e = &rows->e[i + n];
+            memcpy(&other, e->key, 8);
+            if (other != op) break;
+            some[n] = (ck_stored_row){{e->key + 8, e->key_n - 8}, {e->value, e->value_n}};
+        }
+        bool twice = n < AT_ONCE; /* is once */
+        if (twice) some[n] = some[n - 1];
+        ck_status s = ck_state_restore_puts(to->store, op, some, (uint32_t)n + twice, &err);
         if (s != CK_OK) fail_msg("%s", err.msg);
     }
     assert_int_equal(ck_state_restore_end(to->store, &err), CK_OK);

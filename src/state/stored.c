@@ -245,16 +245,25 @@ bool ck_value_decode(const ck_shape *s, ck_view value, ck_loose_row *l) {
 
 /* ---- loose rows ---- */
 
-ck_status ck_loose_of(ck_table *t, ck_loose_row *out) {
+size_t ck_loose_bytes(const ck_shape *s) {
+    return (s->field_count * sizeof(ck_view) + s->row_bytes + 7) / 8 * 8; /* the next one's views follow */
+}
+
+ck_status ck_loose_run(ck_table *t, uint32_t n, ck_loose_row *out) {
     const ck_shape *s = t->shape;
-    size_t views = s->field_count * sizeof(ck_view);
+    size_t views = s->field_count * sizeof(ck_view), each = ck_loose_bytes(s);
     ck_bytes_clear(&t->loose);
-    CK_TRY(ck_bytes_reserve(&t->loose, views + s->row_bytes));
-    memset(t->loose.p, 0, views);
-    *out = (ck_loose_row){(uint8_t *)t->loose.p + views, (ck_view *)(void *)t->loose.p, &t->scratch};
-    memcpy(out->row, s->blank, s->row_bytes);
+    CK_TRY(ck_bytes_reserve(&t->loose, n * each));
+    for (uint32_t i = 0; i < n; i++) {
+        char *at = t->loose.p + i * each;
+        memset(at, 0, views);
+        memcpy(at + views, s->blank, s->row_bytes);
+        out[i] = (ck_loose_row){(uint8_t *)at + views, (ck_view *)(void *)at, &t->scratch};
+    }
     return CK_OK;
 }
+
+ck_status ck_loose_of(ck_table *t, ck_loose_row *out) { return ck_loose_run(t, 1, out); }
 
 static uint64_t loose_field_hash(const ck_table *t, const ck_loose_row *l, uint32_t field) {
     const ck_shape_field *f = &t->shape->fields[field];

@@ -28,6 +28,9 @@ CK_NODISCARD ck_status ck_value_encode(const ck_shape *s, ck_var_source v, const
 CK_NODISCARD ck_status ck_key_rest_encode(const ck_shape *s, ck_var_source v, const ck_row *row, ck_bytes *out,
                                           uint32_t *user_key_bytes);
 
+/* Takes what stands behind the slot's '|' apart: *rest becomes the user key. */
+bool ck_rest_split(const ck_shape *s, ck_view *rest, ck_view *order_key);
+
 /* A row outside of any table: fixed fields in row form, variable ones as views. */
 struct ck_loose_row {
     uint8_t *row;    /* row_bytes */
@@ -36,8 +39,10 @@ struct ck_loose_row {
 };
 typedef struct ck_loose_row ck_loose_row;
 
-/* The table's own loose row, blank; valid until the next call of this. */
+/* The table's own loose row, or n of them, blank; valid until the next call of either. They share `bytes`. */
 CK_NODISCARD ck_status ck_loose_of(ck_table *t, ck_loose_row *out);
+CK_NODISCARD ck_status ck_loose_run(ck_table *t, uint32_t n, ck_loose_row *out);
+size_t ck_loose_bytes(const ck_shape *s); /* that one takes */
 /* Decoding sets the fields of its part of the loose row. false: the bytes do not parse exactly. */
 bool ck_user_key_decode(const ck_shape *s, ck_view key, ck_loose_row *out);
 /* CK_CORRUPT or CK_NOMEM. */

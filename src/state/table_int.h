@@ -187,11 +187,21 @@ struct ck_loose_row;
 /* The row of these key fields, inserted with them where it is missing. Not for ordered and bucketed tables. */
 CK_NODISCARD ck_status ck_table_loose_upsert(ck_table *t, const struct ck_loose_row *l, ck_row **row, bool *fresh);
 bool ck_table_loose_find(const ck_table *t, const struct ck_loose_row *l, uint32_t *ref);
+/* The same for a key that hashes to `hash`; ck_table_tidy is the caller's. */
+CK_NODISCARD ck_status ck_table_hashed_upsert(ck_table *t, const struct ck_loose_row *l, uint64_t hash, ck_row **row,
+                                              bool *fresh);
 /* Stored bytes in and out: rest is what stands behind the slot's '|' (operator rows: the row key). CK_CORRUPT when they
  * do not parse, or the user key does not hash to key_group (of key_groups; UINT32_MAX: not checked). */
-CK_NODISCARD ck_status ck_table_stored_put(ck_table *t, ck_view rest, ck_view value, uint32_t key_group,
-                                           uint32_t key_groups);
+typedef struct ck_stored_put {
+    ck_view rest, value;
+    uint32_t key_group;
+} ck_stored_put;
+CK_NODISCARD ck_status ck_table_stored_put(ck_table *t, const ck_stored_put *p, uint32_t key_groups);
 CK_NODISCARD ck_status ck_table_stored_erase(ck_table *t, ck_view rest);
+
+/* ---- put_run.c: many rows, in order. *done: how many are in; on failure that one is at fault ---- */
+CK_NODISCARD ck_status ck_table_stored_puts(ck_table *t, const ck_stored_put *puts, uint32_t n, uint32_t key_groups,
+                                            uint32_t *done);
 
 /* ---- erase_log.c ---- */
 void ck_log_erase(ck_table *t, const ck_row *row); /* gives the log up rather than fail */

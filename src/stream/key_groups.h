@@ -15,7 +15,10 @@ typedef struct ck_key_group_range {
     uint32_t first, last; /* inclusive; first > last: empty */
 } ck_key_group_range;
 
-static inline uint32_t ck_key_group_of_hash(uint64_t fnv, uint32_t key_groups) { return (uint32_t)(fnv % key_groups); }
+static inline uint32_t ck_key_group_of_hash(uint64_t fnv, uint32_t key_groups) {
+    if ((key_groups & (key_groups - 1)) == 0) return (uint32_t)fnv & (key_groups - 1); /* a division less a row */
+    return (uint32_t)(fnv % key_groups);
+}
 static inline uint32_t ck_key_group_for_key(ck_view user_key, uint32_t key_groups) {
     return ck_key_group_of_hash(ck_fnv1a(user_key.p, user_key.n), key_groups);
 }
