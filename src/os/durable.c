@@ -17,6 +17,9 @@
 #include "base/vector.h"
 #include "os/random.h"
 
+/* The disk works on a large file while it is made, so that fsync finds little to wait for. */
+enum { WRITE_OUT_BYTES = 8 << 20 };
+
 uint32_t ck_crc32c(uint32_t crc, const void *p, size_t n) {
     unsigned char *at = (unsigned char *)(uintptr_t)p; /* the library only reads */
     crc = ~crc;                                        /* it leaves inversion at both ends to its caller */
@@ -119,6 +122,10 @@ ck_status ck_tmpfile_write(ck_tmpfile *t, const void *p, size_t n, ck_error *err
     }
     t->bytes += n;
     t->crc32c = ck_crc32c(t->crc32c, p, n);
+    if (t->bytes - t->out_bytes >= WRITE_OUT_BYTES && t->proc->fs->write_out) {
+        t->proc->fs->write_out(t->file, t->out_bytes, t->bytes - t->out_bytes);
+        t->out_bytes = t->bytes;
+    }
     t->synced = false;
     return CK_OK;
 }

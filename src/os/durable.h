@@ -14,7 +14,8 @@ typedef struct ck_tmpfile {
     char *path, *final_path;
     ck_mem mem;
     uint64_t bytes;
-    uint32_t crc32c; /* of all bytes written */
+    uint64_t out_bytes; /* of them the disk was offered already */
+    uint32_t crc32c;    /* of all bytes written */
     bool synced;
 } ck_tmpfile;
 

@@ -43,7 +43,7 @@ static void test_crc32c_leaves_no_vector_state(void **state) {
 
 static ck_status read_back(ck_test_proc *t, const char *path, char *out, size_t bytes_max) {
     ck_arena arena;
-    ck_arena_init(&arena, ck_proc_mem(&t->proc, CK_MEM_PLAN), 1 << 20);
+    ck_arena_init(&arena, ck_proc_mem(&t->proc, CK_MEM_PLAN), bytes_max + (1 << 20));
     ck_view v;
     ck_status s = ck_fs_read_all(&t->proc, path, bytes_max - 1, &arena, &v, NULL);
     if (s == CK_OK) memcpy(out, v.p, v.n + 1);
@@ -65,6 +65,42 @@ static size_t leftovers(ck_test_proc *t) {
     }
     ck_arena_destroy(&arena);
     return n;
+}
+
+static uint64_t out_end, out_calls; /* of the file system below */
+
+static void note_write_out(ck_file *f, uint64_t offset, uint64_t n) {
+    assert_int_equal(offset, out_end);
+    out_end += n, out_calls++;
+    ck_fs_system()->write_out(f, offset, n);
+}
+
+static void test_a_large_file_goes_to_the_disk_while_it_is_made(void **state) {
+    (void)state;
+    enum { PIECE = 3 << 20, PIECES = 8 };
+    ck_test_proc t;
+    ck_test_proc_init(&t);
+    char path[256];
+    snprintf(path, sizeof path, "%s/final", ck_test_dir(&t));
+    ck_fs fs = *ck_fs_system();
+    fs.write_out = note_write_out, out_end = out_calls = 0;
+    t.proc.fs = &fs;
+    char *piece = malloc(PIECE);
+    ck_tmpfile f;
+    assert_int_equal(ck_tmpfile_init(&f, &t.proc, ck_proc_mem(&t.proc, CK_MEM_PLAN), path, NULL), CK_OK);
+    for (int i = 0; i < PIECES; i++) {
+        memset(piece, 'a' + i, PIECE);
+        assert_int_equal(ck_tmpfile_write(&f, piece, PIECE, NULL), CK_OK);
+    }
+    assert_true(out_calls >= 2 && out_end <= f.bytes && f.bytes - out_end < 8 << 20);
+    assert_int_equal(ck_durable_publish(&f, NULL), CK_OK);
+    ck_tmpfile_destroy(&f);
+    char *whole = malloc((size_t)PIECE * PIECES + 1);
+    assert_int_equal(read_back(&t, path, whole, (size_t)PIECE * PIECES + 1), CK_OK);
+    for (int i = 0; i < PIECES; i++) assert_true(whole[i * PIECE] == 'a' + i && whole[(i + 1) * PIECE - 1] == 'a' + i);
+    free(whole);
+    free(piece);
+    ck_test_proc_destroy(&t);
 }
 
 static void test_publish_is_exclusive_and_replace_is_not(void **state) {
@@ -267,6 +303,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_crc32c_known_vectors),
         cmocka_unit_test(test_crc32c_leaves_no_vector_state),
+        cmocka_unit_test(test_a_large_file_goes_to_the_disk_while_it_is_made),
         cmocka_unit_test(test_publish_is_exclusive_and_replace_is_not),
         cmocka_unit_test(test_bytes_and_checksum_of_what_was_written),
         cmocka_unit_test(test_dropped_leaves_nothing),

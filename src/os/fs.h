@@ -53,6 +53,9 @@ struct ck_fs {
     ck_status (*list)(ck_fs *fs, const char *path, ck_arena *arena, const char ***names, size_t *count, ck_error *err);
     /* Exclusive lock on an open file, held until close: OFD, never stolen. CK_EXISTS when another holds it. */
     ck_status (*lock)(ck_file *f, ck_error *err);
+    /* The n bytes from `offset` may go to the disk now: advice, which says nothing of what failed; fsync does. NULL:
+     * they go when they go. */
+    void (*write_out)(ck_file *f, uint64_t offset, uint64_t n);
 };
 
 /* Every ck_file begins with this. */

@@ -93,6 +93,11 @@ static ck_status real_fsync(ck_file *file, ck_error *err) {
     return fsync(f->fd) == 0 ? CK_OK : ck_fail_errno(err, errno, "syncing %s", f->path);
 }
 
+static void real_write_out(ck_file *file, uint64_t offset, uint64_t n) {
+    const real_file *f = (const real_file *)file;
+    (void)sync_file_range(f->fd, (off64_t)offset, (off64_t)n, SYNC_FILE_RANGE_WRITE);
+}
+
 static ck_stat from_system(const struct stat *st) {
     return (ck_stat){
         .bytes = (uint64_t)st->st_size,
@@ -263,6 +268,7 @@ ck_fs *ck_fs_system(void) {
         .fsync_dir = real_fsync_dir,
         .list = real_list,
         .lock = real_lock,
+        .write_out = real_write_out,
     };
     return (ck_fs *)(uintptr_t)&system_fs; /* stateless: nobody writes through it */
 }
