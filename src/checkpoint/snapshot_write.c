@@ -211,6 +211,54 @@ static ck_status put_row(writer *w, const ck_mark_row *r) {
     return CK_OK;
 }
 
+/* Keys and values are mostly short: no call for those of 8 to 32 bytes. */
+static inline void copy_short(char *to, ck_view v) {
+    if (v.n >= 16 && v.n <= 32) {
+        char first[16], last[16];
+        memcpy(first, v.p, 16);
+        memcpy(last, v.p + v.n - 16, 16);
+        memcpy(to, first, 16);
+        memcpy(to + v.n - 16, last, 16);
+    } else if (v.n >= 8 && v.n < 16) {
+        char first[8], last[8];
+        memcpy(first, v.p, 8);
+        memcpy(last, v.p + v.n - 8, 8);
+        memcpy(to, first, 8);
+        memcpy(to + v.n - 8, last, 8);
+    } else if (v.n) {
+        memcpy(to, v.p, v.n);
+    }
+}
+
+/* All of a piece that the batch has room for, room taken once. */
+static ck_status put_piece(writer *w, const ck_mark_row *rows, uint32_t n, size_t keys, size_t values) {
+    batch *b = &w->b;
+    ck_status s = ck_bytes_reserve(&b->keys, keys);
+    if (s == CK_OK) s = ck_bytes_reserve(&b->values, values);
+    if (s != CK_OK) return ck_nomem(w->err, w->spec->mem, keys + values);
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t at = b->rows++;
+        b->kinds[at] = rows[i].kind;
+        b->op_ids[at] = rows[i].op_id;
+        copy_short(b->keys.p + b->keys.n, rows[i].key);
+        copy_short(b->values.p + b->values.n, rows[i].value);
+        b->keys.n += rows[i].key.n, b->values.n += rows[i].value.n;
+        b->key_ends[at + 1] = (int32_t)b->keys.n;
+        b->value_ends[at + 1] = (int32_t)b->values.n;
+    }
+    return CK_OK;
+}
+
+static ck_status put_pieces(writer *w, const ck_mark_row *rows, uint32_t n) {
+    const batch *b = &w->b;
+    size_t keys = 0, values = 0;
+    for (uint32_t i = 0; i < n; i++) keys += rows[i].key.n, values += rows[i].value.n;
+    if (n <= b->rows_max - b->rows && b->keys.n + b->values.n + keys + values <= b->bytes_max)
+        return put_piece(w, rows, n, keys, values);
+    for (uint32_t i = 0; i < n; i++) CK_TRY(put_row(w, &rows[i])); /* over the batch's end */
+    return CK_OK;
+}
+
 static ck_status put_rows(writer *w, ck_state_mark *m) {
     ck_mark_scan *scan;
     CK_TRY(ck_mark_scan_new(m, w->spec->kind, &scan, w->err));
@@ -219,7 +267,7 @@ static ck_status put_rows(writer *w, ck_state_mark *m) {
     ck_status s;
     do {
         s = ck_mark_scan_next(scan, &rows, &n, w->err);
-        for (uint32_t i = 0; s == CK_OK && i < n; i++) s = put_row(w, &rows[i]);
+        if (s == CK_OK) s = put_pieces(w, rows, n);
     } while (s == CK_OK && n > 0);
     ck_mark_scan_free(scan);
     return s == CK_OK ? put_batch(w) : s;

@@ -5,7 +5,7 @@
 #include "base/hash.h"
 #include "stream/key_groups.h"
 
-enum { PIECE_ROWS = 1024, PIECE_BYTES = 1 << 20 };
+enum { PIECE_ROWS = 256, PIECE_BYTES = 1 << 20, WORD_ROWS = 64 };
 
 typedef struct piece_row { /* offsets: the buffer moves as it grows */
     size_t key, value, end;
@@ -112,31 +112,86 @@ static ck_status put_row(ck_mark_scan *s, const ck_frozen *f, const ck_row *row)
     return CK_OK;
 }
 
-/* A plain shape without the general encoders; the bytes are the same. */
-static ck_status put_plain(ck_mark_scan *s, const ck_frozen *f, const ck_row *row) {
-    const ck_shape *shape = f->shape;
-    ck_view key = {(const char *)row + shape->fields[0].offset, 8};
-    if (shape->var_count) key = ck_var_source_get((ck_var_source){.root = f->vars}, row, shape->fields[0].offset);
-    if (key.n > CK_KEY_BYTES_MAX) return CK_FULL;
-    size_t values_at = shape->value_count ? shape->fields[1].offset : shape->extra_at,
-           values = shape->extra_at - values_at;
-    size_t head = s->prefix.n;
-    CK_TRY(ck_bytes_reserve(&s->bytes, head + key.n + values));
-    uint8_t *p = (uint8_t *)s->bytes.p + s->bytes.n;
-    uint32_t group = group_of(s, (const uint8_t *)key.p, (uint32_t)key.n);
-    memcpy(p, s->prefix.p, head);
-    if (ck_one_byte_groups(s->m->key_groups)) {
-        p[0] = (uint8_t)group;
-    } else {
-        p[0] = (uint8_t)(group >> 8);
-        p[1] = (uint8_t)group;
+/* ---- rows of a plain shape, without the general encoders; the bytes are the same ---- */
+
+/* Of 8-byte keys, four at a time: one hash is a chain of multiplications. */
+static void groups_of_i64(const ck_row *const *rows, uint32_t n, uint32_t at, uint32_t key_groups, uint32_t *groups) {
+    for (uint32_t i = 0; i < n; i += 4) {
+        uint64_t key[4], h[4];
+        for (uint32_t k = 0; k < 4; k++) {
+            memcpy(&key[k], rows[i + k < n ? i + k : i] + at, 8);
+            h[k] = CK_FNV_OFFSET;
+        }
+        for (uint32_t byte = 0; byte < 8; byte++)
+            for (uint32_t k = 0; k < 4; k++) {
+                h[k] = (h[k] ^ (key[k] & 0xFF)) * CK_FNV_PRIME;
+                key[k] >>= 8;
+            }
+        for (uint32_t k = 0; k < 4 && i + k < n; k++) groups[i + k] = ck_key_group_of_hash(h[k], key_groups);
     }
-    memcpy(p + head, key.p, key.n);
-    memcpy(p + head + key.n, row + values_at, values);
-    size_t at = s->bytes.n, value = at + head + key.n;
-    s->bytes.n = value + values;
-    s->rows[s->count++] = (piece_row){at, value, value + values, f->op_id, 1};
+}
+
+static void groups_of_text(const ck_view *keys, uint32_t n, uint32_t key_groups, uint32_t *groups) {
+    for (uint32_t i = 0; i < n; i++) groups[i] = ck_key_group_for_key(keys[i], key_groups);
+}
+
+/* Common widths without a call. */
+static inline void copy_values(uint8_t *to, const ck_row *from, size_t n) {
+    switch (n) {
+    case 8: memcpy(to, from, 8); return;
+    case 16: memcpy(to, from, 16); return;
+    case 24: memcpy(to, from, 24); return;
+    case 32: memcpy(to, from, 32); return;
+    default: memcpy(to, from, n);
+    }
+}
+
+static ck_status put_plain(ck_mark_scan *s, const ck_frozen *f, const ck_row *const *rows, uint32_t n) {
+    const ck_shape *shape = f->shape;
+    uint32_t key_at = shape->fields[0].offset, groups[WORD_ROWS];
+    ck_view keys[WORD_ROWS];
+    size_t values_at = shape->value_count ? shape->fields[1].offset : shape->extra_at,
+           values = shape->extra_at - values_at, head = s->prefix.n, bytes = n * (head + values);
+    for (uint32_t i = 0; i < n; i++) {
+        keys[i] = (ck_view){(const char *)rows[i] + key_at, 8};
+        if (shape->var_count) keys[i] = ck_var_source_get((ck_var_source){.root = f->vars}, rows[i], key_at);
+        if (keys[i].n > CK_KEY_BYTES_MAX) return CK_FULL;
+        bytes += keys[i].n;
+    }
+    CK_TRY(ck_bytes_reserve(&s->bytes, bytes));
+    if (shape->var_count)
+        groups_of_text(keys, n, s->m->key_groups, groups);
+    else
+        groups_of_i64(rows, n, key_at, s->m->key_groups, groups);
+    bool narrow = ck_one_byte_groups(s->m->key_groups);
+    size_t at = s->bytes.n;
+    for (uint32_t i = 0; i < n; i++) {
+        uint8_t *p = (uint8_t *)s->bytes.p + at;
+        size_t key = shape->var_count ? keys[i].n : 8, value = at + head + key;
+        memcpy(p, s->prefix.p, head);
+        p[0] = (uint8_t)(narrow ? groups[i] : groups[i] >> 8);
+        if (!narrow) p[1] = (uint8_t)groups[i];
+        if (shape->var_count)
+            memcpy(p + head, keys[i].p, key);
+        else
+            memcpy(p + head, rows[i] + key_at, 8);
+        copy_values(p + head + key, rows[i] + values_at, values);
+        s->rows[s->count++] = (piece_row){at, value, value + values, f->op_id, 1};
+        at = value + values;
+    }
+    s->bytes.n = at;
     return CK_OK;
+}
+
+/* Those of one word of a page, as far as the piece has room. */
+static ck_status put_plain_word(ck_mark_scan *s, const ck_frozen *f, const uint8_t *page) {
+    const ck_row *rows[WORD_ROWS];
+    uint32_t n = 0;
+    for (; s->bits && s->count + n < PIECE_ROWS; s->bits &= s->bits - 1) {
+        uint32_t slot = s->word * 64 + (uint32_t)__builtin_ctzll(s->bits);
+        rows[n++] = page + (size_t)slot * f->shape->row_bytes;
+    }
+    return put_plain(s, f, rows, n);
 }
 
 static ck_status put_erase(ck_mark_scan *s, const ck_frozen *f, const uint8_t *rest, uint32_t n,
@@ -212,9 +267,12 @@ static ck_status scan_page(ck_mark_scan *s, const ck_frozen *f, uint8_t *page) {
             }
             s->bits = wanted_rows(s, f->shape, h, s->word);
         }
+        if (s->plain) {
+            CK_TRY(put_plain_word(s, f, page));
+            continue;
+        }
         uint32_t slot = s->word * 64 + (uint32_t)__builtin_ctzll(s->bits);
-        const ck_row *row = page + (size_t)slot * f->shape->row_bytes;
-        CK_TRY(s->plain ? put_plain(s, f, row) : put_row(s, f, row));
+        CK_TRY(put_row(s, f, page + (size_t)slot * f->shape->row_bytes));
         s->bits &= s->bits - 1;
     }
     return CK_OK;
