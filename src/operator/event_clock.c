@@ -1,6 +1,7 @@
 #include "operator/event_clock_int.h"
 
 #include "data/builder.h"
+#include "stream/event.h"
 
 static const char row_name[] = "watermark";
 
@@ -41,4 +42,14 @@ ck_status ck_event_clock_store(ck_event_clock *c, ck_op_ctx *ctx) {
     ck_column_unref(&value);
     if (s == CK_OK) c->stored = c->watermark;
     return s;
+}
+
+static int64_t floor_ms(int64_t us) { return us - (us % 1000 + 1000) % 1000; }
+
+int64_t ck_event_clock_now_ms(const ck_event_clock *c, int64_t now_us) {
+    if (now_us < CK_EVENT_TIME_MIN) now_us = CK_EVENT_TIME_MIN;
+    if (now_us > CK_EVENT_TIME_MAX) now_us = CK_EVENT_TIME_MAX;
+    int64_t us = floor_ms(now_us);
+    bool over = c->watermark != CK_WATERMARK_MAX && us <= c->watermark;
+    return over ? floor_ms(c->watermark) + 1000 : us;
 }

@@ -20,6 +20,10 @@ CK_NODISCARD ck_status ck_event_clock_open(ck_event_clock *c, ck_op_ctx *ctx);
 /* In pre_snapshot. */
 CK_NODISCARD ck_status ck_event_clock_store(ck_event_clock *c, ck_op_ctx *ctx);
 
+/* Processing time, for operators whose "watermark" is the clock: the millisecond in which rows that come now are, which
+ * what is over has not reached, even where the clock went back. */
+int64_t ck_event_clock_now_ms(const ck_event_clock *c, int64_t now_us);
+
 /* Whether everything before the instant `end` has been seen. */
 static inline bool ck_event_clock_passed(int64_t watermark, int64_t end) { return end - 1 <= watermark; }
 

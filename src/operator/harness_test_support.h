@@ -321,6 +321,19 @@ HARNESS_FN void harness_ok(harness *h, ck_status s) {
 HARNESS_FN void harness_flush(harness *h) { harness_ok(h, harness_event(h, 0, ck_event_flush(1))); }
 HARNESS_FN void harness_end(harness *h) { harness_ok(h, harness_event(h, 0, ck_event_end())); }
 
+/* The clock comes to `us`, and the operator is woken when it asked to be. */
+HARNESS_FN void harness_clock(harness *h, int64_t us) {
+    const ck_operator_vtbl *op = h->desc->op;
+    h->now_us = us;
+    for (int wakes = 0; op->next_wake_us(h->self, &h->ctx) <= us; wakes++) {
+        ck_status s;
+        assert_true(wakes < 100); /* or it would never rest */
+        while ((s = op->on_wake(h->self, us, &h->ctx)) == CK_MORE) harness_end_call(h);
+        harness_end_call(h);
+        harness_ok(h, s);
+    }
+}
+
 HARNESS_FN ck_status harness_pre_snapshot(harness *h, uint64_t checkpoint) {
     if (!h->desc->op || !CK_HAS(h->desc->op, pre_snapshot)) return CK_OK;
     for (;;) {

@@ -1,4 +1,5 @@
-/* GROUP BY sessions: a row of the state a session, said when the watermark has passed its end. */
+/* GROUP BY sessions: a row of the state a session, said when the watermark has passed its end; by processing time, when
+ * the clock has. */
 #include "operator/operators.h"
 
 #include <yyjson.h>
@@ -48,18 +49,20 @@ static ck_status plan_slot(ck_session_agg *op, ck_arena *a, const ck_order_field
 }
 
 static ck_status read_time(ck_session_agg *op, ck_arena *a, const ck_op_spec *spec, yyjson_val *root, ck_error *err) {
-    int64_t time;
+    int64_t time = -1;
     uint64_t gap;
-    bool has;
-    CK_TRY(ck_params_column(spec, root, "time", &time, err));
+    bool has, processing = yyjson_equals_str(yyjson_obj_get(root, "time"), "processing");
+    if (!processing) CK_TRY(ck_params_column(spec, root, "time", &time, err));
     CK_TRY(ck_params_u64(spec, root, "gap_us", &gap, &has, err));
     const ck_type *t = time >= 0 ? spec->inputs[0].schema->fields[time].type : NULL;
-    bool fine = t && (t->kind == CK_TYPE_TIMESTAMP || t->kind == CK_TYPE_TIMESTAMP_LTZ || t->kind == CK_TYPE_BIGINT);
+    bool fine = processing ||
+                (t && (t->kind == CK_TYPE_TIMESTAMP || t->kind == CK_TYPE_TIMESTAMP_LTZ || t->kind == CK_TYPE_BIGINT));
     if (!fine || gap == 0 || gap > (uint64_t)CK_WINDOW_SIZE_MAX)
         return ck_fail(err, CK_INVALID, "%s (%s): it needs a time column that is a TIMESTAMP or BIGINT, and a gap_us",
                        spec->type, spec->uid);
-    op->window = (ck_window){.time = (uint32_t)time, .millis = t->kind == CK_TYPE_BIGINT, .size_us = (int64_t)gap};
-    op->window.type = op->window.millis ? ck_type_with_precision(a, CK_TYPE_TIMESTAMP_LTZ, 3) : t;
+    op->window = (ck_window){.size_us = (int64_t)gap, .processing = processing};
+    if (t) op->window.time = (uint32_t)time, op->window.millis = t->kind == CK_TYPE_BIGINT;
+    op->window.type = op->window.millis || processing ? ck_type_with_precision(a, CK_TYPE_TIMESTAMP_LTZ, 3) : t;
     return op->window.type ? CK_OK : ck_nomem(err, a->mem, sizeof *t);
 }
 
@@ -265,15 +268,29 @@ static ck_status come_to(ck_session_agg *op, int64_t watermark, ck_op_ctx *ctx) 
     return CK_OK;
 }
 
+static ck_status count(ck_session_agg *op, const ck_batch *b, ck_op_ctx *ctx) {
+    if (op->window.processing) op->window.now_us = ck_event_clock_now_ms(&op->clock, ck_op_now_us(ctx));
+    return ck_session_count(op, b, ctx);
+}
+
 static ck_status session_on_event(void *self, uint32_t input, const ck_event *ev, ck_op_ctx *ctx) {
     (void)input;
     switch (ev->kind) {
-    case CK_EVENT_BATCH: return ck_session_count(self, ev->batch, ctx);
-    case CK_EVENT_WATERMARK: return come_to(self, ev->watermark.value, ctx);
+    case CK_EVENT_BATCH: return count(self, ev->batch, ctx);
+    case CK_EVENT_WATERMARK:
+        return ((ck_session_agg *)self)->window.processing ? CK_OK : come_to(self, ev->watermark.value, ctx);
     case CK_EVENT_END: return come_to(self, CK_WATERMARK_MAX, ctx);
     default: return CK_OK;
     }
 }
+
+static int64_t session_next_wake(void *self, ck_op_ctx *ctx) {
+    const ck_session_agg *op = self;
+    (void)ctx;
+    return op->window.processing ? ck_session_timers_first(&op->timers) : INT64_MAX;
+}
+
+static ck_status session_on_wake(void *self, int64_t now_us, ck_op_ctx *ctx) { return come_to(self, now_us - 1, ctx); }
 
 static ck_status session_pre_snapshot(void *self, uint64_t checkpoint, ck_op_ctx *ctx) {
     (void)checkpoint;
@@ -290,6 +307,8 @@ static const ck_operator_vtbl session_vtbl = {
     .open = session_open,
     .on_event = session_on_event,
     .pre_snapshot = session_pre_snapshot,
+    .next_wake_us = session_next_wake,
+    .on_wake = session_on_wake,
     .close = session_close,
 };
 

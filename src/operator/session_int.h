@@ -27,6 +27,8 @@ void ck_session_timers_init(ck_session_timers *t, ck_mem mem);
 void ck_session_timers_destroy(ck_session_timers *t);
 /* The partition is due at `us`, and at no later time asked for before. */
 CK_NODISCARD ck_status ck_session_timers_set(ck_session_timers *t, ck_partition p, int64_t us);
+/* When the first is due; INT64_MAX: none. May be early: who asked then asks again. */
+int64_t ck_session_timers_first(const ck_session_timers *t);
 /* The earliest partition due at or before `us`, taken out. */
 bool ck_session_timers_take(ck_session_timers *t, int64_t us, ck_partition *p);
 

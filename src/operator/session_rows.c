@@ -73,7 +73,7 @@ static ck_status choose_rows(ck_session_agg *op, const ck_batch *b, uint32_t *co
     for (uint32_t k = 0; k < b->sel_count; k++) {
         uint32_t row = ck_batch_row(b, k);
         int64_t us;
-        if (!ck_window_row_time(w, b->columns[w->time], row, &us)) {
+        if (!ck_window_row_time(w, ck_window_times(w, b), row, &us)) {
             bad++;
         } else if (op->partitions[k] == 0 && ck_event_clock_passed(op->clock.watermark, us + w->size_us)) {
             op->late_rows[op->late_count++] = (uint16_t)row;
@@ -243,7 +243,7 @@ ck_status ck_session_count(ck_session_agg *op, const ck_batch *b, ck_op_ctx *ctx
     ck_status s = partitions_of(op, some, true, ctx);
     for (uint32_t k = 0; s == CK_OK && k < n; k++) {
         op->unsorted[k] = (ck_session_row){op->partitions[k], 0, op->sel[k]};
-        (void)ck_window_row_time(&op->window, b->columns[op->window.time], op->sel[k], &op->unsorted[k].us);
+        (void)ck_window_row_time(&op->window, ck_window_times(&op->window, b), op->sel[k], &op->unsorted[k].us);
     }
     if (s == CK_OK) group_rows(op, n);
     if (s == CK_OK) s = count_pieces(op, some, n, ctx);

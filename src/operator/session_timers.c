@@ -48,6 +48,8 @@ static void pop(ck_session_timers *t) {
     if (t->count) t->heap[i] = last;
 }
 
+int64_t ck_session_timers_first(const ck_session_timers *t) { return t->count ? t->heap[0].us : INT64_MAX; }
+
 bool ck_session_timers_take(ck_session_timers *t, int64_t us, ck_partition *p) {
     while (t->count && t->heap[0].us <= us) {
         ck_session_timer top = t->heap[0];

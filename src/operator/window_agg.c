@@ -1,5 +1,6 @@
-/* GROUP BY a window over event time. Rows go to the bucket of their window; a window fires when the watermark has
- * passed its end, and with allowed lateness changes what it said until that is over. */
+/* GROUP BY a window. Rows go to the bucket of their window; a window fires when the watermark has passed its end, and
+ * with allowed lateness changes what it said until that is over. By processing time the clock, as it is when rows come,
+ * takes the place of event time and watermark: what is open is its own timer. */
 #include "operator/operators.h"
 
 #include <yyjson.h>
@@ -53,11 +54,12 @@ static ck_status plan_slot(ck_window_agg *op, ck_arena *a, const ck_order_field 
     return CK_OK;
 }
 
-/* Windows that overlap share slices when their groups can be merged. */
+/* Windows that overlap share slices when their groups can be merged. What has been said of them is known by the
+ * watermark, which all subtasks have seen before a barrier; the clock is at another place in each. */
 static void plan_slices(ck_window_agg *op) {
     ck_window *w = &op->window;
     bool overlap = (w->kind == CK_WINDOW_HOP && w->slide_us < w->size_us) || w->kind == CK_WINDOW_CUMULATE;
-    if (!overlap || op->lateness_us || op->plan.distinct_count) return;
+    if (!overlap || w->processing || op->lateness_us || op->plan.distinct_count) return;
     for (uint32_t i = 0; i < op->plan.acc_count; i++)
         if (!op->plan.accs[i]->merge) return;
     int64_t a = w->size_us, b = w->slide_us;
@@ -80,6 +82,8 @@ static ck_status make_plan(ck_window_agg *op, ck_arena *a, const ck_op_spec *spe
     if (lateness > (uint64_t)CK_EVENT_TIME_MAX)
         return ck_fail(err, CK_INVALID, "%s (%s): parameter \"lateness_us\" is too large", spec->type, spec->uid);
     op->lateness_us = (int64_t)lateness;
+    if (lateness && op->window.processing)
+        return ck_fail(err, CK_INVALID, "%s (%s): by processing time no row is late", spec->type, spec->uid);
     CK_TRY(ck_late_read(a, spec, root, &op->late, err));
     bool attached = op->window.kind == CK_WINDOW_ATTACHED;
     uint32_t n = attached ? 2 : 1, columns[2] = {spec->inputs[0].schema->field_count, op->window.start};
@@ -218,6 +222,8 @@ static ck_status count_pass(ck_window_agg *op, ck_batch *b, ck_op_ctx *ctx) {
 
 static ck_status count_batch(ck_window_agg *op, ck_batch *b, ck_op_ctx *ctx) {
     if (b->sel_count == 0) return CK_OK;
+    if (op->window.processing && op->pass == 0)
+        op->window.now_us = ck_event_clock_now_ms(&op->clock, ck_op_now_us(ctx));
     CK_TRY(count_pass(op, b, ctx));
     if (++op->pass < ck_window_passes(&op->window)) return CK_MORE;
     op->pass = 0;
@@ -241,11 +247,21 @@ static ck_status window_on_event(void *self, uint32_t input, const ck_event *ev,
     (void)input;
     switch (ev->kind) {
     case CK_EVENT_BATCH: return count_batch(self, ev->batch, ctx);
-    case CK_EVENT_WATERMARK: return come_to(self, ev->watermark.value, ctx);
+    case CK_EVENT_WATERMARK:
+        return ((ck_window_agg *)self)->window.processing ? CK_OK : come_to(self, ev->watermark.value, ctx);
     case CK_EVENT_END: return come_to(self, CK_WATERMARK_MAX, ctx);
     default: return CK_OK;
     }
 }
+
+static int64_t window_next_wake(void *self, ck_op_ctx *ctx) {
+    const ck_window_agg *op = self;
+    int64_t end;
+    (void)ctx;
+    return op->window.processing && ck_window_next_end(op, &end) ? end : INT64_MAX;
+}
+
+static ck_status window_on_wake(void *self, int64_t now_us, ck_op_ctx *ctx) { return come_to(self, now_us - 1, ctx); }
 
 static ck_status window_pre_snapshot(void *self, uint64_t checkpoint, ck_op_ctx *ctx) {
     (void)checkpoint;
@@ -262,6 +278,8 @@ static const ck_operator_vtbl window_vtbl = {
     .open = window_open,
     .on_event = window_on_event,
     .pre_snapshot = window_pre_snapshot,
+    .next_wake_us = window_next_wake,
+    .on_wake = window_on_wake,
     .close = window_close,
 };
 

@@ -1,5 +1,6 @@
 #include "operator/operators.h"
 
+#include "operator/event_clock_int.h"
 #include "operator/fixture_test_support.h"
 #include "os/test_proc.h"
 
@@ -176,6 +177,118 @@ static void what_it_is_not_made_for_is_refused(void **state) {
     assert_int_equal(harness_create(h, &ck_op_window_agg, TUMBLE "\"keys\":[0]," COUNT_SUM "}", SCHEMA), CK_INVALID);
 }
 
+/* ---- processing time ---- */
+
+#define BY_THE_CLOCK(kind, size, slide)                                                                                \
+    "{\"window\":{\"kind\":\"" kind "\",\"time\":\"processing\",\"size_us\":" size ",\"slide_us\":" slide              \
+    ",\"offset_us\":0},\"keys\":[0],\"aggregates\":[{\"fn\":\"count\",\"arg\":null}]}"
+#define CLOCK_OUTPUT "k VARCHAR; s TIMESTAMP_LTZ(3); e TIMESTAMP_LTZ(3); w TIMESTAMP_LTZ(3); n BIGINT"
+
+static void by_the_clock_windows_fire_by_themselves(void **state) {
+    harness *h = &((fixture *)*state)->h;
+    harness_input(h, "k VARCHAR", CK_MODE_APPEND);
+    h->now_us = at("2020-01-01 00:00:58.999999");
+    harness_start(h, &ck_op_window_agg, BY_THE_CLOCK("tumble", "60000000", "60000000"), CLOCK_OUTPUT);
+    assert_true(h->desc->op->next_wake_us(h->self, &h->ctx) == INT64_MAX);
+    HARNESS_ROWS(h, "a", "b");
+    watermark(h, at("2030-01-01 00:00:00")); /* no clock of its */
+    harness_clock(h, at("2020-01-01 00:00:59.5"));
+    HARNESS_ROWS(h, "a");
+    HARNESS_EXPECT_NOTHING(h);
+    assert_true(h->desc->op->next_wake_us(h->self, &h->ctx) == at("2020-01-01 00:01:00"));
+    harness_clock(h, at("2020-01-01 00:01:00"));
+    HARNESS_EXPECT(h, "+a|2020-01-01 00:00:00Z|2020-01-01 00:01:00Z|2020-01-01 00:00:59.999Z|2",
+                   "+b|2020-01-01 00:00:00Z|2020-01-01 00:01:00Z|2020-01-01 00:00:59.999Z|1");
+    assert_int_equal(harness_kept_rows(h, 1), 0);
+    HARNESS_ROWS(h, "a");
+    h->now_us = at("2019-12-31 23:00:00"); /* the clock goes back: what was said stays so */
+    HARNESS_ROWS(h, "a");
+    harness_clock(h, at("2019-12-31 23:59:59"));
+    HARNESS_EXPECT_NOTHING(h);
+    harness_clock(h, at("2050-01-01 00:00:00")); /* and leaps */
+    HARNESS_EXPECT(h, "+a|2020-01-01 00:01:00Z|2020-01-01 00:02:00Z|2020-01-01 00:01:59.999Z|2");
+    HARNESS_ROWS(h, "c");
+    harness_end(h);
+    HARNESS_EXPECT(h, "+c|2050-01-01 00:00:00Z|2050-01-01 00:01:00Z|2050-01-01 00:00:59.999Z|1");
+    assert_int_equal(harness_counter(h, "late_rows"), 0);
+    assert_int_equal(harness_kept_rows(h, 2), 0);
+}
+
+/* A union row of another subtask, whose clock was read later, is restored beside windows this one has not said. */
+static void set_clock(harness *h, int64_t us) {
+    ck_column *value = ck_column_new(h->mem, CK_PHYS_I64, 1);
+    const ck_column *const values[] = {value};
+    harness_ok(h, harness_pre_snapshot(h, 1));
+    value->i64[0] = us;
+    harness_ok(h, ck_state_row_put(h->ctx.state, ck_event_clock_slot(), "watermark", values, 0, &h->error));
+    ck_column_unref(&value);
+}
+
+static void by_the_clock_nothing_is_lost_when_subtasks_meet(void **state) {
+    harness *h = &((fixture *)*state)->h;
+    harness_input(h, "k VARCHAR", CK_MODE_APPEND);
+    h->now_us = at("2020-01-01 00:00:35");
+    harness_start(h, &ck_op_window_agg, BY_THE_CLOCK("hop", "60000000", "20000000"), CLOCK_OUTPUT);
+    HARNESS_ROWS(h, "a", "a");
+    harness_clock(h, at("2020-01-01 00:00:40"));
+    HARNESS_EXPECT(h, "+a|2019-12-31 23:59:40Z|2020-01-01 00:00:40Z|2020-01-01 00:00:39.999Z|2");
+    set_clock(h, at("2020-01-01 00:01:05"));
+    harness_restart(h, 2);
+    assert_true(h->desc->op->next_wake_us(h->self, &h->ctx) == at("2020-01-01 00:01:00"));
+    HARNESS_ROWS(h, "a"); /* at 00:00:40, and so in the first that nobody has said: those of 00:01:05 */
+    harness_clock(h, at("2020-01-01 00:01:06"));
+    HARNESS_EXPECT(h, "+a|2020-01-01 00:00:00Z|2020-01-01 00:01:00Z|2020-01-01 00:00:59.999Z|2");
+    harness_end(h);
+    HARNESS_EXPECT(h, "+a|2020-01-01 00:00:20Z|2020-01-01 00:01:20Z|2020-01-01 00:01:19.999Z|3",
+                   "+a|2020-01-01 00:00:40Z|2020-01-01 00:01:40Z|2020-01-01 00:01:39.999Z|1",
+                   "+a|2020-01-01 00:01:00Z|2020-01-01 00:02:00Z|2020-01-01 00:01:59.999Z|1");
+}
+
+static void by_the_clock_a_window_grows_by_steps(void **state) {
+    harness *h = &((fixture *)*state)->h;
+    harness_input(h, "k VARCHAR", CK_MODE_APPEND);
+    h->now_us = at("2020-01-01 00:00:15");
+    harness_start(h, &ck_op_window_agg, BY_THE_CLOCK("cumulate", "60000000", "20000000"), CLOCK_OUTPUT);
+    HARNESS_ROWS(h, "a");
+    harness_clock(h, at("2020-01-01 00:00:25"));
+    HARNESS_ROWS(h, "a");
+    harness_restart(h, 1);
+    harness_clock(h, at("2020-01-01 00:01:25"));
+    HARNESS_EXPECT(h, "+a|2020-01-01 00:00:00Z|2020-01-01 00:00:20Z|2020-01-01 00:00:19.999Z|1",
+                   "+a|2020-01-01 00:00:00Z|2020-01-01 00:00:40Z|2020-01-01 00:00:39.999Z|2",
+                   "+a|2020-01-01 00:00:00Z|2020-01-01 00:01:00Z|2020-01-01 00:00:59.999Z|2");
+    assert_int_equal(harness_kept_rows(h, 2), 0);
+}
+
+static void by_the_clock_sessions_end_by_themselves(void **state) {
+    harness *h = &((fixture *)*state)->h;
+    harness_input(h, "k VARCHAR", CK_MODE_APPEND);
+    h->now_us = at("2020-01-01 00:00:10");
+    harness_start(h, &ck_op_session_agg,
+                  "{\"time\":\"processing\",\"gap_us\":10000000,\"keys\":[0],\"aggregates\":[{\"fn\":\"count\",\"arg\":"
+                  "null}]}",
+                  CLOCK_OUTPUT);
+    HARNESS_ROWS(h, "a", "b");
+    harness_clock(h, at("2020-01-01 00:00:15"));
+    HARNESS_ROWS(h, "a");
+    watermark(h, at("2030-01-01 00:00:00"));
+    harness_clock(h, at("2020-01-01 00:00:20"));
+    HARNESS_EXPECT(h, "+b|2020-01-01 00:00:10Z|2020-01-01 00:00:20Z|2020-01-01 00:00:19.999Z|1");
+    harness_restart(h, 1);
+    h->now_us = at("2020-01-01 00:00:01"); /* the clock went back: those that come are of the time it had come to */
+    HARNESS_ROWS(h, "a", "b");
+    harness_clock(h, at("2020-01-01 00:00:29"));
+    HARNESS_EXPECT_NOTHING(h);
+    harness_clock(h, at("2020-01-01 00:00:30"));
+    harness_net(h);
+    HARNESS_EXPECT(h, "+a|2020-01-01 00:00:10Z|2020-01-01 00:00:30Z|2020-01-01 00:00:29.999Z|3",
+                   "+b|2020-01-01 00:00:20Z|2020-01-01 00:00:30Z|2020-01-01 00:00:29.999Z|1");
+    HARNESS_ROWS(h, "c");
+    harness_end(h);
+    HARNESS_EXPECT(h, "+c|2020-01-01 00:00:30Z|2020-01-01 00:00:40Z|2020-01-01 00:00:39.999Z|1");
+    assert_int_equal(harness_kept_rows(h, 2), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {T(a_window_fires_when_the_watermark_passes_its_end),
                                        T(times_before_1970_and_bad_times),
@@ -184,6 +297,10 @@ int main(void) {
                                        T(a_row_is_late_once),
                                        T(allowed_lateness_changes_what_was_said),
                                        T(hops_and_cumulations),
+                                       T(by_the_clock_windows_fire_by_themselves),
+                                       T(by_the_clock_nothing_is_lost_when_subtasks_meet),
+                                       T(by_the_clock_a_window_grows_by_steps),
+                                       T(by_the_clock_sessions_end_by_themselves),
                                        T(what_it_is_not_made_for_is_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -34,6 +34,8 @@ static ck_status read_params(window_assign *op, const ck_op_spec *spec, ck_error
     CK_TRY(ck_params_inputs(spec, 1, 1u << CK_MODE_UPSERT, err));
     CK_TRY(ck_params_read(&op->arena, spec, known, &root, err));
     CK_TRY(ck_window_read(&op->arena, spec, root, false, &op->window, err));
+    if (op->window.processing)
+        return ck_fail(err, CK_INVALID, "%s (%s): windows as columns are of event time", spec->type, spec->uid);
     return check_output(op, spec, err);
 }
 

@@ -140,19 +140,22 @@ static int64_t said_until(const ck_window_agg *op) {
     return op->end > said ? op->end : said;
 }
 
-/* The first window that has not been said. Without slices and lateness every bucket is one that has not; with allowed
+/* Without slices and lateness every bucket is one that has not; with allowed
  * lateness those that have stay a while. */
-static bool next_due(const ck_window_agg *op, int64_t *end) {
+bool ck_window_next_end(const ck_window_agg *op, int64_t *end) {
     bool all = !op->window.slice_us && !op->lateness_us;
     int64_t said = all ? INT64_MIN : said_until(op), first;
     if (said == INT64_MAX) return false;
     if (op->window.slice_us && op->window.kind == CK_WINDOW_HOP) {
         if (!ck_table_first_bucket(op->table, CK_WINDOW_SCRATCH + 1, &first)) return false;
         *end = ck_window_end_from(&op->window, said == INT64_MIN || first > said ? first : said + 1);
-    } else if (!ck_table_first_bucket(op->table, said == INT64_MIN ? said : said + 1, end)) {
-        return false;
+        return true;
     }
-    return ck_event_clock_passed(op->target, *end);
+    return ck_table_first_bucket(op->table, said == INT64_MIN ? said : said + 1, end);
+}
+
+static bool next_due(const ck_window_agg *op, int64_t *end) {
+    return ck_window_next_end(op, end) && ck_event_clock_passed(op->target, *end);
 }
 
 static ck_status begin_window(ck_window_agg *op, int64_t end, ck_op_ctx *ctx) {

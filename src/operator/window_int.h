@@ -1,6 +1,7 @@
-/* Windows over event time from the inside. One idea a file: window_plan.c (parameters), window_rows.c (which rows of a
- * batch belong to which window), window_fire.c (what a window says when it is over), window_late.c (what it says
- * afterwards), window_merge.c (slices put together), window_agg.c (the operator), window_assign.c (windows as columns).
+/* Windows over time from the inside - event time, or the clock as rows come. One idea a file: window_plan.c
+ * (parameters), window_rows.c (which rows of a batch belong to which window), window_fire.c (what a window says when it
+ * is over), window_late.c (what it says afterwards), window_merge.c (slices put together), window_agg.c (the operator),
+ * window_assign.c (windows as columns).
  *
  * The state is a bucket a window - its groups by key - named by the window's end: what is due is a prefix of the
  * buckets, and a window that is over is dropped whole. Where groups can be merged, windows that overlap share slices: a
@@ -23,6 +24,8 @@ typedef struct ck_window {
     uint32_t time;       /* column; not of attached ones */
     bool millis;         /* it is BIGINT */
     bool ends;           /* it is the end of a window */
+    bool processing;     /* rows are of the time at which they come */
+    int64_t now_us;      /* processing: of the batch in hand */
     uint32_t start, end; /* columns of attached ones */
     int64_t size_us, slide_us, offset_us;
     int64_t slice_us;    /* 0: each window counts for itself */
@@ -69,8 +72,17 @@ static inline int64_t ck_window_end_from(const ck_window *w, int64_t us) {
 }
 static inline int64_t ck_window_time_of(int64_t end) { return end - 1000; }
 
-/* The event time of a row; false: it has none. */
+/* The column of a batch that has its rows' times; processing: none. */
+static inline const ck_column *ck_window_times(const ck_window *w, const ck_batch *b) {
+    return w->processing ? NULL : b->columns[w->time];
+}
+
+/* The time of a row; false: it has none. */
 static inline bool ck_window_row_time(const ck_window *w, const ck_column *c, uint32_t row, int64_t *us) {
+    if (w->processing) {
+        *us = w->now_us;
+        return true;
+    }
     if (ck_column_is_null(c, row)) return false;
     *us = w->millis ? ck_event_time_of_ms(c->i64[row]) : c->i64[row];
     return ck_event_time_usable(*us) || (w->ends && *us > CK_EVENT_TIME_MAX && *us <= CK_WINDOW_END_MAX);
@@ -139,6 +151,8 @@ CK_NODISCARD ck_status ck_window_enter(ck_window_agg *op, int64_t end, ck_table 
  * `end`; those without rows are left out. */
 CK_NODISCARD ck_status ck_window_put_groups(ck_window_agg *op, int64_t end, int64_t beside, ck_table *bucket,
                                             ck_row **rows, uint32_t n, ck_op_ctx *ctx);
+/* The end of the first window that has not been said. */
+bool ck_window_next_end(const ck_window_agg *op, int64_t *end);
 /* Emits op->out when it has rows. */
 CK_NODISCARD ck_status ck_window_emit(ck_window_agg *op, ck_op_ctx *ctx);
 /* Says and drops what is due at op->target: about one batch; CK_MORE until all is said. */

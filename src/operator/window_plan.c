@@ -34,6 +34,18 @@ static bool duration(yyjson_val *v, const char *name, int64_t *out) {
     return yyjson_is_uint(n) && *out > 0 && yyjson_get_uint(n) <= (uint64_t)CK_WINDOW_SIZE_MAX;
 }
 
+/* "time": a column, or "processing". */
+static ck_status read_time(ck_arena *a, const ck_op_spec *spec, yyjson_val *v, ck_window *w, ck_error *err) {
+    w->processing = yyjson_equals_str(yyjson_obj_get(v, "time"), "processing");
+    if (!w->processing) CK_TRY(column(spec, v, "time", &w->time, err));
+    const ck_type *t = w->processing ? NULL : spec->inputs[0].schema->fields[w->time].type;
+    w->millis = t && t->kind == CK_TYPE_BIGINT;
+    w->type = w->millis || w->processing ? ck_type_with_precision(a, CK_TYPE_TIMESTAMP_LTZ, 3) : t;
+    if (!w->type) return ck_nomem(err, a->mem, sizeof(ck_type));
+    if (w->processing && spec->inputs[0].mode != CK_MODE_APPEND) return bad(spec, err, "event time where rows change");
+    return is_timestamp(w->type) ? CK_OK : bad(spec, err, "a time column that is a TIMESTAMP or BIGINT");
+}
+
 ck_status ck_window_read(ck_arena *a, const ck_op_spec *spec, struct yyjson_val *root, bool attached, ck_window *w,
                          ck_error *err) {
     static const char *const kinds[] = {"tumble", "hop", "cumulate", "attached"};
@@ -44,12 +56,7 @@ ck_status ck_window_read(ck_arena *a, const ck_op_spec *spec, struct yyjson_val 
     if ((size_t)w->kind == CK_ARRAY_COUNT(kinds) || (w->kind == CK_WINDOW_ATTACHED && !attached))
         return bad(spec, err, "a kind that is known here");
     if (w->kind == CK_WINDOW_ATTACHED) return read_attached(spec, v, w, err);
-    CK_TRY(column(spec, v, "time", &w->time, err));
-    const ck_type *t = spec->inputs[0].schema->fields[w->time].type;
-    w->millis = t->kind == CK_TYPE_BIGINT;
-    w->type = w->millis ? ck_type_with_precision(a, CK_TYPE_TIMESTAMP_LTZ, 3) : t;
-    if (!w->type) return ck_nomem(err, a->mem, sizeof(ck_type));
-    if (!w->millis && !is_timestamp(t)) return bad(spec, err, "a time column that is a TIMESTAMP or BIGINT");
+    CK_TRY(read_time(a, spec, v, w, err));
     w->offset_us = yyjson_get_sint(offset);
     if (!duration(v, "size_us", &w->size_us) || !duration(v, "slide_us", &w->slide_us) || !yyjson_is_int(offset))
         return bad(spec, err, "size_us, slide_us above 0 and an offset_us");

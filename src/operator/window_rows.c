@@ -28,7 +28,7 @@ static inline place place_of(const ck_window *w, const ck_batch *b, uint32_t row
         return *end <= closed_us ? LATE : IN_WINDOW;
     }
     int64_t us;
-    if (!ck_window_row_time(w, b->columns[w->time], row, &us)) return BAD;
+    if (!ck_window_row_time(w, ck_window_times(w, b), row, &us)) return BAD;
     ck_window_ends e = ck_window_ends_of(w, us);
     if (e.first > e.last) return NOWHERE; /* between two windows */
     if (e.last <= closed_us) return LATE;

@@ -482,6 +482,29 @@ static void window_join_model(sql_query *q, dice *d, const rows *in) {
     }
 }
 
+/* Windows of the clock: which rows they have is its business, how many in all is not. */
+static void clock_model(sql_query *q, dice *d, const rows *in) {
+    int64_t slide = 1 + dice_below(d, 200), times = 1 + dice_below(d, 3);
+    bool session = dice_below(d, 2);
+    column(q, "k", "VARCHAR"), column(q, "n", "BIGINT"), column(q, "s", "BIGINT");
+    q->key = "k";
+    const char *window =
+        session ? ck_arena_printf(&q->c->arena, "SESSION(p, INTERVAL '0.%03lld' SECOND)", (long long)slide)
+                : ck_arena_printf(&q->c->arena, "HOP(p, INTERVAL '0.%03lld' SECOND, INTERVAL '0.%03lld' SECOND)",
+                                  (long long)slide, (long long)(slide * times));
+    q->select = ck_arena_printf(&q->c->arena,
+                                "SELECT k, SUM(n) AS n, SUM(s) AS s FROM (SELECT k, COUNT(*) AS n, SUM(v) AS s FROM "
+                                "(SELECT *, PROCTIME() AS p FROM src) AS c GROUP BY %s, k) AS w GROUP BY k",
+                                window);
+    if (session) times = 1;
+    for (uint32_t k = 0; k < KEYS_MAX; k++) {
+        int64_t n = 0, s = NONE;
+        for (size_t r = 0; r < in->count; r++)
+            if (in->items[r].key == k) n++, s = sum(s, in->items[r].v);
+        if (n) sql_emit(q, (cell[]){TEXT(sql_key_text(k)), NUMBER(n * times), NUMBER(s == NONE ? s : s * times)});
+    }
+}
+
 /* ---- drawing ---- */
 
 typedef void (*model)(sql_query *q, dice *d, const rows *in);
@@ -500,11 +523,13 @@ static const struct {
     {union_distinct_model, true, true},  {unnest_model, true, false},      {top_n_model, false, true},
     {first_model, false, true},          {sort_model, false, true},        {interval_model, true, false},
     {temporal_model, true, false},       {window_model, true, false},      {window_top_model, true, false},
-    {window_join_model, true, false},
+    {window_join_model, true, false},    {clock_model, false, true},
 };
 
 /* What waits for the watermark is all said only where the input ends. */
-static bool waits_for_the_end(model m) { return m == temporal_model || m == window_model || m == window_top_model; }
+static bool waits_for_the_end(model m) {
+    return m == temporal_model || m == window_model || m == window_top_model || m == clock_model;
+}
 
 void sql_query_draw(sql_query *q, dice *d, const rows *in, bool append_only) {
     bool changing = q->c->changes || q->c->follow;

@@ -65,6 +65,11 @@ QUERIES = {q.name: q for q in (
           " TABLE(TUMBLE(TABLE src, DESCRIPTOR(ts), INTERVAL '5' SECOND)) a FULL JOIN"
           " TABLE(TUMBLE(TABLE other, DESCRIPTOR(ts), INTERVAL '5' SECOND)) b"
           " ON a.k = b.k AND a.window_start = b.window_start AND a.window_end = b.window_end", changes=True),
+    Query("clock", "k VARCHAR, n BIGINT, s BIGINT",  # windows as the clock has them: what they have in all is the same
+          "SELECT k, SUM(n) AS n, SUM(s) AS s FROM (SELECT k, COUNT(*) AS n, SUM(v) AS s FROM TABLE(HOP(TABLE (SELECT *, PROCTIME() AS p"
+          " FROM src), DESCRIPTOR(p), INTERVAL '0.01' SECOND, INTERVAL '0.03' SECOND)) GROUP BY k, window_start, window_end UNION ALL"
+          " SELECT k, COUNT(*) AS n, SUM(v) AS s FROM (SELECT *, PROCTIME() AS p FROM src) GROUP BY SESSION(p, INTERVAL '0.02' SECOND), k)"
+          " GROUP BY k", "k", changes=True),
     Query("over", "i BIGINT, k VARCHAR, n BIGINT, s BIGINT",
           "SELECT i, k, COUNT(*) OVER w AS n, SUM(v) OVER w AS s FROM src"
           " WINDOW w AS (PARTITION BY k ORDER BY ts RANGE BETWEEN INTERVAL '5' SECOND PRECEDING AND CURRENT ROW)"),

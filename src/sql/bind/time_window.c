@@ -1,5 +1,6 @@
-/* Windows over event time: TABLE(TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL ...)) in FROM, and GROUP BY TUMBLE(ts, ...).
- * Both become a node that adds the window's columns; a GROUP BY them becomes an aggregation of windows. */
+/* Windows over event time or PROCTIME(): TABLE(TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL ...)) in FROM, and GROUP BY
+ * TUMBLE(ts, ...). Both become a node that adds the window's columns; a GROUP BY them becomes an aggregation of
+ * windows. */
 #include "sql/bind/bind_int.h"
 #include "stream/event.h"
 
@@ -136,10 +137,18 @@ static ck_status time_column(ck_binder *b, ck_scope *scope, const ck_ast_expr *e
     ck_expr *x;
     CK_TRY(ck_bind_expr(b, &place, e, &x));
     if (x->kind != CK_EXPR_COLUMN)
-        return ck_bind_refuse(b, e->pos,
-                              "a window is over a time column; add this as a column of the table, with a WATERMARK");
+        return ck_bind_refuse(
+            b, e->pos,
+            ck_plan_calls_proctime(x)
+                ? "a window is over a time column; add a column p AS PROCTIME() to the table"
+                : "a window is over a time column; add this as a column of the table, with a WATERMARK");
+    w->processing = ck_plan_is_proctime(scope->node, x->column);
     ck_time_origin o = ck_plan_time_of(scope->node, x->column);
-    if (o.role != CK_TIME_ROW) return no_time(b, scope->node, x->column, e->pos);
+    if (o.role != CK_TIME_ROW && !w->processing) return no_time(b, scope->node, x->column, e->pos);
+    if (w->processing && scope->node->mode == CK_MODE_RETRACT)
+        return ck_bind_refuse(b, e->pos,
+                              "a window over PROCTIME() takes rows that do not change: one that is taken back would be "
+                              "in another window than it came in; use event time");
     w->time = x->column;
     w->lateness_us = o.lateness_us;
     w->type =
@@ -219,6 +228,7 @@ static ck_status window_of_call(ck_binder *b, ck_scope *scope, const ck_ast_expr
     *w = (ck_plan_window){0};
     (void)kind_of(call->name, &w->kind);
     CK_TRY(read_shape(b, call, w->kind, false, &s));
+    w->at = call->pos, w->source = b->source;
     CK_TRY(sizes(b, &s, w));
     return time_column(b, scope, s.time, w);
 }
@@ -337,6 +347,13 @@ static bool is_partition(ck_plan_node *input, const sorted_keys *k) {
     return found == w->partition.count;
 }
 
+/* Rows know their window by processing time only when they are counted. */
+static ck_status not_grouped(ck_binder *b, ck_pos at) {
+    return ck_bind_refuse(b, at,
+                          "the window of a row over PROCTIME() is known only when it is counted; filter by its columns "
+                          "around the GROUP BY");
+}
+
 static ck_status window_below(ck_binder *b, ck_plan_node *input, const sorted_keys *k, bool grouped_by_call, ck_pos at,
                               ck_plan_window *w, ck_plan_node **node) {
     bool is_rows = k->window->kind == CK_PLAN_WINDOW;
@@ -352,9 +369,10 @@ static ck_status window_below(ck_binder *b, ck_plan_node *input, const sorted_ke
     if (*node && session && ((*node)->mode == CK_MODE_RETRACT || w->lateness_us))
         return ck_bind_refuse(b, at, "a SESSION takes rows that do not change, and has no allowed lateness");
     if (*node) {
-        w->time = k->start; /* the window's columns have become the time column */
+        w->time = w->processing ? CK_NO_COLUMN : k->start; /* the window's columns have become the time column */
         return CK_OK;
     }
+    if (is_rows && w->processing) return not_grouped(b, at);
     if (session)
         return ck_bind_refuse(
             b, at, "a SESSION window is known only when it is over; filter by its columns around the GROUP BY");
@@ -382,7 +400,8 @@ ck_status ck_bind_window_agg(ck_binder *b, ck_plan_node *input, ck_columns group
             return ck_bind_refuse(b, at, "%s(DISTINCT ...) in a SESSION is not supported yet", calls[i].fn->name);
     CK_TRY(
         ck_bind_needs(b, w.kind == CK_PLAN_WINDOW_SESSION ? "session_agg" : "window_agg", at, "GROUP BY a window is"));
-    CK_TRY(ck_bind_late_rows(b, w.kind == CK_PLAN_WINDOW_ATTACHED ? w.start : w.time, at, &node, &w));
+    if (!w.processing)
+        CK_TRY(ck_bind_late_rows(b, w.kind == CK_PLAN_WINDOW_ATTACHED ? w.start : w.time, at, &node, &w));
     CK_TRY(ck_plan_window_agg(&b->plan, node, &w, (ck_columns){k.keys, k.key_count}, calls, call_count, key_text, names,
                               out));
     uint32_t n = group.count + call_count, first_call = k.key_count + CK_WINDOW_FIELDS;

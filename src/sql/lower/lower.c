@@ -172,7 +172,7 @@ static void look_for_time(ck_lower_state *s, const ck_plan_node *n, bool above, 
     if (seen[n->id] && (s->timed[n->id] || !above)) return;
     seen[n->id] = true;
     s->timed[n->id] = above;
-    bool window = n->kind == CK_PLAN_WINDOW || n->kind == CK_PLAN_WINDOW_AGG;
+    bool window = (n->kind == CK_PLAN_WINDOW || n->kind == CK_PLAN_WINDOW_AGG) && !n->window.of.processing;
     bool join = n->kind == CK_PLAN_JOIN && (n->join.in_time || n->join.as_of.kind == CK_AS_OF_EVENT);
     bool over = n->kind == CK_PLAN_OVER && n->over.by == CK_BY_EVENT_TIME;
     bool timed = over || (n->kind == CK_PLAN_TOP_N && (n->top.timed || n->top.windowed));

@@ -8,7 +8,8 @@ static bool add_window(yyjson_mut_doc *doc, yyjson_mut_val *root, const ck_plan_
     if (!v || !yyjson_mut_obj_add_str(doc, v, "kind", ck_plan_window_word(w->kind))) return false;
     if (w->kind == CK_PLAN_WINDOW_ATTACHED)
         return yyjson_mut_obj_add_uint(doc, v, "start", w->start) && yyjson_mut_obj_add_uint(doc, v, "end", w->end);
-    return yyjson_mut_obj_add_uint(doc, v, "time", w->time) &&
+    return (w->processing ? yyjson_mut_obj_add_str(doc, v, "time", "processing")
+                          : yyjson_mut_obj_add_uint(doc, v, "time", w->time)) &&
            yyjson_mut_obj_add_uint(doc, v, "size_us", (uint64_t)w->size_us) &&
            yyjson_mut_obj_add_uint(doc, v, "slide_us", (uint64_t)w->slide_us) &&
            yyjson_mut_obj_add_sint(doc, v, "offset_us", w->offset_us);
@@ -23,8 +24,9 @@ static const char *window_label(ck_lower_state *s, const ck_plan_node *n) {
                *slide = w->slide_us != w->size_us ? ck_label_duration(s, w->slide_us) : "";
     const char *offset = w->offset_us ? ck_label_duration(s, w->offset_us) : "";
     if (!size || !slide || !offset) return NULL;
-    return ck_arena_printf(s->arena, "%s(%s, %s%s%s%s%s)", words[w->kind], in->fields[w->time].name, slide,
-                           *slide ? ", " : "", size, *offset ? ", offset " : "", offset);
+    const char *time = w->processing ? "PROCTIME()" : in->fields[w->time].name;
+    return ck_arena_printf(s->arena, "%s(%s, %s%s%s%s%s)", words[w->kind], time, slide, *slide ? ", " : "", size,
+                           *offset ? ", offset " : "", offset);
 }
 
 ck_status ck_lower_window(ck_lower_state *s, const ck_plan_node *n, ck_lowered *out) {
@@ -33,6 +35,14 @@ ck_status ck_lower_window(ck_lower_state *s, const ck_plan_node *n, ck_lowered *
     if (n->window.of.kind == CK_PLAN_WINDOW_SESSION) {
         ck_fail(s->err, CK_REFUSED,
                 "a SESSION window is made by GROUP BY window_start, window_end and what it is partitioned by");
+        return n->window.of.source ? ck_source_place(n->window.of.source, n->window.of.at, CK_REFUSED, s->err)
+                                   : CK_REFUSED;
+    }
+    if (n->window.of.processing) {
+        ck_fail(
+            s->err, CK_REFUSED,
+            "a window over PROCTIME() is made by GROUP BY window_start, window_end; for rows with their window, ranks "
+            "and joins of windows use event time (WATERMARK FOR)");
         return n->window.of.source ? ck_source_place(n->window.of.source, n->window.of.at, CK_REFUSED, s->err)
                                    : CK_REFUSED;
     }
@@ -48,7 +58,8 @@ static ck_status params_of(ck_lower_state *s, const ck_plan_node *n, const char 
     ck_lower_params p;
     CK_TRY(ck_lower_params_begin(s, &p));
     bool fine = w->kind == CK_PLAN_WINDOW_SESSION
-                    ? yyjson_mut_obj_add_uint(p.doc, p.root, "time", w->time) &&
+                    ? (w->processing ? yyjson_mut_obj_add_str(p.doc, p.root, "time", "processing")
+                                     : yyjson_mut_obj_add_uint(p.doc, p.root, "time", w->time)) &&
                           yyjson_mut_obj_add_uint(p.doc, p.root, "gap_us", (uint64_t)w->size_us)
                     : add_window(p.doc, p.root, w);
     if (!fine) return ck_lower_nomem(s);

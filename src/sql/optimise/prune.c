@@ -63,7 +63,8 @@ static void need_for_join(const ck_plan_node *n, const bool *own, const pruning 
 static void need_for_window(const ck_plan_node *n, const bool *own, bool *below) {
     const ck_plan_window *w = &n->window.of;
     uint32_t first = n->window.keys.count + CK_WINDOW_FIELDS;
-    below[w->kind == CK_PLAN_WINDOW_ATTACHED ? w->start : w->time] = true;
+    if (w->kind == CK_PLAN_WINDOW_ATTACHED) below[w->start] = true;
+    if (w->kind != CK_PLAN_WINDOW_ATTACHED && w->time != CK_NO_COLUMN) below[w->time] = true;
     if (w->kind == CK_PLAN_WINDOW_ATTACHED) below[w->end] = true;
     for (uint32_t i = 0; i < w->late.count; i++)
         if (w->late.at[i] != CK_NO_COLUMN) below[w->late.at[i]] = true;
@@ -379,7 +380,7 @@ static ck_status moved_window(ck_plan *p, const ck_plan_node *n, const uint32_t 
         w.start = map[w.start];
         w.end = map[w.end];
     } else {
-        w.time = map[w.time];
+        w.time = moved_to(map, w.time);
     }
     *out = w;
     return CK_OK;

@@ -127,7 +127,8 @@ enum { CK_WINDOW_FIELDS = 3 }; /* window_start, window_end, window_time */
 
 typedef struct ck_plan_window {
     ck_plan_window_kind kind;
-    uint32_t time;                        /* input column */
+    bool processing;                      /* over PROCTIME(): rows are of the time at which they come */
+    uint32_t time;                        /* input column; none where rows are counted by processing time */
     uint32_t start, end;                  /* input columns, of attached ones */
     int64_t size_us, slide_us, offset_us; /* a session's gap is its size */
     int64_t lateness_us;

@@ -3,7 +3,10 @@
 #include "sql/plan/plan_int.h"
 
 bool ck_plan_is_proctime(const ck_plan_node *n, uint32_t column) {
-    while (n->kind == CK_PLAN_FILTER || n->kind == CK_PLAN_UNNEST) n = n->inputs[0];
+    while (n->kind == CK_PLAN_FILTER || n->kind == CK_PLAN_UNNEST || n->kind == CK_PLAN_WINDOW) {
+        n = n->inputs[0];
+        if (column >= n->schema->field_count) return false; /* an element's, the window's */
+    }
     if (n->kind == CK_PLAN_JOIN) {
         uint32_t left = n->inputs[0]->schema->field_count;
         return ck_plan_is_proctime(n->inputs[column >= left], column >= left ? column - left : column);

@@ -14,7 +14,7 @@ static void window_fields(const ck_plan_window *w, ck_field *out) {
 /* What the window is, for identity and canonical text. */
 static const char *text_of(ck_plan *p, const ck_plan_node *input, const ck_plan_window *w) {
     if (w->kind == CK_PLAN_WINDOW_ATTACHED) return "window";
-    const char *time = input->schema->fields[w->time].name;
+    const char *time = w->time == CK_NO_COLUMN ? "proctime()" : input->schema->fields[w->time].name;
     if (w->kind == CK_PLAN_WINDOW_TUMBLE || w->kind == CK_PLAN_WINDOW_SESSION)
         return ck_arena_printf(p->arena, "%s(%s,%lld%s)", kind_words[w->kind], time, (long long)w->size_us,
                                w->offset_us ? ck_arena_printf(p->arena, ",%lld", (long long)w->offset_us) : "");
@@ -207,7 +207,7 @@ ck_time_origin ck_plan_time_of(const ck_plan_node *n, uint32_t column) {
         return of_window(n, column - width, &time);
     case CK_PLAN_WINDOW_AGG:
         width = n->window.keys.count;
-        if (column - width >= CK_WINDOW_FIELDS) return (ck_time_origin){0};
+        if (column - width >= CK_WINDOW_FIELDS || n->window.of.processing) return (ck_time_origin){0};
         time = (ck_time_origin){.lateness_us = n->window.of.lateness_us};
         return of_window(n, column - width, &time);
     default: return (ck_time_origin){0};
