@@ -125,18 +125,24 @@ static void json_goes_both_ways(void **state) {
 
 static void the_hash_knows_what_the_job_is(void **state) {
     fixture *f = *state;
-    uint64_t base = ck_graph_hash(pipeline(f, "0123"));
+    uint64_t base = ck_graph_hash(pipeline(f, "0123")), x = 0;
     ck_graph_builder b;
     ck_graph *g;
-    for (int change = 0; change < 5; change++) {
+    for (int change = -2; change < 5; change++) {
         assert_int_equal(ck_graph_builder_init(&b, &f->arena, "another name"), CK_OK);
         add_pipeline(f, &b, "0123");
+        if (change == -2) b.ops[1]->params = "{\"x\":[{}]}";
+        if (change == -1) b.ops[1]->params = "{\"ttl_us\":5,\"ttl_time\":\"event\",\"x\":[{\"at\":[1,2]}]}";
         if (change == 1) b.ops[1]->parallelism = 4, b.ops[0]->parallelism = 4, b.ops[1]->label = "other";
         if (change == 2) b.ops[1]->params = "{\"conjuncts\":[1]}";
         if (change == 3) b.ops[2]->final = false;
         if (change == 4) b.graph->timezone = "Europe/Vienna";
         assert_int_equal(ck_graph_check(&b, &g, NULL), CK_OK);
-        if (change < 2)
+        if (change == -2)
+            x = ck_graph_hash(g);
+        else if (change == -1) /* how long state is kept, and where something is written */
+            assert_int_equal(ck_graph_hash(g), x);
+        else if (change < 2)
             assert_int_equal(ck_graph_hash(g), base);
         else
             assert_int_not_equal(ck_graph_hash(g), base);

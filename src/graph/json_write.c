@@ -76,6 +76,36 @@ static void put_object_text(writer *w, yyjson_mut_val *obj, const char *key, con
     put(w, obj, key, doc ? yyjson_val_mut_copy(w->doc, yyjson_doc_get_root(doc)) : NULL);
 }
 
+enum { DEPTH_MAX = 4096 }; /* what is deeper keeps its positions */
+
+/* "at":[line, column] of expressions, wherever they are. */
+static void drop_positions(yyjson_mut_val *v, uint32_t depth) {
+    yyjson_mut_val *key, *item;
+    size_t i, n;
+    if (depth == DEPTH_MAX) return;
+    if (yyjson_mut_is_obj(v)) {
+        yyjson_mut_val *at = yyjson_mut_obj_get(v, "at");
+        if (yyjson_mut_is_arr(at) && yyjson_mut_arr_size(at) == 2) (void)yyjson_mut_obj_remove_key(v, "at");
+        yyjson_mut_obj_foreach(v, i, n, key, item) drop_positions(item, depth + 1);
+    } else if (yyjson_mut_is_arr(v)) {
+        yyjson_mut_arr_foreach(v, i, n, item) drop_positions(item, depth + 1);
+    }
+}
+
+/* A job is the same when a line is added to its script; how long state is kept, and how fast a source is read, may
+ * change between two runs. */
+static void put_params(writer *w, yyjson_mut_val *obj, const char *text) {
+    static const char *const of_ttl[] = {"ttl_us", "left_ttl_us", "right_ttl_us", "ttl_time"};
+    static const char *const of_run[] = {"state_ttl", "rate_limit"};
+    put_object_text(w, obj, "params", text);
+    yyjson_mut_val *params = yyjson_mut_obj_get(obj, "params");
+    if (w->form == FORM_PUBLIC) return;
+    for (uint32_t i = 0; i < CK_ARRAY_COUNT(of_ttl); i++) (void)yyjson_mut_obj_remove_key(params, of_ttl[i]);
+    yyjson_mut_val *options = yyjson_mut_obj_get(params, "options");
+    for (uint32_t i = 0; i < CK_ARRAY_COUNT(of_run); i++) (void)yyjson_mut_obj_remove_key(options, of_run[i]);
+    drop_positions(params, 0);
+}
+
 static void put_columns(writer *w, yyjson_mut_val *obj, const char *key, const uint32_t *columns, uint32_t count) {
     yyjson_mut_val *arr = yyjson_mut_arr(w->doc);
     for (uint32_t i = 0; i < count && arr; i++)
@@ -123,7 +153,7 @@ static void put_op(writer *w, yyjson_mut_val *o, const ck_graph_op *op) {
     if (w->form != FORM_SEMANTIC) put_str(w, o, "uid", op->uid);
     put_str(w, o, "type", op->type);
     if (w->form == FORM_PUBLIC && op->label) put_str(w, o, "label", op->label);
-    put_object_text(w, o, "params", op->params);
+    put_params(w, o, op->params);
     put_inputs(w, o, op);
     put_columns(w, o, "key", op->key, op->key_count);
     if (w->form == FORM_PUBLIC) {

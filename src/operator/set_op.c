@@ -7,7 +7,7 @@
 
 #include "operator/accumulator.h"
 #include "operator/params_int.h"
-#include "state/state.h"
+#include "operator/ttl_int.h"
 
 typedef struct set_op {
     ck_mem mem;
@@ -16,6 +16,7 @@ typedef struct set_op {
     const ck_schema *schema;
     ck_key_spec key; /* every column */
     ck_slot_schema slot;
+    ck_op_ttl ttl;
     ck_table *table;
     uint32_t count_at[2]; /* of the left and of the right side */
     uint32_t open;        /* inputs */
@@ -66,7 +67,7 @@ static ck_status lay_out(set_op *s, ck_arena *a, ck_error *err) {
 }
 
 static ck_status set_op_init(set_op *s, ck_arena *a, const ck_op_spec *spec, ck_error *err) {
-    static const char *const known[] = {"op", "all", NULL};
+    static const char *const known[] = {"op", "all", "ttl_us", "ttl_time", NULL};
     yyjson_val *root;
     const char *op;
     CK_TRY(ck_params_inputs(spec, 2, 1u << CK_MODE_UPSERT, err));
@@ -88,7 +89,8 @@ static ck_status set_op_init(set_op *s, ck_arena *a, const ck_op_spec *spec, ck_
         if (!ck_type_eq(right->fields[i].type, s->schema->fields[i].type))
             return ck_fail(err, CK_INVALID, "%s (%s): column %u differs in type between the inputs", spec->type,
                            spec->uid, i + 1);
-    return lay_out(s, a, err);
+    CK_TRY(lay_out(s, a, err));
+    return ck_op_ttl_read(spec, root, "ttl_us", &s->ttl, &s->slot.ttl_us, err);
 }
 
 static void set_op_free(set_op *s) {
@@ -132,7 +134,7 @@ static ck_status set_op_open(void *self, ck_op_ctx *ctx) {
 
 /* Rows whose place in the result changes, into sel and weights; rows that are nowhere any more leave. */
 static ck_status count_rows(set_op *s, uint32_t input, const ck_batch *b, uint32_t *out, bool *minus, ck_op_ctx *ctx) {
-    uint32_t n = b->sel_count, m = 0, gone = 0, negative = 0;
+    uint32_t n = b->sel_count, m = 0, gone = 0, negative = 0, unmatched = 0;
     ck_row **zero = ck_arena_alloc(ctx->arena, n * sizeof *zero);
     if (!zero) return ck_nomem(ctx->error, ctx->mem, n * sizeof *zero);
     ck_key_hash(&s->key, b, ck_table_seed(s->table), s->hashes);
@@ -143,6 +145,7 @@ static ck_status count_rows(set_op *s, uint32_t input, const ck_batch *b, uint32
         int64_t count[2] = {ck_row_i64(s->rows[k], s->count_at[0]), ck_row_i64(s->rows[k], s->count_at[1])};
         int64_t before = times_of(s, count[0], count[1]);
         count[input] += ck_batch_weight(b, row);
+        if (count[input] < 0 && s->ttl.on) count[input] = 0, unmatched++; /* of a row that has been forgotten */
         negative += count[input] == -1 && ck_batch_weight(b, row) < 0;
         ck_row_set_i64(s->rows[k], s->count_at[input], count[input]);
         int64_t change = times_of(s, count[0], count[1]) - before;
@@ -152,6 +155,7 @@ static ck_status count_rows(set_op *s, uint32_t input, const ck_batch *b, uint32
         *minus |= change < 0;
     }
     if (negative) ck_op_count(ctx, "negative_rows", negative);
+    if (unmatched) ck_op_count(ctx, "unmatched_rows", unmatched);
     *out = m;
     for (uint32_t k = 0; s->retract && k < n; k++) {
         if (ck_row_i64(s->rows[k], s->count_at[0]) != 0 || ck_row_i64(s->rows[k], s->count_at[1]) != 0) continue;
@@ -165,6 +169,7 @@ static ck_status set_op_batch(set_op *s, uint32_t input, ck_batch *b, ck_op_ctx 
     uint32_t m = 0;
     bool minus = false;
     if (b->sel_count == 0) return CK_OK;
+    CK_TRY(ck_op_ttl_come(&s->ttl, ctx));
     CK_TRY(count_rows(s, input, b, &m, &minus, ctx));
     if (s->final || m == 0) return CK_OK;
     ck_batch *out = ck_batch_new(ctx->mem, b->column_count, b->row_count, true, minus);

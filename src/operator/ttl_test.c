@@ -1,5 +1,5 @@
-/* State that is forgotten when it was not written for long enough: GROUP BY, DISTINCT, top-N, keeping one row, joins;
- * with a clock that is held, over restarts that turn it on, off and to another time. */
+/* State that is forgotten when it was not written for long enough: GROUP BY, DISTINCT, top-N, keeping one row, joins,
+ * EXCEPT; with a clock that is held, over restarts that turn it on, off and to another time. */
 #include "operator/operators.h"
 
 #include "operator/fixture_test_support.h"
@@ -257,6 +257,30 @@ static void each_side_of_a_join_has_its_own(void **state) {
     HARNESS_EXPECT(h, "+1|12|1|uno");
 }
 
+/* Rows of both sides are one entry: what either side writes keeps it. */
+static void rows_of_either_side_of_except_expire(void **state) {
+    harness *h = &((fixture *)*state)->h;
+    harness_input(h, "k BIGINT", CK_MODE_APPEND);
+    harness_input(h, "k BIGINT", CK_MODE_RETRACT);
+    harness_start(h, &ck_op_set_op, "{\"op\":\"except\",\"all\":false" HOUR "}", NULL);
+    const char *const right[] = {"1", "3"}, *const again[] = {"3"}, *const back[] = {"-1", "-3"};
+    HARNESS_ROWS(h, "1", "2", "3");
+    harness_ok(h, harness_try_rows(h, 1, right, 2));
+    HARNESS_EXPECT(h, "+1", "+2", "+3", "-1", "-3");
+    h->now_us = 50 * MINUTE;
+    harness_ok(h, harness_try_rows(h, 1, again, 1));
+    harness_restart(h, 1);
+    h->now_us = 70 * MINUTE;
+    harness_ok(h, harness_try_rows(h, 1, back, 2)); /* 1 is forgotten; 3 stands there once more */
+    HARNESS_EXPECT_NOTHING(h);
+    assert_int_equal(harness_counter(h, "unmatched_rows"), 1);
+    harness_ok(h, harness_try_rows(h, 1, back + 1, 1));
+    HARNESS_EXPECT(h, "+3");
+    HARNESS_ROWS(h, "2", "3");
+    HARNESS_EXPECT(h, "+2"); /* anew */
+    assert_int_equal(rows_of(h, "rows"), 2);
+}
+
 static void every_allocation_may_fail(void **state) {
     fixture *f = *state;
     harness *h = &f->h;
@@ -303,6 +327,7 @@ int main(void) {
                                        T(ranked_rows_expire),
                                        T(the_row_kept_of_a_key_expires),
                                        T(each_side_of_a_join_has_its_own),
+                                       T(rows_of_either_side_of_except_expire),
                                        T(every_allocation_may_fail)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,8 +20,16 @@ static ck_status nomem(ck_job *j, ck_error *err) { return ck_nomem(err, j->mem, 
 
 /* ---- choosing ---- */
 
+/* What is no part of a job may not have been none when the checkpoint was made: its graph is hashed again. */
+static bool is_this_job(ck_job *j, const ck_manifest *m) {
+    ck_graph *g;
+    if (m->graph_hash == ck_graph_hash(j->graph)) return true;
+    return ck_graph_decode(&j->arena, ck_view_of(m->graph), &g, NULL) == CK_OK &&
+           ck_graph_hash(g) == ck_graph_hash(j->graph);
+}
+
 static ck_status check_manifest(ck_job *j, const ck_manifest *m, const char *dir, ck_error *err) {
-    if (m->graph_hash == ck_graph_hash(j->graph)) return CK_OK;
+    if (is_this_job(j, m)) return CK_OK;
     return ck_fail(err, CK_REFUSED,
                    "checkpoint %llu in %s was made by another script: the job '%s' there has other operators than this "
                    "one; use another directory, or --fresh to start anew in this one",

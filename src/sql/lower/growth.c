@@ -61,6 +61,7 @@ static bool is_forgetful(const ck_plan_node *n) {
     switch (n->kind) {
     case CK_PLAN_AGGREGATE: return n->aggregate.keys.count > 0 && n->input_ttl_us[0];
     case CK_PLAN_TOP_N: return !n->top.windowed && n->input_ttl_us[0];
+    case CK_PLAN_SET_OP: return n->ttl_us;
     case CK_PLAN_JOIN: return !n->join.in_time && n->input_ttl_us[0] && n->input_ttl_us[1];
     default: return false;
     }
@@ -68,7 +69,7 @@ static bool is_forgetful(const ck_plan_node *n) {
 
 static const char *of_ttl(ck_lower_state *s, const ck_plan_node *n) {
     int64_t us = n->input_ttl_us[0];
-    if (n->kind == CK_PLAN_JOIN && n->input_ttl_us[1] > us) us = n->input_ttl_us[1];
+    if ((n->kind == CK_PLAN_JOIN || n->kind == CK_PLAN_SET_OP) && n->input_ttl_us[1] > us) us = n->input_ttl_us[1];
     const char *text = ck_label_duration(s, us);
     return text ? ck_arena_printf(s->arena, "bounded by state_ttl: what was written in the last %s", text) : NULL;
 }

@@ -195,6 +195,8 @@ ck_status ck_lower_set_op(ck_lower_state *s, const ck_plan_node *n, ck_lowered *
     if (!op.label || !yyjson_mut_obj_add_str(p.doc, p.root, "op", n->set_op.except ? "except" : "intersect") ||
         !yyjson_mut_obj_add_bool(p.doc, p.root, "all", n->set_op.all))
         return ck_lower_nomem(s);
+    if (!n->final && (!n->bounded || s->l->options->changes))
+        CK_TRY(ck_lower_params_ttl(s, &p, "ttl_us", n->ttl_us)); /* a row has both sides: the longer, if both have one */
     CK_TRY(ck_lower_params_end(s, &p, &op.params));
     CK_TRY(ck_lower_add(s, &op, &out->op));
     out->hashed = true, out->hash = (ck_columns){all, width};

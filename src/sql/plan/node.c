@@ -259,7 +259,7 @@ bool ck_plan_grows(const ck_plan_node *n) {
         if (n->join.as_of.kind != CK_AS_OF_NONE) return false; /* a row a key, and what waits */
         return !n->bounded && !whole && (n->join.in_time || !n->input_ttl_us[0] || !n->input_ttl_us[1]);
     }
-    case CK_PLAN_SET_OP: return !n->bounded;
+    case CK_PLAN_SET_OP: return !n->bounded && !n->ttl_us;
     case CK_PLAN_OVER:
         return n->over.by != CK_BY_END && !n->bounded && n->over.partition.count > 0 && ck_plan_over_keeps(n);
     case CK_PLAN_TOP_N:
