@@ -5,7 +5,7 @@ import re
 import sys
 
 TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "src")
-NOT_POINTS = {"POINT", "COUNT", "KILL", "ERROR", "CRASH"}  # the macro, the count and the actions share the prefix
+NOT_POINTS = {"POINT", "SERVER_POINT", "COUNT", "LOCAL_COUNT", "LOCAL_LAST", "KILL", "ERROR", "STOP", "CRASH"}  # macros, counts, actions
 
 
 def text(path):
@@ -13,7 +13,7 @@ def text(path):
         return re.sub(r"/\*.*?\*/", "", f.read(), flags=re.S)
 
 
-declared = set(re.findall(r"CK_FAULT_POINT\((\w+)", text(os.path.join(TOP, "base/fault_points.h"))))
+declared = set(re.findall(r"CK_FAULT_(?:SERVER_)?POINT\((\w+)", text(os.path.join(TOP, "base/fault_points.h"))))
 placed = {}
 for folder, _, files in os.walk(TOP):
     for name in files:

@@ -8,8 +8,10 @@
 
 static const char *const fault_names[CK_FAULT_COUNT] = {
 #define CK_FAULT_POINT(id, name, what) [CK_FAULT_##id] = name,
+#define CK_FAULT_SERVER_POINT          CK_FAULT_POINT
 #include "base/fault_points.h"
 #undef CK_FAULT_POINT
+#undef CK_FAULT_SERVER_POINT
 };
 
 void ck_faults_init(ck_faults *f) {
@@ -50,8 +52,9 @@ static ck_status parse_one(ck_faults *f, const char *item, size_t n, ck_error *e
         ck_faults_arm(f, (ck_fault_point)i, ordinal, action);
         return CK_OK;
     }
-    return ck_fail(err, CK_INVALID, "CLINK_FAULT: '%.*s' is not name:ordinal[:kill|error|stop|crash] of a known fault point",
-                   (int)n, item);
+    return ck_fail(err, CK_INVALID,
+                   "CLINK_FAULT: '%.*s' is not name:ordinal[:kill|error|stop|crash] of a known fault point", (int)n,
+                   item);
 }
 
 ck_status ck_faults_parse(ck_faults *f, const char *spec, ck_error *err) {

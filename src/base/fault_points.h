@@ -1,5 +1,5 @@
 /* The list of fault points: CK_FAULT_POINT(ID, "name", "what has just happened there"). Included several times; no
- * guard. */
+ * guard. CK_FAULT_SERVER_POINT: the same for those that are only passed where there is a server to talk to. */
 CK_FAULT_POINT(DURABLE_AFTER_CREATE, "durable.after_create", "the temporary file exists, empty")
 CK_FAULT_POINT(DURABLE_AFTER_WRITE, "durable.after_write", "all bytes are written, nothing is synced")
 CK_FAULT_POINT(DURABLE_AFTER_FSYNC, "durable.after_fsync", "the temporary file is synced")
@@ -31,3 +31,7 @@ CK_FAULT_POINT(RESTORE_BEFORE_REPLAY, "restore.before_replay", "an in-flight fil
 CK_FAULT_POINT(RESTORE_AFTER_COMMIT, "restore.after_commit", "what the restored checkpoint carries is committed")
 CK_FAULT_POINT(FILE_SINK_BEFORE_ROLL, "file_sink.before_roll", "a part is full or a barrier came, it is not closed yet")
 CK_FAULT_POINT(FILE_SINK_AFTER_SYNC, "file_sink.after_sync", "a staged part is synced")
+
+CK_FAULT_SERVER_POINT(POSTGRES_TOKEN, "postgres.token", "a transaction has moved the token, no row is sent")
+CK_FAULT_SERVER_POINT(POSTGRES_SENT, "postgres.sent", "rows are with the server, the transaction is open")
+CK_FAULT_SERVER_POINT(POSTGRES_COMMITTED, "postgres.committed", "the server has committed, nobody here knows it")

@@ -31,6 +31,7 @@ ck_status engine_register_builtins(ck_registry *r, ck_error *err) {
     CK_TRY(ck_registry_add_op(r, &ck_op_sink_kafka, err));
     CK_TRY(ck_registry_add_connector(r, &ck_connector_kafka, err));
     CK_TRY(ck_registry_add_op(r, &ck_op_source_postgres, err));
+    CK_TRY(ck_registry_add_op(r, &ck_op_sink_postgres, err));
     CK_TRY(ck_registry_add_connector(r, &ck_connector_postgres, err));
     return ck_registry_add_connector(r, &ck_connector_nexmark, err);
 }

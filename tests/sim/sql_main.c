@@ -67,7 +67,7 @@ static bool is_judged(const sql_world_stats *s, const sql_world_options *o) {
 static int judge(const sql_world_stats *s, const sql_world_options *o) {
     int silent = 0;
     if (!is_judged(s, o)) return 0;
-    for (int i = 0; i < CK_FAULT_COUNT; i++) {
+    for (int i = 0; i < CK_FAULT_LOCAL_COUNT; i++) {
         if (s->points[i]) continue;
         printf("no crash came at %s\n", ck_fault_name((ck_fault_point)i));
         silent++;
@@ -108,7 +108,7 @@ static bool sweep_allocations(unsigned long long seed, sql_world_options o, uint
 
 /* A point that chance left out gets lives of its own: seeds that crash only there, until one does. */
 static bool visit_points(unsigned long long first, sql_world_options o, sql_world_stats *stats) {
-    for (int i = 0; i < CK_FAULT_COUNT; i++) {
+    for (int i = 0; i < CK_FAULT_LOCAL_COUNT; i++) {
         o.fault_point = i;
         for (unsigned long long s = first; !stats->points[i] && s < first + VISITS_MAX; s++)
             if (!run_seed(s, &o, stats)) return false;

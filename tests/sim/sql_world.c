@@ -149,7 +149,7 @@ static void count_life(world *w, const process *p, life_end end) {
 static life_end live(world *w, uint32_t parallelism, trouble kind) {
     process p;
     ck_error err = CK_ERROR_INIT;
-    trouble_plan t = trouble_draw(&w->dice, kind, w->o->fault_point, CK_FAULT_COUNT);
+    trouble_plan t = trouble_draw(&w->dice, kind, w->o->fault_point, CK_FAULT_LOCAL_COUNT);
     if (w->o->allocation) t.at = kind == TROUBLE_MEMORY ? w->o->allocation : 0;
     if (w->o->verbose && kind != TROUBLE_NONE) printf("    "), trouble_print(&t);
     process_init(&p, w->disk, &w->clock, &w->dice, &t, w->o->verbose);

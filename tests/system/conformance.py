@@ -91,6 +91,8 @@ class FileSink(Sink):
 # name: (module, class). A module is looked for only when its sink is asked for.
 SINKS = {
     "file": ("conformance", "FileSink"),
+    "postgres": ("postgres_conformance", "PostgresSink"),
+    "postgres_upsert": ("postgres_conformance", "PostgresUpsertSink"),
 }
 
 

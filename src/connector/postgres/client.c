@@ -176,10 +176,10 @@ static ck_status finish_connecting(ck_pg *c, ck_error *err) {
     }
     if (lib->PQstatus(c->conn) == CONNECTION_OK) return CK_OK;
     const char *said = lib->PQerrorMessage(c->conn);
-    bool waits = strstr(said, "refused") || strstr(said, "starting up") || strstr(said, "shutting down") ||
-                 strstr(said, "recovery mode") || strstr(said, "too many") || strstr(said, "closed the connection") ||
-                 strstr(said, "timeout") || strstr(said, "reset by peer") || strstr(said, "No such file") ||
-                 strstr(said, "unreachable");
+    /* What waiting does not cure is about who we are and what we asked for. */
+    bool waits = !strstr(said, "authentication") && !strstr(said, "password") && !strstr(said, "does not exist") &&
+                 !strstr(said, "pg_hba.conf") && !strstr(said, "certificate") && !strstr(said, "permission") &&
+                 !strstr(said, "not permitted") && !strstr(said, "invalid") && !strstr(said, "does not support SSL");
     ck_pg_fail(c, NULL, "connecting", err);
     if (err) err->retriable = waits;
     return waits ? CK_IO : CK_REFUSED;

@@ -13,9 +13,16 @@ static const ck_option_desc pg_options[] = {
     {"table", "text", NULL,
      "the table's name on the server, with its schema where need be; this table's name where not given"},
     {"strict", "boolean", "false", "reading: check the type of every column, also of those the query does not need"},
-    {"on_error", "fail|skip|dead_letter", "fail", "reading: what a row that does not fit the table does"},
+    {"on_error", "fail|skip|dead_letter", "fail",
+     "what a row that does not fit the table does; writing: fail, or skip what the server does not take"},
     {"dead_letter_table", "text", NULL,
      "reading: the table that takes such rows, with columns raw BYTES, split VARCHAR, offset BIGINT, reason VARCHAR"},
+    {"delivery", "exactly_once|at_least_once", "exactly_once",
+     "writing: rows appear with their checkpoint, in one transaction with its token, or as they come"},
+    {"token_table", "text", "clink_tokens",
+     "writing exactly once: the table on the server that keeps the tokens; made where it is not"},
+    {"batch_bytes", "integer", "1048576", "writing: how much is sent in one statement"},
+    {"retry_ms", "integer", "120000", "writing: how long a server that is away is waited for"},
     {"timeout_ms", "integer", "60000", "how long a connection and an answer of the server may take"},
     {"properties.*", "text", NULL,
      "a parameter of the client library, as properties.sslmode; ${env:NAME} and ${file:PATH} keep secrets out of the "
@@ -25,6 +32,10 @@ static const ck_option_desc pg_options[] = {
 static ck_status pg_check(const ck_table_decl *t, bool as_sink, ck_error *err) {
     ck_pg_options o;
     CK_TRY(ck_pg_options_read(&t->options, &o, err));
+    if (as_sink && o.on_error == CK_ON_ERROR_DEAD_LETTER)
+        return ck_fail(err, CK_INVALID,
+                       "option 'on_error': a table that is written fails or skips; dead letters are of "
+                       "tables that are read");
     for (uint32_t i = 0; i < t->schema->field_count; i++)
         if (!ck_pg_has_type(t->schema->fields[i].type))
             return ck_fail(err, CK_INVALID,
@@ -34,10 +45,31 @@ static ck_status pg_check(const ck_table_decl *t, bool as_sink, ck_error *err) {
     return CK_OK;
 }
 
+static bool is_keyed(const ck_table_decl *t) { return t->primary_key_count > 0; }
+
+static ck_guarantee pg_guarantee(const ck_table_decl *t, bool checkpoints, const char **why) {
+    ck_pg_options o;
+    if (!checkpoints) {
+        *why = "there is no checkpoint directory to continue from";
+        return CK_NO_GUARANTEE;
+    }
+    if (ck_pg_options_read(&t->options, &o, NULL) == CK_OK && o.exactly_once) {
+        *why = "a checkpoint's rows and its token are one transaction of the server";
+        return CK_EXACTLY_ONCE;
+    }
+    *why = is_keyed(t) ? "rows are put before a checkpoint has them; the last one of a key is right"
+                       : "rows are written before a checkpoint has them, and again after a restart";
+    return CK_AT_LEAST_ONCE;
+}
+
 const ck_connector_desc ck_connector_postgres = {
     .name = "postgres",
     .options = pg_options,
     .option_count = CK_ARRAY_COUNT(pg_options),
     .source_type = "source.postgres",
+    .sink_type = "sink.postgres",
     .check = pg_check,
+    .accepts_changes = is_keyed,
+    .accepts_upserts = is_keyed,
+    .guarantee = pg_guarantee,
 };

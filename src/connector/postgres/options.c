@@ -52,6 +52,7 @@ ck_status ck_pg_options_read(const ck_table_options *o, ck_pg_options *out, ck_e
         .user = ck_option_text(o, "user", NULL),
         .password = ck_option_text(o, "password", NULL),
         .table = ck_option_text(o, "table", NULL),
+        .token_table = ck_option_text(o, "token_table", "clink_tokens"),
         .all = o,
     };
     int64_t port;
@@ -59,6 +60,13 @@ ck_status ck_pg_options_read(const ck_table_options *o, ck_pg_options *out, ck_e
     CK_TRY(ck_option_i64(o, "timeout_ms", 60000, 1, 3600000, &out->timeout_ms, err));
     CK_TRY(ck_option_bool(o, "strict", false, &out->strict, err));
     if (out->table && !out->table[0]) return ck_fail(err, CK_INVALID, "option 'table' is empty");
+    const char *delivery = ck_option_text(o, "delivery", "exactly_once");
+    out->exactly_once = strcmp(delivery, "exactly_once") == 0;
+    if (!out->exactly_once && strcmp(delivery, "at_least_once") != 0)
+        return ck_fail(err, CK_INVALID, "option 'delivery' is '%s', which is neither exactly_once nor at_least_once",
+                       delivery);
+    CK_TRY(ck_option_i64(o, "batch_bytes", 1 << 20, 1, 1 << 28, &out->batch_bytes, err));
+    CK_TRY(ck_option_i64(o, "retry_ms", 120000, 0, INT64_MAX / 1000, &out->retry_ms, err));
     CK_TRY(check_secrets(o, err));
     return read_on_error(o, out, err);
 }

@@ -60,6 +60,10 @@ typedef struct ck_pg_options {
     bool strict;
     ck_on_error on_error;
     const char *dead_letter_table;
+    /* writing */
+    bool exactly_once; /* where checkpoints are on */
+    const char *token_table;
+    int64_t batch_bytes, retry_ms;
     const ck_table_options *all;
 } ck_pg_options;
 CK_NODISCARD ck_status ck_pg_options_read(const ck_table_options *o, ck_pg_options *out, ck_error *err);
@@ -163,6 +167,47 @@ typedef struct ck_pg_bad_rows {
 CK_NODISCARD ck_status ck_pg_bad_row(ck_pg_bad_rows *b, const char *table, const char *split, const char *where,
                                      uint64_t offset, ck_view raw, const char *column, const char *why, ck_error *err);
 CK_NODISCARD ck_status ck_pg_bad_rows_emit(ck_pg_bad_rows *b, ck_op_ctx *ctx);
+
+/* ---- rows to the server (writer.c) ---- */
+
+/* Lines of COPY for one table, in a transaction: straight into it, or where it has a key through a temporary table
+ * whose latest row of each key counts. Lives where it was made; one thread at a time; its calls block as ck_pg's do. */
+typedef struct ck_pg_writer {
+    ck_pg pg;
+    ck_mem mem;
+    ck_arena arena; /* the statements */
+    const ck_pg_options *options;
+    const ck_schema *schema;
+    const uint32_t *key;
+    uint32_t key_count;
+    const char *table;      /* its name in the script */
+    const char *on_connect; /* a command for each new connection; NULL: none */
+    ck_pg_table remote;
+    const char *make_stage, *copy, *put, *erase; /* statements; put and erase NULL without a key */
+    bool ready;                                  /* connected, staged */
+    bool skips;                                  /* on_error: rows the server does not take are left out */
+    uint64_t skipped;                            /* rows, since the caller set it to zero */
+    uint64_t stage_at;                           /* lines put in this transaction: they are numbered through */
+} ck_pg_writer;
+void ck_pg_writer_init(ck_pg_writer *w, ck_proc *proc, ck_mem mem, const ck_pg_options *o, const ck_sink_table *t);
+void ck_pg_writer_destroy(ck_pg_writer *w);
+/* Connects where it is not, and looks at the table: its columns, key, and whether this user may write it. */
+CK_NODISCARD ck_status ck_pg_writer_open(ck_pg_writer *w, ck_error *err);
+/* The same, and begins a transaction. */
+CK_NODISCARD ck_status ck_pg_writer_begin(ck_pg_writer *w, ck_error *err);
+/* Whole lines (ck_pg_line). CK_DATA: the server does not take a row of them, which is named. */
+CK_NODISCARD ck_status ck_pg_writer_put(ck_pg_writer *w, ck_view lines, ck_error *err);
+CK_NODISCARD ck_status ck_pg_writer_commit(ck_pg_writer *w, ck_error *err);
+void ck_pg_writer_abort(ck_pg_writer *w); /* a transaction under way is undone, by a new connection where need be */
+
+/* Live row `row` as a line: the columns, and with a key whether the row is gone. */
+CK_NODISCARD ck_status ck_pg_line(ck_pg_values *v, const ck_sink_table *t, const ck_batch *b, uint32_t row, bool gone,
+                                  ck_bytes *out);
+
+/* ---- exactly once (committer.c) ---- */
+
+CK_NODISCARD ck_status ck_pg_committer_create(const ck_op_spec *spec, ck_mem mem, void **self, ck_error *err);
+extern const ck_committer_vtbl ck_pg_committer_vtbl;
 
 /* ---- splits of a scan (splits.c) ---- */
 

@@ -1,0 +1,209 @@
+"""PostgreSQL tables as sinks, against a real server: what the server has is what the query gave, whatever dies."""
+import decimal
+import json
+import os
+import random
+import signal
+import subprocess
+import threading
+import time
+
+import pytest
+from conftest import CLINK, run_clink, write_ndjson
+from postgres_server import Server
+from test_postgres import KINDS, json_exact, refused
+
+SEED = int(os.environ.get("CLINK_SEED", random.randrange(1 << 30)))
+
+
+@pytest.fixture(scope="module")
+def pg():
+    s = Server()
+    s.start()
+    yield s
+    s.remove()
+
+
+def file_table(name, columns, path, **options):
+    more = "".join(f", {k}='{v}'" for k, v in options.items())
+    return f"CREATE TABLE {name} ({columns}) WITH (connector='file', format='json', path='{path}'{more});\n"
+
+
+def test_every_type_goes_and_comes_back(pg):
+    print(f"CLINK_SEED={SEED}")
+    rnd = random.Random(SEED)
+    columns = "id bigint PRIMARY KEY, " + ", ".join(f"{k[0]} {k[1]}" for k in KINDS)
+    pg.run(f"CREATE TABLE here ({columns}); CREATE TABLE there ({columns}); CREATE TABLE there_too ({columns})")
+    with pg.connect() as c, c.cursor().copy("COPY here FROM STDIN") as copy:
+        for i in range(2000):
+            copy.write_row([i, *(None if rnd.random() < .1 else k[3](rnd) for k in KINDS)])
+    declared = "id BIGINT NOT NULL, " + ", ".join(f"{k[0]} {k[2]}" for k in KINDS)
+    sql = pg.table("here", declared)
+    # uuid and jsonb are written as the texts they were read as
+    sql += pg.table("there", declared) + pg.table("there_too", declared + ", PRIMARY KEY (id) NOT ENFORCED", batch_bytes="3000")
+    run_clink("run", "-p", 2, "-e", sql + "INSERT INTO there SELECT * FROM here; INSERT INTO there_too SELECT * FROM here;")
+    for t in ["there", "there_too"]:
+        assert pg.run(f"SELECT count(*) FROM (TABLE here EXCEPT TABLE {t}) x") == [(0,)]
+        assert pg.run(f"SELECT count(*) FROM {t}") == [(2000,)]
+
+
+def test_changes_are_put_and_taken_away(pg, tmp_path):
+    """An aggregate whose groups come, change and go: the table is what the query says at the end."""
+    rnd = random.Random(SEED)
+    rows = [{"k": rnd.randrange(60), "v": rnd.randrange(100)} for _ in range(20000)]
+    write_ndjson(tmp_path / "in.ndjson", rows)
+    for delivery, args in [("at_least_once", []), ("exactly_once", ["--checkpoint-dir", tmp_path / "ck", "--checkpoint-interval-ms", 20])]:
+        pg.run("DROP TABLE IF EXISTS groups; CREATE TABLE groups (n bigint, k bigint, PRIMARY KEY (k))")
+        pg.run("INSERT INTO groups VALUES (-5, 100000)")
+        sql = (file_table("src", "k BIGINT, v BIGINT", tmp_path / "in.ndjson")
+               + pg.table("groups", "k BIGINT, n BIGINT, PRIMARY KEY (k) NOT ENFORCED", delivery=delivery, batch_bytes="2000")
+               + "INSERT INTO groups SELECT k, SUM(v) AS n FROM src GROUP BY k HAVING COUNT(*) % 3 <> 0;\n")
+        script = tmp_path / f"{delivery}.sql"
+        script.write_text(sql)
+        run_clink("run", "--changes", "-p", 2, "--set", "batch_rows=64", script, *args)
+        want = {}
+        for r in rows:
+            n, s = want.get(r["k"], (0, 0))
+            want[r["k"]] = (n + 1, s + r["v"])
+        want = {k: s for k, (n, s) in want.items() if n % 3}
+        want[100000] = -5
+        assert {k: int(n) for n, k in pg.run("SELECT n, k FROM groups")} == want
+
+
+def test_the_guarantee_is_said(pg, tmp_path):
+    pg.run("CREATE TABLE IF NOT EXISTS g (id bigint)")
+    base = file_table("src", "id BIGINT", tmp_path / "in.ndjson")
+    insert = "INSERT INTO g SELECT id FROM src;"
+    write_ndjson(tmp_path / "in.ndjson", [{"id": 1}])
+    for options, words in [({}, "exactly once"), ({"delivery": "at_least_once"}, "at least once")]:
+        script = tmp_path / "g.sql"
+        script.write_text(base + pg.table("g", "id BIGINT", **options) + insert)
+        r = run_clink("run", "--checkpoint-dir", tmp_path / f"ck-{words[:2]}", script)
+        assert words in r.err, r.err
+
+
+def test_what_the_server_does_not_take(pg, tmp_path):
+    pg.run("CREATE TABLE tight (id int PRIMARY KEY, v varchar(3) CHECK (v <> 'no'))")
+    rows = [{"id": i, "v": "ok"} for i in range(500)]
+    rows[77]["v"], rows[200]["v"], rows[300]["id"] = "too long", "no", 299
+    write_ndjson(tmp_path / "in.ndjson", rows)
+    src = file_table("src", "id INTEGER, v VARCHAR", tmp_path / "in.ndjson")
+    for delivery, args in [("at_least_once", []), ("exactly_once", ["--checkpoint-dir", tmp_path / "ck"])]:
+        pg.run("TRUNCATE tight")
+        script = tmp_path / "j.sql"
+        script.write_text(src + pg.table("tight", "id INTEGER, v VARCHAR", delivery=delivery) + "INSERT INTO tight SELECT * FROM src;\n")
+        r = run_clink("run", script, *args, ok=False)
+        assert r.code == 1 and 'table "tight"' in r.err and "value too long for type character varying(3)" in r.err and "line 78, column v" in r.err, r.err
+        assert pg.run("SELECT count(*) FROM tight") == [(0,)]
+        script.write_text(src + pg.table("tight", "id INTEGER, v VARCHAR", delivery=delivery, on_error="skip") + "INSERT INTO tight SELECT * FROM src;\n")
+        r = run_clink("run", script, *([*args[:1], tmp_path / "ck2"] if args else []))
+        assert r.err.count("a row is left out") == 3, r.err
+        assert pg.run("SELECT count(*), min(id), max(id) FROM tight WHERE id NOT IN (77, 200)") == [(497, 0, 499)]
+
+
+def test_what_is_refused_before_anything_runs(pg, tmp_path):
+    write_ndjson(tmp_path / "in.ndjson", [{"id": 1, "v": "x"}])
+    src = file_table("src", "id BIGINT, v VARCHAR", tmp_path / "in.ndjson")
+    pg.run("CREATE TABLE narrow (id int, v text, made int GENERATED ALWAYS AS (id + 1) STORED); CREATE VIEW grouped AS SELECT count(*) AS id FROM narrow")
+    insert = "INSERT INTO t SELECT id, v FROM src;"
+    refused(src + pg.table("t", "id BIGINT, v VARCHAR", table="nowhere") + insert, 'table "t"', "has no table nowhere")
+    refused(src + pg.table("t", "id BIGINT, v VARCHAR", table="narrow") + insert, "integer on the server and BIGINT", "declare it INTEGER")
+    refused(src + pg.table("t", "id INTEGER, v VARCHAR, PRIMARY KEY (id) NOT ENFORCED", table="narrow") + "INSERT INTO t SELECT CAST(id AS INTEGER), v FROM src;", "is no key of public.narrow")
+    refused(src + pg.table("t", "id INTEGER, made INTEGER", table="narrow") + "INSERT INTO t SELECT CAST(id AS INTEGER), 1 FROM src;", "generated by the server")
+    refused(src + pg.table("t", "id BIGINT, v VARCHAR", table="narrow", on_error="dead_letter", dead_letter_table="x") + insert, "dead letters are of tables that are read")
+    pg.run("DO $$ BEGIN CREATE USER pwuser PASSWORD 'geheim'; EXCEPTION WHEN duplicate_object THEN NULL; END $$; GRANT SELECT ON narrow TO pwuser")
+    refused(src + pg.table("t", "id INTEGER, v VARCHAR", table="narrow", user="pwuser", password="${env:PW}") + "INSERT INTO t SELECT CAST(id AS INTEGER), v FROM src;",
+            "this user may not write public.narrow", env={"PW": "geheim"})
+
+
+def test_deadlocks_are_tried_again(pg, tmp_path):
+    """Somebody else locks rows crosswise: the server gives one of the two up, and the rows come all the same."""
+    pg.run("CREATE TABLE crossed (id int PRIMARY KEY, v int); INSERT INTO crossed SELECT i, 0 FROM generate_series(1, 2000) i")
+    write_ndjson(tmp_path / "in.ndjson", [{"id": 1 + i % 2000, "v": i} for i in range(40000)])
+    stop = threading.Event()
+
+    def cross():
+        with pg.connect() as c:
+            while not stop.is_set():
+                try:
+                    with c.transaction():
+                        c.execute("UPDATE crossed SET v = v WHERE id = 1999")
+                        time.sleep(.01)
+                        c.execute("UPDATE crossed SET v = v WHERE id < 20")
+                except Exception:
+                    pass
+
+    other = threading.Thread(target=cross)
+    other.start()
+    try:
+        sql = (file_table("src", "id INTEGER, v INTEGER", tmp_path / "in.ndjson")
+               + pg.table("crossed", "id INTEGER, v INTEGER, PRIMARY KEY (id) NOT ENFORCED", batch_bytes="20000")
+               + "INSERT INTO crossed SELECT id, v FROM src;")
+        run_clink("run", "-e", sql)
+    finally:
+        stop.set()
+        other.join()
+    assert pg.run("SELECT count(*) FROM crossed WHERE v <> 38000 + id - 1 ") == [(0,)]
+
+
+@pytest.mark.parametrize("delivery", ["at_least_once", "exactly_once"])
+def test_a_server_that_goes_away_is_waited_for(pg, tmp_path, delivery):
+    pg.run("DROP TABLE IF EXISTS patient; CREATE TABLE patient (id bigint PRIMARY KEY)")
+    write_ndjson(tmp_path / "in.ndjson", [{"id": i} for i in range(6000)])
+    script = tmp_path / "j.sql"
+    script.write_text(file_table("src", "id BIGINT", tmp_path / "in.ndjson", rate_limit="3000")
+                      + pg.table("patient", "id BIGINT, PRIMARY KEY (id) NOT ENFORCED", delivery=delivery) + "INSERT INTO patient SELECT id FROM src;\n")
+    p = subprocess.Popen([CLINK, "run", str(script), "--checkpoint-dir", str(tmp_path / "ck"), "--checkpoint-interval-ms", "50"],
+                         stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True)
+    while not pg.run("SELECT EXISTS (SELECT FROM patient)")[0][0]:
+        assert p.poll() is None, p.stderr.read()
+    pg.stop(signal.SIGQUIT)
+    time.sleep(1)
+    pg.start()
+    said = p.communicate(timeout=120)[1]
+    assert p.returncode == 0, said
+    assert said.count("trying again") >= 1, said
+    assert pg.run("SELECT count(*), min(id), max(id) FROM patient") == [(6000, 0, 5999)]
+
+
+def test_a_server_that_stays_away_ends_the_job(pg, tmp_path):
+    pg.run("DROP TABLE IF EXISTS patient; CREATE TABLE patient (id bigint)")
+    write_ndjson(tmp_path / "in.ndjson", [{"id": i} for i in range(3000)])
+    sql = (file_table("src", "id BIGINT", tmp_path / "in.ndjson", rate_limit="1000")
+           + pg.table("patient", "id BIGINT", retry_ms="500", batch_bytes="1000") + "INSERT INTO patient SELECT id FROM src;\n")
+    p = subprocess.Popen([CLINK, "run", "-e", sql], stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True)
+    while not pg.run("SELECT EXISTS (SELECT FROM patient)")[0][0]:
+        assert p.poll() is None, p.stderr.read()
+    pg.stop(signal.SIGQUIT)
+    try:
+        said = p.communicate(timeout=60)[1]
+        assert p.returncode == 1 and "given up after 500 ms" in said, said
+    finally:
+        pg.start()
+
+
+def test_killed_at_random_a_changing_result_is_exact(pg, tmp_path):
+    print(f"CLINK_SEED={SEED}")
+    rnd = random.Random(SEED)
+    rows = [{"k": f"k{rnd.randrange(200)}", "v": rnd.randrange(1000)} for _ in range(30000)]
+    write_ndjson(tmp_path / "in.ndjson", rows)
+    pg.run("DROP TABLE IF EXISTS sums, seen; CREATE TABLE sums (k text PRIMARY KEY, s numeric(20,0)); CREATE TABLE seen (k text, v bigint)")
+    script = tmp_path / "j.sql"
+    script.write_text(file_table("src", "k VARCHAR, v BIGINT", tmp_path / "in.ndjson", rate_limit="30000")
+                      + pg.table("sums", "k VARCHAR, s DECIMAL(20,0), PRIMARY KEY (k) NOT ENFORCED") + pg.table("seen", "k VARCHAR, v BIGINT")
+                      + "INSERT INTO sums SELECT k, SUM(CAST(v AS DECIMAL(19,0))) AS s FROM src GROUP BY k;\nINSERT INTO seen SELECT k, v FROM src;\n")
+    cmd = [CLINK, "run", "--changes", str(script), "--checkpoint-dir", str(tmp_path / "ck"), "--checkpoint-interval-ms", "30"]
+    for _ in range(6):
+        p = subprocess.Popen([*cmd, "-p", str(rnd.choice([1, 2, 4]))], stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+        time.sleep(.1 + rnd.random() * .4)
+        p.kill()
+        p.wait()
+        assert pg.run("SELECT count(*) <= 30000 FROM seen") == [(True,)]
+    end = subprocess.run([*cmd, "-p", "3"], capture_output=True, text=True, timeout=120)
+    assert end.returncode == 0, end.stderr
+    want = {}
+    for r in rows:
+        want[r["k"]] = want.get(r["k"], 0) + r["v"]
+    assert {k: int(s) for k, s in pg.run("SELECT k, s FROM sums")} == want
+    assert sorted(pg.run("SELECT k, v FROM seen")) == sorted((r["k"], r["v"]) for r in rows)
+    assert not list((tmp_path / "ck").glob("**/wal-*"))
