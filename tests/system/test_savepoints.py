@@ -17,11 +17,16 @@ INSERT INTO copy SELECT k, v FROM src;
 
 
 def rows_of(folder):
-    out = []
-    for name in sorted(os.listdir(folder)) if folder.is_dir() else []:
-        if not name.startswith("."):
-            out += [json.loads(line) for line in open(folder / name)]
-    return out
+    """The rows of a table's files; read again when a commit replaced one of them meanwhile."""
+    while True:
+        out = []
+        try:
+            for name in sorted(os.listdir(folder)) if folder.is_dir() else []:
+                if not name.startswith("."):
+                    out += [json.loads(line) for line in open(folder / name)]
+        except FileNotFoundError:
+            continue
+        return out
 
 
 class Run:
@@ -105,12 +110,12 @@ def test_ten_checkpoints_after_a_savepoint(tmp_path):
             run.until(lambda: max(manifests(ck)) > newest)
         run.until(lambda: max(manifests(ck)) > at + 9)
         run.until_read()
+        run.until(lambda: len(manifests(ck)) <= 4)  # retention keeps two, one more is being made, and the savepoint
         run.end()
     finally:
         run.proc.kill()
     held = manifests(ck)
     assert held[at]["kind"] == "savepoint" and all(f["kind"] == "base" for f in held[at]["files"])
-    assert len(held) <= 4, "retention kept more than two and the savepoint"
     refused = run_clink("run", tmp_path / "job.sql", "--checkpoint-dir", ck, "--restore", at, ok=False)
     assert refused.code == 1 and "--allow-duplicates" in refused.err
     again = Run(tmp_path, "--checkpoint-dir", ck, "--restore", at, "--allow-duplicates", "-p", 3)
