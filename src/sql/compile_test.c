@@ -145,6 +145,39 @@ static void settings_go_where_they_belong(void **state) {
     close_session(&s);
 }
 
+/* What the state of `uid` means in a script; 0: there is no such operator. */
+static uint64_t meaning_of(session *s, const char *sql, const char *uid) {
+    must(s, sql);
+    const ck_graph_op *op = ck_graph_find(s->plan->steps[0].graph, uid);
+    return op ? op->semantic_fingerprint : 0;
+}
+
+static void the_meaning_of_state_outlives_its_script(void **state) {
+    (void)state;
+    session s;
+    assert_int_equal(open_session(&s, ck_heap_system()), CK_OK);
+    const char *uid = "group_agg(usr)<-orders";
+    uint64_t plain = meaning_of(&s, ORDERS "SELECT usr, SUM(amount) FROM orders WHERE amount > 3 GROUP BY usr", uid);
+    assert_true(plain != 0);
+    static const char *const same[] = {
+        "SELECT usr,\n SUM(amount)\nFROM orders WHERE (amount>3) GROUP BY 1",
+        "SELECT SUM(amount), COUNT(*), usr, MAX(note) FROM orders WHERE amount > 3 GROUP BY usr",
+        "SELECT usr, COUNT(*) FROM (SELECT usr, note FROM orders WHERE amount > 3) q GROUP BY usr",
+        "SELECT usr, COUNT(*) FROM orders o WHERE amount > 3 GROUP BY usr HAVING COUNT(*) > 1",
+    };
+    for (size_t i = 0; i < CK_ARRAY_COUNT(same); i++)
+        if (meaning_of(&s, same[i], uid) != plain) fail_msg("%s", same[i]);
+    static const char *const other[] = {
+        "SELECT usr, SUM(amount) FROM orders WHERE amount > 4 GROUP BY usr",
+        "SELECT usr, SUM(amount) FROM orders GROUP BY usr",
+        "SELECT usr, SUM(amount) FROM (SELECT UPPER(usr) AS usr, amount FROM orders WHERE amount > 3) q GROUP BY usr",
+        "SET timezone = 'Asia/Tokyo'; SELECT usr, SUM(amount) FROM orders WHERE amount > 3 GROUP BY usr",
+    };
+    for (size_t i = 0; i < CK_ARRAY_COUNT(other); i++)
+        if (meaning_of(&s, other[i], uid) == plain) fail_msg("%s", other[i]);
+    close_session(&s);
+}
+
 static void a_failed_script_leaves_no_trace(void **state) {
     (void)state;
     session s;
@@ -370,6 +403,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parameters),
         cmocka_unit_test(settings_go_where_they_belong),
+        cmocka_unit_test(the_meaning_of_state_outlives_its_script),
         cmocka_unit_test(a_failed_script_leaves_no_trace),
         cmocka_unit_test(plans_outlive_tables),
         cmocka_unit_test(deep_texts),

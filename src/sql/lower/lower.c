@@ -1,6 +1,7 @@
 /* See lower.h. */
 #include "sql/lower/lower_int.h"
 
+#include "base/hash.h"
 #include "base/json.h"
 #include "graph/fingerprint.h"
 
@@ -59,6 +60,13 @@ ck_status ck_lower_chained(ck_lower_state *s, const ck_plan_node *n, const char 
     return ck_lower_add(s, &op, out);
 }
 
+uint64_t ck_lower_semantic(const ck_lower_state *s, uint64_t meaning) {
+    const ck_settings *set = &s->l->catalog->settings;
+    uint64_t h = ck_hash_combine(meaning, ck_fnv1a(set->timezone, strlen(set->timezone)));
+    h = ck_hash_combine(h, set->eval_error_null);
+    return h ? h : 1;
+}
+
 ck_status ck_lower_node(ck_lower_state *s, const ck_plan_node *n, ck_lowered *out) {
     static ck_status (*const by_kind[])(ck_lower_state *, const ck_plan_node *,
                                         ck_lowered *) = {[CK_PLAN_SCAN] = ck_lower_scan,
@@ -83,6 +91,7 @@ ck_status ck_lower_node(ck_lower_state *s, const ck_plan_node *n, ck_lowered *ou
         ck_planned_op *op = &s->ops[made.op];
         if (op->stateful && !op->growth && !n->bounded && !(op->growth = ck_lower_growth(s, n)))
             return ck_lower_nomem(s);
+        if (op->stateful && n->meaning.known) op->semantic_fingerprint = ck_lower_semantic(s, n->meaning.state);
         s->nodes[n->id] = made;
     }
     *out = s->nodes[n->id];
@@ -120,7 +129,8 @@ static ck_status add_op(ck_lower_state *s, ck_graph_builder *b, const ck_planned
                      .min_parallelism = op->single ? 0 : CK_PARALLELISM_DEFAULT,
                      .max_parallelism = op->single ? 0 : CK_PARALLELISM_DEFAULT,
                      .final = op->final,
-                     .state_fingerprint = op->state_fingerprint};
+                     .state_fingerprint = op->state_fingerprint,
+                     .semantic_fingerprint = op->semantic_fingerprint};
     if (!g.schema || (op->label && !g.label)) return ck_lower_nomem(s);
     if (op->has_key && op->key.count) g.key = op->key.at, g.key_count = op->key.count;
     CK_TRY(graph_inputs(s, op, &g.inputs));

@@ -37,6 +37,7 @@ typedef struct ck_planned_op {
     const ck_slot_schema *slots;
     uint32_t slot_count;
     uint64_t state_fingerprint;
+    uint64_t semantic_fingerprint; /* 0: the graph makes it of the parameters */
 } ck_planned_op;
 
 /* What a plan node became. */
@@ -80,6 +81,8 @@ CK_NODISCARD ck_status ck_lower_add(ck_lower_state *s, const ck_planned_op *op, 
 CK_NODISCARD ck_status ck_lower_node(ck_lower_state *s, const ck_plan_node *n, ck_lowered *out);
 /* Whether a subtask's rows are exactly those of its key groups of these columns, in this order. */
 bool ck_lower_is_hashed_by(const ck_lowered *from, ck_columns key);
+/* The semantic fingerprint of an operator whose state means this: with the settings that change results. */
+uint64_t ck_lower_semantic(const ck_lower_state *s, uint64_t meaning);
 /* An operator without state over one input of the same subtask. */
 CK_NODISCARD ck_status ck_lower_chained(ck_lower_state *s, const ck_plan_node *n, const char *type, const char *params,
                                         const char *label, const ck_plan_node *input, const ck_lowered *from,

@@ -1,6 +1,7 @@
 /* Sinks: of tables, and the result of a bare SELECT. */
 #include <yyjson.h>
 
+#include "base/hash.h"
 #include "base/json.h"
 #include "sql/lower/lower_int.h"
 
@@ -80,6 +81,12 @@ static ck_status materialise(ck_lower_state *s, const ck_output *o, ck_planned_i
                                                     : "with its input: the rows that are there",
                         .single = s->ops[in->op].single};
     if (!op.base || !op.label) return ck_lower_nomem(s);
+    uint64_t meaning = o->node->meaning.rows;
+    for (uint32_t i = 0; i < o->key_count; i++) {
+        const char *name = o->schema->fields[o->key[i]].name;
+        meaning = ck_hash_combine(meaning, ck_fnv1a(name, strlen(name)));
+    }
+    if (o->node->meaning.known) op.semantic_fingerprint = ck_lower_semantic(s, meaning);
     CK_TRY(ck_lower_params_end(s, &p, &op.params));
     CK_TRY(ck_lower_add(s, &op, &in->op));
     in->kind = CK_EDGE_FORWARD;

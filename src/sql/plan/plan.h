@@ -140,6 +140,15 @@ typedef struct ck_plan_window {
     const ck_source_text *source;
 } ck_plan_window;
 
+/* What a node's rows and its state mean (meaning.c): hashes that stay as they are when the script is laid out anew, when
+ * other columns are read, other aggregates computed or other statements added. */
+typedef struct ck_plan_meaning {
+    bool known;
+    uint64_t rows;           /* which rows come out, and how often */
+    uint64_t state;          /* what is kept, whatever is computed of it; of nodes that keep nothing: as rows */
+    const uint64_t *columns; /* of each column of the schema */
+} ck_plan_meaning;
+
 typedef struct ck_plan_node ck_plan_node;
 struct ck_plan_node {
     ck_plan_kind kind;
@@ -161,6 +170,7 @@ struct ck_plan_node {
     const char *const *ancestors; /* nearest identities below, sorted, distinct; of this node when it has one */
     uint32_t ancestor_count;
     uint64_t canonical; /* hash of the canonical text of the bound plan up to here */
+    ck_plan_meaning meaning;
     union {
         struct {
             const ck_catalog_entry *table;
@@ -298,6 +308,9 @@ CK_NODISCARD ck_status ck_plan_with_inputs(ck_plan *p, const ck_plan_node *n, ck
                                            ck_plan_node **out);
 /* The stateful node `made` stands for `bound` of the bound plan: it keeps that one's identity. */
 void ck_plan_keep_identity(ck_plan_node *made, const ck_plan_node *bound);
+
+/* Fills the meaning of n and of what is below it, where it is not known: of the bound plan, before it is rewritten. */
+CK_NODISCARD ck_status ck_plan_mean(ck_plan *p, ck_plan_node *n);
 
 /* ---- helpers ---- */
 
