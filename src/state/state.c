@@ -1,6 +1,7 @@
 /* See state.h. */
 #include "state/state_int.h"
 
+#include "state/slot_change.h"
 #include "state/tree_int.h"
 
 /* ---- store ---- */
@@ -150,6 +151,7 @@ typedef struct rebuild {
     ck_table *to;
     ck_state_slot *slot;
     ck_state_store *store;
+    const uint32_t *value_of; /* ck_slot_change; NULL: the value fields are the same */
     ck_bytes key, value;
 } rebuild;
 
@@ -160,7 +162,8 @@ static ck_status rebuild_row(rebuild *r, const ck_table *from, const ck_row *row
     ck_bytes_clear(&r->value);
     if (!r->slot->raw) {
         CK_TRY(ck_key_rest_encode(from->shape, v, row, &r->key, &n));
-        CK_TRY(ck_value_encode(from->shape, v, row, &r->value));
+        CK_TRY(r->value_of ? ck_value_encode_as(from->shape, v, row, r->to->shape, r->value_of, &r->value)
+                           : ck_value_encode(from->shape, v, row, &r->value));
         CK_TRY(ck_ttl_convert(from->shape->schema, r->to->shape->schema, &r->value));
         const ck_stored_put typed = {ck_bytes_as_view(&r->key), ck_bytes_as_view(&r->value), 0};
         return ck_table_stored_put(r->to, &typed, UINT32_MAX);
@@ -181,13 +184,14 @@ static ck_status rebuild_rows(rebuild *r, ck_table *from) {
     return CK_OK;
 }
 
-static ck_status slot_rebuild(ck_state *st, ck_state_slot *slot, const ck_slot_schema *schema, ck_error *err) {
+static ck_status slot_rebuild(ck_state *st, ck_state_slot *slot, const ck_slot_schema *schema,
+                              const uint32_t *value_of, ck_error *err) {
     ck_state_store *s = st->store;
     ck_state_slot made = *slot;
     CK_TRY(ck_shape_new(&s->arena, schema, &made.shape, err));
     CK_TRY(ck_table_new(&s->epochs, s->mem, made.shape, s->cfg.hash_seed, &made.table, err));
     ck_status added = made.shape->ordered ? add_partitions(s, &made, err) : CK_OK;
-    rebuild r = {.to = made.table, .slot = slot, .store = s};
+    rebuild r = {.to = made.table, .slot = slot, .store = s, .value_of = value_of};
     ck_bytes_init(&r.key, s->mem, SIZE_MAX);
     ck_bytes_init(&r.value, s->mem, SIZE_MAX);
     if (added == CK_OK) {
@@ -211,20 +215,40 @@ static ck_status slot_rebuild(ck_state *st, ck_state_slot *slot, const ck_slot_s
     return CK_OK;
 }
 
+/* Other ways of finding rows, another time to live. */
+static bool needs_rebuild(const ck_state_slot *slot, const ck_slot_schema *schema) {
+    const ck_slot_schema *stored = slot->shape->schema;
+    return stored->hashed != schema->hashed || stored->bucketed != schema->bucketed ||
+           stored->listed != schema->listed || stored->ttl_us != schema->ttl_us;
+}
+
+/* A slot stored under another schema: its rows become rows of this one, or it is refused. */
+static ck_status slot_convert(ck_state *st, ck_state_slot *slot, const ck_slot_schema *schema, ck_error *err) {
+    ck_slot_change change;
+    ck_arena scratch;
+    ck_arena_init(&scratch, st->store->mem, SIZE_MAX);
+    ck_status s = ck_slot_compare(&scratch, slot->shape->schema, schema, &change);
+    if (s != CK_OK)
+        s = ck_nomem(err, st->store->mem, 0);
+    else if (change.verdict == CK_SLOT_REFUSED)
+        s = ck_fail(err, CK_REFUSED, "operator '%s', slot \"%s\": %s", st->uid, slot->name, change.what);
+    else if (change.verdict == CK_SLOT_CONVERTS || needs_rebuild(slot, schema))
+        s = slot_rebuild(st, slot, schema, change.verdict == CK_SLOT_CONVERTS ? change.value_of : NULL, err);
+    ck_arena_destroy(&scratch);
+    return s;
+}
+
 ck_status ck_state_table(ck_state *st, const ck_slot_schema *schema, ck_table **out, ck_error *err) {
     ck_state_slot *slot = ck_slot_find(st, ck_view_of(schema->slot));
     if (!slot) {
         CK_TRY(ck_slot_make(st, schema, false, &slot, err));
+    } else if (slot->opened) {
+        CK_TRY(ck_slot_agree(st->store->mem, st->uid, slot->shape->schema, schema, err));
     } else {
-        const ck_slot_schema *stored = slot->shape->schema;
-        if (!slot->raw) CK_TRY(ck_slot_agree(st->store->mem, st->uid, stored, schema, err));
-        bool rebuilt = slot->raw || stored->hashed != schema->hashed || stored->bucketed != schema->bucketed ||
-                       stored->listed != schema->listed || stored->ttl_us != schema->ttl_us;
-        if (rebuilt) {
-            CK_ASSERT(!st->store->marks); /* slots are opened before the first barrier */
-            CK_TRY(slot_rebuild(st, slot, schema, err));
-        }
+        CK_ASSERT(!st->store->marks); /* slots are opened before the first barrier */
+        CK_TRY(slot->raw ? slot_rebuild(st, slot, schema, NULL, err) : slot_convert(st, slot, schema, err));
     }
+    slot->opened = true;
     *out = slot->table;
     return CK_OK;
 }

@@ -30,8 +30,9 @@ CK_NODISCARD ck_status ck_state_spill_to(ck_state_store *s, const char *dir, ck_
 CK_NODISCARD ck_status ck_state_of(ck_state_store *s, const char *uid, const char *op_type, ck_state **out,
                                    ck_error *err);
 
-/* The table of a slot, made when missing. The schema is copied. A slot restored from a snapshot must agree: another
- * layout is CK_REFUSED and names slot, field and both types (migration, later, runs before). */
+/* The table of a slot, made when missing. The schema is copied. The rows of a slot restored under another schema become
+ * rows of this one where state/slot_change.h lets them; else CK_REFUSED names slot, field and both types. Opened once
+ * more it must be the same. */
 CK_NODISCARD ck_status ck_state_table(ck_state *st, const ck_slot_schema *schema, ck_table **out, ck_error *err);
 
 /* Time to live: the operator's clock has come to now. Entries of its slots with `ttl_us` that have not been written for

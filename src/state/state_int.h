@@ -16,6 +16,7 @@ typedef struct ck_state_slot {
     ck_shape *shape;
     ck_table *table;
     bool raw;
+    bool opened; /* by its operator: the schema is the operator's */
     struct ck_state_slot *next;
 } ck_state_slot;
 

@@ -209,6 +209,36 @@ ck_status ck_value_encode(const ck_shape *s, ck_var_source v, const ck_row *row,
     return CK_OK;
 }
 
+ck_status ck_value_encode_as(const ck_shape *s, ck_var_source v, const ck_row *row, const ck_shape *to,
+                             const uint32_t *value_of, ck_bytes *out) {
+    uint32_t null_bytes = value_null_bytes(to);
+    CK_TRY(ck_bytes_reserve(out, 8 + null_bytes + to->row_bytes));
+    if (s->ttl_at) CK_TRY(append_le(out, (uint64_t)ck_row_i64(row, s->ttl_at), 8));
+    uint8_t *nulls = (uint8_t *)out->p + out->n, *at = nulls + null_bytes;
+    memset(nulls, 0, null_bytes);
+    for (uint32_t i = 0; i < to->value_count; i++) {
+        const ck_shape_field *f = &s->fields[s->value_first + value_of[i]];
+        bool is_null = f->nullable && (f->phys == CK_PHYS_NULL || ck_row_null(row, f->null_bit));
+        if (is_null) nulls[i >> 3] |= (uint8_t)(1u << (i & 7));
+        if (ck_phys_is_var(f->phys)) continue;
+        if (is_null)
+            memset(at, 0, f->width);
+        else
+            memcpy(at, row + f->offset, f->width);
+        at += f->width;
+    }
+    out->n = (size_t)((char *)at - out->p);
+    for (uint32_t i = 0; i < to->var_count; i++) {
+        if (to->var_fields[i] < to->value_first) continue;
+        const ck_shape_field *f = &s->fields[s->value_first + value_of[to->var_fields[i] - to->value_first]];
+        if (f->nullable && ck_row_null(row, f->null_bit)) continue;
+        ck_view bytes = ck_var_source_get(v, row, f->offset);
+        CK_TRY(append_le(out, bytes.n, 4));
+        CK_TRY(ck_bytes_view(out, bytes));
+    }
+    return CK_OK;
+}
+
 static bool decode_fixed(ck_cursor *c, const ck_shape_field *f, bool is_null, ck_loose_row *l) {
     ck_view bytes;
     if (!ck_cursor_take(c, f->width, &bytes)) return false;
