@@ -110,6 +110,8 @@ typedef struct clink_run {
     clink_alignment alignment;
     int64_t alignment_stall_ms; /* CLINK_ADAPTIVE; 0 = 1000 */
     const char *spill_dir; /* state that would fill the job's memory_bytes goes to a file here; NULL: it is refused */
+    /* A script other than the checkpoint's goes on where that would lose state or compute something else over it too. */
+    int32_t allow_semantic_change;
 } clink_run;
 
 /* An argument that must be there and is NULL is CLINK_INVALID; calls on no job (*job is NULL) do nothing or say so. */
@@ -133,6 +135,15 @@ CLINK_API clink_status clink_execute(clink_engine *engine, const char *sql, cons
 /* The plan of a script, not run. *text is freed with clink_free. */
 CLINK_API clink_status clink_explain(clink_engine *engine, const char *sql, const clink_run *run, char **text,
                                      clink_error *error);
+/* What would become of the operators of the checkpoint this run would start from (checkpoint_dir, restore): a line
+ * each, freed with clink_free. Nothing is run, locked or written. */
+typedef enum clink_restore_verdict {
+    CLINK_RESTORE_WHOLE = 0,   /* all state goes on, as it is or migrated */
+    CLINK_RESTORE_REFUSED = 3, /* not without allow_semantic_change */
+    CLINK_RESTORE_PARTS = 4,   /* some is rebuilt or dropped */
+} clink_restore_verdict;
+CLINK_API clink_status clink_explain_restore(clink_engine *engine, const char *sql, const clink_run *run, char **text,
+                                             clink_restore_verdict *verdict, clink_error *error);
 CLINK_API void clink_free(void *p);
 
 /* CLINK_OK: finished. CLINK_TIMEOUT after timeout_ms (-1: never). Otherwise how it failed. */

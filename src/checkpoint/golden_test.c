@@ -233,7 +233,8 @@ static void read_all(const char *dir) {
     assert_true(m->file_count == 2 && m->files[1].kind == CK_FILE_DELTA);
     ck_restore *r;
     const uint64_t op = SAMPLE_VERTEX;
-    const ck_restore_target target = {w.s, &op, 1, 0, 1, {0, 127}};
+    const ck_restore_as as = {.stored = op};
+    const ck_restore_target target = {w.s, &as, 1, 0, 1, {0, 127}};
     OK(ck_restore_new(&w.t.proc, ck_proc_mem(&w.t.proc, CK_MEM_PLAN), dir, m, &r, &err));
     OK(ck_restore_add(r, &target, &err));
     OK(ck_restore_run(r, &err));

@@ -97,7 +97,7 @@ static int by_order(const void *a, const void *b) {
 }
 
 static ck_status put(const ck_restore_into *t, const ck_restore_op *op, const ck_operator_row *row, ck_error *err) {
-    return ck_state_restore_put(t->store, op->id, (ck_stored_row){row->stored_key, row->value}, err);
+    return ck_state_restore_put(t->store, op->as, (ck_stored_row){row->stored_key, row->value}, err);
 }
 
 /* Rows of one split slot, over all subtasks: row k to subtask k mod parallelism. */

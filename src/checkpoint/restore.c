@@ -34,7 +34,7 @@ static ck_status op_make(ck_restore *r, uint64_t id, ck_restore_op **out, ck_err
     if (*out) return CK_OK;
     ck_restore_op *op = CK_ARENA_NEW(&r->arena, ck_restore_op);
     if (!op || ck_map_put(&r->ops, id_key(&id), op, NULL) != CK_OK) return ck_nomem(err, r->mem, sizeof *op);
-    op->id = id;
+    op->id = op->as = id;
     op->owner = ck_arena_array(&r->arena, r->m->key_groups, sizeof(ck_restore_into *));
     if (!op->owner) return ck_nomem(err, r->mem, r->m->key_groups * sizeof(void *));
     ck_map_init(&op->slots, &r->arena, false);
@@ -51,7 +51,8 @@ ck_status ck_restore_add(ck_restore *r, const ck_restore_target *t, ck_error *er
     r->targets = into;
     for (uint32_t i = 0; i < t->op_count; i++) {
         ck_restore_op *op;
-        CK_TRY(op_make(r, t->ops[i], &op, err));
+        CK_TRY(op_make(r, t->ops[i].stored, &op, err));
+        if ((op->uid = t->ops[i].uid)) op->as = ck_op_id(op->uid);
         ck_target_ref *ref = CK_ARENA_NEW(&r->arena, ck_target_ref);
         if (!ref) return ck_nomem(err, r->mem, sizeof *ref);
         *ref = (ck_target_ref){into, op->targets};
@@ -116,7 +117,8 @@ static ck_status unite_slots(ck_restore *r, const ck_snapshot_header *h, ck_erro
             return ck_nomem(err, r->mem, 0);
         if (strcmp(s->schema->slot, CK_COMMIT_SLOT) == 0) continue; /* collected, not restored */
         for (ck_target_ref *t = op->targets; t; t = t->next)
-            CK_TRY(ck_state_restore_slot(t->target->store, s->op_id, s->uid, s->op_type, s->schema, err));
+            CK_TRY(ck_state_restore_slot(t->target->store, op->as, op->uid ? op->uid : s->uid, s->op_type, s->schema,
+                                         err));
     }
     return CK_OK;
 }
@@ -140,9 +142,9 @@ static ck_status keyed_row(ck_restore *r, ck_restore_op *op, uint32_t key_group,
     if (!to) return CK_OK;
     r->stats.rows_kept++;
     bool erase = row->kind == 2;
-    if (to->pending_count == CK_RESTORE_PENDING || to->pending_op != row->op_id || erase) CK_TRY(put_pending(to, err));
-    if (erase) return ck_state_restore_erase(to->store, row->op_id, row->key, err);
-    to->pending_op = row->op_id;
+    if (to->pending_count == CK_RESTORE_PENDING || to->pending_op != op->as || erase) CK_TRY(put_pending(to, err));
+    if (erase) return ck_state_restore_erase(to->store, op->as, row->key, err);
+    to->pending_op = op->as;
     to->pending[to->pending_count++] = (ck_stored_row){row->key, row->value};
     return CK_OK;
 }
@@ -227,6 +229,45 @@ ck_status ck_restore_committables(ck_restore *r, uint64_t op_id, const ck_commit
     const ck_restore_op *op = ck_restore_op_find(r, op_id);
     *out = op ? op->committables : NULL;
     *count = op ? op->committable_count : 0;
+    return CK_OK;
+}
+
+/* ---- what there is, without the rows ---- */
+
+static ck_status slots_of_file(ck_proc *proc, ck_arena *a, const char *path, ck_map *seen, ck_error *err) {
+    ck_snapshot_reader *reader;
+    CK_TRY(ck_snapshot_open(proc, ck_mem_as(a->mem, CK_MEM_DECODE), a, path, &reader, err));
+    const ck_snapshot_header *h = ck_snapshot_header_of(reader);
+    ck_status s = CK_OK;
+    for (uint32_t i = 0; s == CK_OK && i < h->slot_count; i++) {
+        const ck_snapshot_slot *slot = &h->slots[i];
+        const char *key = ck_arena_printf(a, "%" PRIu64 "|%s", slot->op_id, slot->schema->slot);
+        if (!key || ck_map_put(seen, ck_view_of(key), (void *)(uintptr_t)slot, NULL) != CK_OK)
+            s = ck_nomem(err, a->mem, 0);
+    }
+    ck_snapshot_close(reader);
+    return s;
+}
+
+ck_status ck_manifest_slots(ck_proc *proc, ck_arena *a, const char *dir, const ck_manifest *m,
+                            const ck_snapshot_slot **out, uint32_t *count, ck_error *err) {
+    ck_map seen;
+    ck_map_init(&seen, a, false);
+    for (uint32_t i = 0; i < m->file_count; i++) {
+        const ck_manifest_file *f = &m->files[i];
+        if (f->kind != CK_FILE_BASE && f->kind != CK_FILE_DELTA) continue;
+        const char *path = ck_arena_printf(a, "%s/%s", dir, f->path);
+        if (!path) return ck_nomem(err, a->mem, 0);
+        ck_status s = slots_of_file(proc, a, path, &seen, err);
+        if (s != CK_OK) {
+            (void)ck_error_prefix(err, "%s: ", path);
+            return s;
+        }
+    }
+    ck_snapshot_slot *slots = ck_arena_array(a, seen.count + 1u, sizeof *slots);
+    if (!slots) return ck_nomem(err, a->mem, 0);
+    for (size_t i = 0; i < seen.count; i++) slots[i] = *(const ck_snapshot_slot *)seen.entries[i].value;
+    *out = slots, *count = (uint32_t)seen.count;
     return CK_OK;
 }
 

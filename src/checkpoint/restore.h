@@ -24,23 +24,33 @@ typedef struct ck_restore ck_restore;
 CK_NODISCARD ck_status ck_restore_new(ck_proc *proc, ck_mem mem, const char *dir, const ck_manifest *m,
                                       ck_restore **out, ck_error *err);
 
+/* An operator of this job, and the stored one it continues: the same one, or one whose name it does not have. */
+typedef struct ck_restore_as {
+    uint64_t stored;
+    const char *uid; /* of this job's; NULL: as stored */
+} ck_restore_as;
+
 typedef struct ck_restore_target {
     ck_state_store *store;
-    const uint64_t *ops; /* of the subtask's chain; copied */
+    const ck_restore_as *ops; /* of the subtask's chain; copied, the uids not */
     uint32_t op_count;
     uint32_t subtask, parallelism;
     ck_key_group_range range; /* as the store's */
 } ck_restore_target;
 CK_NODISCARD ck_status ck_restore_add(ck_restore *r, const ck_restore_target *t, ck_error *err);
-/* Also read the committables of this operator, though no target here has it. */
+/* Also read the committables of this stored operator, though no target here has it. */
 CK_NODISCARD ck_status ck_restore_want_committables(ck_restore *r, uint64_t op_id, ck_error *err);
 
 /* Reads, fills every store and ends its restoring (ck_state_restore_end). On failure the stores are of no use. */
 CK_NODISCARD ck_status ck_restore_run(ck_restore *r, ck_error *err);
 
-/* Of one operator, over all its subtasks, by checkpoint and name. They live as long as r. */
+/* Of one stored operator, over all its subtasks, by checkpoint and name. They live as long as r. */
 CK_NODISCARD ck_status ck_restore_committables(ck_restore *r, uint64_t op_id, const ck_committable **out,
                                                uint32_t *count);
+/* The slots a manifest's files hold, each once, by operator; read from the files' heads. In the arena. */
+struct ck_snapshot_slot;
+CK_NODISCARD ck_status ck_manifest_slots(ck_proc *proc, ck_arena *a, const char *dir, const ck_manifest *m,
+                                         const struct ck_snapshot_slot **out, uint32_t *count, ck_error *err);
 typedef struct ck_restore_stats {
     uint64_t files, bytes, rows, rows_kept;
 } ck_restore_stats;

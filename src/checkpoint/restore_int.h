@@ -31,7 +31,8 @@ typedef struct ck_operator_row {
 } ck_operator_row;
 
 typedef struct ck_restore_op {
-    uint64_t id;
+    uint64_t id, as; /* stored; in the targets' stores */
+    const char *uid; /* in the targets' stores; NULL: as stored */
     bool want_committables;
     ck_target_ref *targets;
     ck_restore_into **owner; /* by key group: the target whose range holds it; NULL: another process's */

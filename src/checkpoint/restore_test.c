@@ -400,7 +400,8 @@ static void failing_allocations(void **state) {
         if (s == CK_OK) s = ck_restore_new(&t.proc, j.mem, j.dir, m, &r, &err);
         const uint64_t op = SAMPLE_VERTEX;
         for (uint32_t p = 0; p < 3 && s == CK_OK; p++) {
-            const ck_restore_target target = {again.s[p].store, &op, 1, p, 3, again.s[p].range};
+            const ck_restore_as as = {.stored = op};
+            const ck_restore_target target = {again.s[p].store, &as, 1, p, 3, again.s[p].range};
             s = ck_restore_add(r, &target, &err);
         }
         if (s == CK_OK) s = ck_restore_run(r, &err);

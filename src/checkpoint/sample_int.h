@@ -281,7 +281,8 @@ static inline ck_status sample_restore(sample_job *j, ck_checkpoint_dir *d, uint
     if (s == CK_OK) s = ck_restore_new(proc, j->mem, dir, m, &r, err);
     const uint64_t op = SAMPLE_VERTEX;
     for (uint32_t p = 0; p < parallelism && s == CK_OK; p++) {
-        const ck_restore_target t = {j->s[p].store, &op, 1, p, parallelism, j->s[p].range};
+        const ck_restore_as as = {.stored = op};
+        const ck_restore_target t = {j->s[p].store, &as, 1, p, parallelism, j->s[p].range};
         s = ck_restore_add(r, &t, err);
     }
     if (s == CK_OK) s = ck_restore_run(r, err);

@@ -16,11 +16,23 @@ int explain_print(const run_start *r) {
     return 0;
 }
 
+/* What would become of the state of the checkpoint the script would go on from. */
+static int explain_restore(const run_start *r) {
+    clink_error e = {0};
+    char *text = NULL;
+    clink_restore_verdict verdict = CLINK_RESTORE_WHOLE;
+    clink_status st = clink_explain_restore(r->engine, r->s.text, &r->run, &text, &verdict, &e);
+    if (st != CLINK_OK) return report_error(st, &e);
+    fputs(text, stdout);
+    clink_free(text);
+    return (int)verdict;
+}
+
 static int explain_main(const verb *v, int argc, char **argv) {
     run_start r;
     int rc;
     if (!run_start_begin(v, run_flags_explain, argc, argv, &r, &rc)) return rc;
-    rc = explain_print(&r);
+    rc = r.run.restore ? explain_restore(&r) : explain_print(&r);
     run_start_end(&r);
     return rc;
 }
@@ -42,5 +54,8 @@ const verb verb_explain = {
         "  key (a), uid U                a row of the output for each a; U names the operator's state in checkpoints\n"
         "  state S (a) -> b              kept for each a: b\n"
         "  watermark ts - 5 s            time is taken to have come to the greatest ts less that\n"
-        "  guarantee: T: ...             what table T gets when the job is killed and started again",
+        "  guarantee: T: ...             what table T gets when the job is killed and started again\n"
+        "with --checkpoint-dir and --restore: what becomes of each operator's state (reuse, migrate, new, rebuild, "
+        "drop,\n"
+        "refused). Exit code 0: all of it goes on; 3: refused; 4: some is rebuilt or dropped.",
 };

@@ -185,6 +185,8 @@ size_t run_flags_table(run_flags *f, flag *out) {
          "the checkpoint there, as --restore DIR:N"},
         {"fresh", 0, FLAG_SWITCH, &f->fresh, NULL, NULL, "start anew in a used directory"},
         {"allow-duplicates", 0, FLAG_SWITCH, &f->allow_duplicates, NULL, NULL, "go back behind committed output"},
+        {"allow-semantic-change", 0, FLAG_SWITCH, &f->allow_semantic_change, NULL, NULL,
+         "go on from another script's checkpoint where that gives state up or means something else"},
         {"log-level", 0, FLAG_TEXT, &f->log_level, "L", "warn", "debug, info, warn, error or off"},
     };
     memcpy(out, rows, sizeof rows);
@@ -362,6 +364,7 @@ int run_flags_apply(const verb *v, run_flags *f, const script *s, clink_run *run
     run->alignment_stall_ms = f->alignment_stall_ms;
     run->alignment = alignment;
     run->allow_duplicates = f->allow_duplicates;
+    run->allow_semantic_change = f->allow_semantic_change;
     return 0;
 }
 

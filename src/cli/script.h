@@ -26,7 +26,7 @@ typedef struct run_flags {
         *catalog;
     int64_t parallelism, key_groups, threads;
     int64_t checkpoint_interval_ms, checkpoint_timeout_ms, final_checkpoint_timeout_ms, tolerable_failed, retained;
-    bool fresh, allow_duplicates, explain;
+    bool fresh, allow_duplicates, allow_semantic_change, explain;
     uint64_t memory_bytes;
     flag_list set;
     const char *alignment;

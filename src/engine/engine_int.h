@@ -47,12 +47,12 @@ struct clink_job {
     ck_arena arena;               /* plan and copies of the run options */
     ck_sql_plan *plan;
     clink_run run;
-    char *text;                /* of TEXT steps; in the arena */
-    ck_collector **collectors; /* one per step that has a result and does not print, else NULL */
-    ck_job_outputs outputs;    /* of the current step */
-    uint32_t step;             /* current; touched only by whoever advances the job */
-    uint32_t streams_taken;    /* steps before it have been given out as streams or printed as tables */
-    ck_table_view table;       /* TABLE: of step streams_taken */
+    char *text;                   /* of TEXT steps; in the arena */
+    ck_collector **collectors;    /* one per step that has a result and does not print, else NULL */
+    ck_job_outputs outputs;       /* of the current step */
+    uint32_t step;                /* current; touched only by whoever advances the job */
+    uint32_t streams_taken;       /* steps before it have been given out as streams or printed as tables */
+    ck_table_view table;          /* TABLE: of step streams_taken */
     bool table_open, table_begun; /* the second: some of it is on the screen */
 
     pthread_mutex_t lock; /* guards what follows */
@@ -61,7 +61,7 @@ struct clink_job {
     engine_advance *advance;
     uint32_t savepoints; /* calls inside running */
     bool step_ended, cancelled, ended, was_finished, started;
-    bool stopped; /* by a savepoint: no further step */
+    bool stopped;       /* by a savepoint: no further step */
     const char **notes; /* in the arena; see engine_note_step */
     uint32_t note_count;
     ck_status status;
@@ -73,6 +73,11 @@ struct clink_job {
 clink_status engine_error(ck_status s, const ck_error *from, clink_error *to);
 /* CLINK_INVALID: an argument that must be there is not. */
 clink_status engine_refuse_null(const char *what, clink_error *error);
+/* A script compiled and not run; free it with clink_job_free. */
+CK_NODISCARD ck_status engine_compile(clink_engine *e, const char *sql, const clink_run *run, clink_job **out,
+                                      ck_error *err);
+/* Everything the binary has. */
+ck_status engine_register_builtins(ck_registry *r, ck_error *err);
 /* Runs the job's steps from the current one on, until one is under way or all have ended. Called with no lock held. */
 void engine_job_advance(clink_job *j);
 /* The same on the I/O executor, when it comes to it. */

@@ -218,14 +218,25 @@ clink_status clink_execute(clink_engine *e, const char *sql, const clink_run *ru
     return engine_error(CK_OK, NULL, error);
 }
 
+ck_status engine_compile(clink_engine *e, const char *sql, const clink_run *run, clink_job **out, ck_error *err) {
+    clink_job *j = new_job(e);
+    if (!j) return ck_fail(err, CK_NOMEM, "out of memory");
+    ck_status s = copy_run(&j->arena, run, &j->run, err);
+    if (s == CK_OK) s = compile(e, j, sql, false, err);
+    if (s != CK_OK)
+        clink_job_free(j);
+    else
+        *out = j;
+    return s;
+}
+
 clink_status clink_explain(clink_engine *e, const char *sql, const clink_run *run, char **text, clink_error *error) {
     ck_error err = CK_ERROR_INIT;
     if (text) *text = NULL;
     if (!e || !sql || !text) return engine_refuse_null(!e ? "engine" : !sql ? "sql" : "text", error);
-    clink_job *j = new_job(e);
-    if (!j) return engine_error(ck_fail(&err, CK_NOMEM, "out of memory"), &err, error);
-    ck_status s = copy_run(&j->arena, run, &j->run, &err);
-    if (s == CK_OK) s = compile(e, j, sql, false, &err);
+    clink_job *j = NULL;
+    ck_status s = engine_compile(e, sql, run, &j, &err);
+    if (s != CK_OK) return engine_error(s, &err, error);
     ck_bytes all;
     ck_bytes_init(&all, j->arena.mem, PLAN_BYTES_MAX);
     for (uint32_t i = 0; s == CK_OK && i < j->plan->step_count; i++) {

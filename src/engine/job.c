@@ -29,6 +29,7 @@ static ck_checkpoint_config checkpoint_config(const clink_run *r) {
         .restore = r->restore,
         .fresh = r->fresh != 0,
         .allow_duplicates = r->allow_duplicates != 0,
+        .allow_semantic_change = r->allow_semantic_change != 0,
     };
 }
 

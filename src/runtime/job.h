@@ -32,6 +32,7 @@ typedef struct ck_checkpoint_config {
     const char *restore; /* "latest", "N", "DIR[:N]"; NULL = latest when this job is in dir */
     bool fresh;          /* start anew in a used directory, under a new UUID */
     bool allow_duplicates;
+    bool allow_semantic_change; /* a changed script goes on over state that means something else, or gives it up */
 } ck_checkpoint_config;
 
 /* A job over several processes: each starts the same graph with its own `process`, and they find each other. Subtask i

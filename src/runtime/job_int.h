@@ -2,7 +2,7 @@
  *   job.c         what the outside calls: start, wait, cancel, free
  *   job_plan.c    from graph and config to operators, vertices and settings
  *   job_deploy.c  subtasks, channels, exchanges
- *   job_restore.c the directory: what to continue from, state, splits, commits that are owed
+ *   job_restore.c the directory: what to continue from, state, commits that are owed; job_splits.c the sources' splits
  *   job_actor.c   the running job: reports, the checkpoint machine, the end
  *   job_disk.c    the actor's actions that block: manifests, commits, retention
  *   job_peers.c   other processes of the job: who runs what, what they tell each other
@@ -17,6 +17,7 @@
 #include "checkpoint/coordinator.h"
 #include "checkpoint/directory.h"
 #include "checkpoint/restore.h"
+#include "runtime/evolve.h"
 #include "runtime/link.h"
 #include "runtime/subtask.h"
 
@@ -125,6 +126,7 @@ struct ck_job {
     ck_checkpoint_dir *dir;
     const ck_manifest *restored; /* NULL: a new beginning */
     const char *restored_dir;
+    ck_evolution evolution; /* what becomes of the restored operators; whole when `restored` is */
     uint64_t below;    /* going back: only checkpoints below this one are looked at; 0 = all */
     uint64_t tried;    /* what was to be restored */
     bool damaged;      /* it could not be, for what its files are */

@@ -12,28 +12,61 @@
 
 #include <stdio.h>
 
-#include "state/operator_rows.h"
-
 enum { RESTORE_TRIES = 3 };
 
 static ck_status nomem(ck_job *j, ck_error *err) { return ck_nomem(err, j->mem, 4096); }
 
 /* ---- choosing ---- */
 
-/* What is no part of a job may not have been none when the checkpoint was made: its graph is hashed again. */
-static bool is_this_job(ck_job *j, const ck_manifest *m) {
-    ck_graph *g;
-    if (m->graph_hash == ck_graph_hash(j->graph)) return true;
-    return ck_graph_decode(&j->arena, ck_view_of(m->graph), &g, NULL) == CK_OK &&
-           ck_graph_hash(g) == ck_graph_hash(j->graph);
+static ck_status refuse_change(ck_job *j, const ck_manifest *m, const char *dir, ck_error *err) {
+    const ck_evolution *e = &j->evolution;
+    const ck_evolve_op *first = NULL;
+    for (uint32_t i = 0; i < e->count && !first; i++)
+        if (e->ops[i].refused) first = &e->ops[i];
+    const char *uid = first->wanted ? first->wanted->uid : first->stored->uid;
+    char more[64] = "";
+    if (e->refused > 1) (void)snprintf(more, sizeof more, " (and %u more)", e->refused - 1);
+    return ck_fail(
+        err, CK_REFUSED,
+        "checkpoint %llu in %s was made by another script, and this one cannot go on from all it keeps: %s%s: "
+        "%s%s; clink explain --restore shows each operator, --allow-semantic-change goes on all the same, "
+        "--fresh starts anew in this directory",
+        (unsigned long long)m->checkpoint, dir, uid, first->verdict == CK_EVOLVE_DROP ? " is not in this script" : "",
+        first->why, more);
 }
 
+/* The same script is the same graph; another one goes on where nothing is lost by it (evolve.h). */
 static ck_status check_manifest(ck_job *j, const ck_manifest *m, const char *dir, ck_error *err) {
-    if (is_this_job(j, m)) return CK_OK;
-    return ck_fail(err, CK_REFUSED,
-                   "checkpoint %llu in %s was made by another script: the job '%s' there has other operators than this "
-                   "one; use another directory, or --fresh to start anew in this one",
-                   (unsigned long long)m->checkpoint, dir, m->job_name);
+    const ck_evolve_config cfg = {.proc = j->proc,
+                                  .registry = j->registry,
+                                  .dir = dir,
+                                  .manifest = m,
+                                  .wanted = j->graph,
+                                  .settings = &j->settings,
+                                  .allow = j->cfg.checkpoint.allow_semantic_change};
+    CK_TRY(ck_evolve(&j->arena, &cfg, &j->evolution, err));
+    if (!j->evolution.changed) return CK_OK;
+    if (m->key_groups != j->graph->key_groups)
+        return ck_fail(err, CK_REFUSED, "checkpoint %llu in %s has %u key groups, this job %u",
+                       (unsigned long long)m->checkpoint, dir, m->key_groups, j->graph->key_groups);
+    if (m->kind == CK_BARRIER_FINAL)
+        return ck_fail(err, CK_REFUSED,
+                       "checkpoint %llu in %s is the last of a job that has finished, and was made by another script: "
+                       "this one has nothing to go on with; --fresh starts anew in this directory",
+                       (unsigned long long)m->checkpoint, dir);
+    for (uint32_t i = 0; i < m->file_count; i++)
+        if (m->files[i].kind == CK_FILE_INFLIGHT)
+            return ck_fail(err, CK_REFUSED,
+                           "checkpoint %llu in %s was made by another script and holds rows that were under way in it; "
+                           "take a savepoint of that job, which holds none, and go on from there",
+                           (unsigned long long)m->checkpoint, dir);
+    return j->evolution.refused ? refuse_change(j, m, dir, err) : CK_OK;
+}
+
+/* What the restored checkpoint calls this operator; NULL: it has nothing of it. */
+static const char *stored_uid(const ck_job *j, const ck_graph_op *op) {
+    const ck_graph_op *stored = j->evolution.changed ? ck_evolve_stored(&j->evolution, op) : op;
+    return stored ? stored->uid : NULL;
 }
 
 static ck_status note_damage(ck_job *j, ck_status s) {
@@ -132,13 +165,23 @@ static ck_status choose(ck_job *j, ck_error *err) {
     return newest ? read_manifest(j, j->dir, newest, err) : CK_OK;
 }
 
+/* The operator that goes on with what was stored under this uid; NULL: none. */
+static const ck_graph_op *continues(const ck_job *j, const char *uid) {
+    if (!j->evolution.changed) return ck_graph_find(j->graph, uid);
+    for (uint32_t i = 0; i < j->evolution.count; i++) {
+        const ck_evolve_op *op = &j->evolution.ops[i];
+        if (op->stored && op->wanted && strcmp(op->stored->uid, uid) == 0) return op->wanted;
+    }
+    return NULL;
+}
+
 /* An operator had ended when every subtask of its vertex had. */
 static void note_ended(ck_job *j) {
     for (uint32_t v = 0; v < j->restored->vertex_count; v++) {
         const ck_manifest_vertex *mv = &j->restored->vertices[v];
         if (mv->finished_count < mv->parallelism) continue;
         for (uint32_t i = 0; i < mv->op_count; i++) {
-            const ck_graph_op *op = ck_graph_find(j->graph, mv->ops[i]);
+            const ck_graph_op *op = continues(j, mv->ops[i]);
             if (op) j->ops[op - j->graph->ops].ended = true;
         }
     }
@@ -153,6 +196,18 @@ static ck_status choose_as_leader(ck_job *j, ck_error *err) {
     return path ? read_elsewhere(j, path, id, err) : read_manifest(j, j->dir, id, err);
 }
 
+static void tell_change(const ck_job *j) {
+    const ck_evolution *e = &j->evolution;
+    for (uint32_t i = 0; e->changed && i < e->count; i++) {
+        const ck_evolve_op *op = &e->ops[i];
+        bool quiet = op->verdict == CK_EVOLVE_REUSE && !op->why[0];
+        const char *uid = op->wanted ? op->wanted->uid : op->stored->uid;
+        ck_log_line(j->proc->log, op->refused ? CK_LOG_WARN : CK_LOG_INFO, "job %s: from checkpoint %llu: %s %s%s%s",
+                    j->cfg.name, (unsigned long long)j->restored->checkpoint, ck_evolve_name(op->verdict), uid,
+                    quiet ? "" : ": ", op->why);
+    }
+}
+
 ck_status ck_job_open_dir(ck_job *j, ck_error *err) {
     bool follows = ck_job_follows(j);
     if (!j->cfg.checkpoint.dir) return CK_OK;
@@ -165,6 +220,7 @@ ck_status ck_job_open_dir(ck_job *j, ck_error *err) {
     CK_TRY(ck_checkpoint_dir_open(&cfg, &j->dir, err));
     CK_TRY(follows ? choose_as_leader(j, err) : choose(j, err));
     if (!j->restored) return CK_OK;
+    tell_change(j);
     j->was_finished = j->restored->kind == CK_BARRIER_FINAL;
     note_ended(j);
     return CK_OK;
@@ -215,7 +271,8 @@ static ck_status was_committed(ck_job *j, bool own, bool *out, ck_error *err) {
 static ck_status commit_restored(ck_job *j, ck_restore *r, ck_job_op *sink, bool done, ck_error *err) {
     const ck_committable *items = NULL;
     uint32_t count = 0;
-    if (r) CK_TRY(ck_restore_committables(r, ck_op_id(sink->op->uid), &items, &count));
+    const char *stored = stored_uid(j, sink->op);
+    if (r && stored) CK_TRY(ck_restore_committables(r, ck_op_id(stored), &items, &count));
     for (uint32_t i = 0; i < count && !done; i++) CK_TRY(ck_job_commit_one(j, sink, &items[i], err));
     if (!CK_HAS(sink->desc->committer, abort_others)) return CK_OK;
     return sink->desc->committer->abort_others(sink->committer, ck_checkpoint_dir_job_uuid(j->dir),
@@ -223,10 +280,29 @@ static ck_status commit_restored(ck_job *j, ck_restore *r, ck_job_op *sink, bool
                                                j->cfg.checkpoint.allow_duplicates, err);
 }
 
+/* What a sink had prepared that this script has no more could be committed by nobody. */
+static ck_status check_dropped(ck_job *j, ck_restore *r, bool done, ck_error *err) {
+    for (uint32_t i = 0; r && !done && i < j->evolution.count; i++) {
+        const ck_evolve_op *op = &j->evolution.ops[i];
+        const ck_committable *items;
+        uint32_t count;
+        if (op->verdict != CK_EVOLVE_DROP) continue;
+        CK_TRY(ck_restore_committables(r, ck_op_id(op->stored->uid), &items, &count));
+        if (count)
+            return ck_fail(
+                err, CK_REFUSED,
+                "%s is not in this script, and checkpoint %llu holds output of it that is not committed yet: "
+                "start the script it was made by once more, which commits it, and change it then",
+                op->stored->uid, (unsigned long long)j->restored->checkpoint);
+    }
+    return CK_OK;
+}
+
 /* What the restored checkpoint carries becomes real before anything runs, and what is newer goes. */
 static ck_status settle_outside(ck_job *j, ck_restore *r, ck_error *err) {
     bool own = r && strcmp(j->restored_dir, ck_checkpoint_dir_path(j->dir)) == 0, done;
     CK_TRY(was_committed(j, own, &done, err));
+    CK_TRY(check_dropped(j, r, done, err));
     for (uint32_t i = 0; i < j->graph->op_count; i++)
         if (j->ops[i].committer) CK_TRY(commit_restored(j, r, &j->ops[i], done, err));
     CK_FAULT(j->proc, RESTORE_AFTER_COMMIT);
@@ -239,23 +315,38 @@ static ck_status add_target(ck_job *j, ck_restore *r, uint32_t number, ck_error 
     ck_subtask *s = j->subtasks[number];
     if (!s) return CK_OK; /* another process has it */
     const ck_vertex *v = &j->plan.vertices[ck_job_vertex_of(j, number)];
-    uint64_t *ops = ck_arena_array(&j->arena, v->op_count, sizeof *ops);
+    ck_restore_as *ops = ck_arena_array(&j->arena, v->op_count, sizeof *ops);
+    uint32_t n = 0;
     if (!ops) return nomem(j, err);
-    for (uint32_t i = 0; i < v->op_count; i++) ops[i] = ck_op_id(v->ops[i]->uid);
+    for (uint32_t i = 0; i < v->op_count; i++) {
+        const char *stored = stored_uid(j, v->ops[i]);
+        if (stored) ops[n++] = (ck_restore_as){ck_op_id(stored), v->ops[i]->uid};
+    }
     uint32_t index = ck_subtask_index(s);
     ck_restore_target t = {.store = ck_subtask_store(s),
                            .ops = ops,
-                           .op_count = v->op_count,
+                           .op_count = n,
                            .subtask = index,
                            .parallelism = v->parallelism,
                            .range = ck_key_group_range_for_subtask(index, v->parallelism, j->graph->key_groups)};
     return ck_restore_add(r, &t, err);
 }
 
+/* Of sinks here, and of those that nobody continues. */
+static ck_status want_committables(ck_job *j, ck_restore *r, ck_error *err) {
+    for (uint32_t i = 0; i < j->graph->op_count; i++) {
+        const char *stored = stored_uid(j, j->ops[i].op);
+        if (j->ops[i].committer && stored) CK_TRY(ck_restore_want_committables(r, ck_op_id(stored), err));
+    }
+    for (uint32_t i = 0; i < j->evolution.count; i++)
+        if (j->evolution.ops[i].verdict == CK_EVOLVE_DROP)
+            CK_TRY(ck_restore_want_committables(r, ck_op_id(j->evolution.ops[i].stored->uid), err));
+    return CK_OK;
+}
+
 static ck_status load(ck_job *j, ck_restore *r, ck_error *err) {
     for (uint32_t i = 0; i < j->subtask_count && !j->was_finished; i++) CK_TRY(add_target(j, r, i, err));
-    for (uint32_t i = 0; i < j->graph->op_count; i++)
-        if (j->ops[i].committer) CK_TRY(ck_restore_want_committables(r, ck_op_id(j->ops[i].op->uid), err));
+    CK_TRY(want_committables(j, r, err));
     CK_FAULT(j->proc, RESTORE_BEFORE_LOAD);
     CK_TRY(note_damage(j, ck_restore_run(r, err)));
     if (!j->was_finished) CK_TRY(note_damage(j, ck_job_replay(j, err)));
@@ -280,81 +371,4 @@ ck_status ck_job_restore(ck_job *j, ck_error *err) {
     if (s == CK_OK && !ck_job_follows(j)) s = settle_outside(j, r, err);
     ck_restore_free(r);
     return s;
-}
-
-/* ---- splits ---- */
-
-/* What the restored checkpoint gave the subtasks of a source; known: it was in that checkpoint at all. */
-static ck_status restored_splits(ck_job *j, const ck_job_op *o, ck_split_list *all, bool *known, ck_error *err) {
-    *known = j->links != NULL; /* else what others hold would be dealt out again */
-    for (uint32_t i = 0; i < j->plan.vertices[o->vertex].parallelism; i++) {
-        ck_subtask *s = j->subtasks[j->first_subtask[o->vertex] + i];
-        if (!s) continue;
-        ck_split_list own = {.arena = &j->arena};
-        bool here = false;
-        ck_state *st = ck_chain_op(ck_subtask_chain(s), o->place)->ctx.state;
-        CK_TRY(ck_splits_load(st, &own, &here, err));
-        *known |= here;
-        for (uint32_t k = 0; k < own.count; k++) {
-            if (ck_subtask_add_split(s, &own.splits[k]) != CK_OK) return nomem(j, err);
-            if (ck_split_list_add(all, own.splits[k].id, "") != CK_OK) return nomem(j, err);
-        }
-    }
-    return CK_OK;
-}
-
-static bool has_split(const ck_split_list *l, const char *id) {
-    for (uint32_t i = 0; i < l->count; i++)
-        if (strcmp(l->splits[i].id, id) == 0) return true;
-    return false;
-}
-
-static ck_status hold(ck_job *j, const ck_split_list *found, ck_error *err) {
-    if (!found->release) return CK_OK;
-    ck_job_held *h = CK_ARENA_NEW(&j->arena, ck_job_held);
-    if (!h) {
-        found->release(found->held);
-        return nomem(j, err);
-    }
-    *h = (ck_job_held){j->held, found->held, found->release};
-    j->held = h;
-    return CK_OK;
-}
-
-/* In order, one subtask after the other. A bounded source keeps the splits of its first start: its input was chosen
- * then, and its result must not depend on when it was interrupted. */
-static ck_status deal(ck_job *j, const ck_job_op *o, ck_error *err) {
-    ck_split_list known = {.arena = &j->arena}, found = {.arena = &j->arena};
-    bool was_known = false;
-    uint32_t parallelism = j->plan.vertices[o->vertex].parallelism;
-    if (j->restored) CK_TRY(restored_splits(j, o, &known, &was_known, err));
-    if (!o->desc->enumerate || (was_known && !o->unbounded_source)) return CK_OK;
-    if (was_known && j->links)
-        return ck_fail(err, CK_REFUSED, "a source that may find new splits cannot go on over several processes yet");
-    ck_op_spec *spec = ck_job_op_spec(j, o, 0, parallelism);
-    if (!spec) return nomem(j, err);
-    spec->continues = was_known;
-    CK_TRY(o->desc->enumerate(spec, parallelism, &found, err));
-    CK_TRY(hold(j, &found, err));
-    j->begins_now |= found.now;
-    uint32_t turn = known.count;
-    for (uint32_t i = 0; i < found.count; i++) {
-        if (has_split(&known, found.splits[i].id)) continue;
-        if (j->links) ck_job_note_split(j, &found.splits[i]);
-        ck_subtask *s = j->subtasks[j->first_subtask[o->vertex] + turn++ % parallelism];
-        if (s && ck_subtask_add_split(s, &found.splits[i]) != CK_OK) return nomem(j, err); /* NULL: another process */
-    }
-    return CK_OK;
-}
-
-ck_status ck_job_deal_splits(ck_job *j, ck_error *err) {
-    for (uint32_t i = 0; i < j->graph->op_count; i++) {
-        if (!j->ops[i].desc->source) continue;
-        ck_status s = deal(j, &j->ops[i], err);
-        if (s == CK_OK) continue;
-        if (err && !err->place.object[0])
-            (void)snprintf(err->place.object, sizeof err->place.object, "%s", j->ops[i].op->uid);
-        return s;
-    }
-    return CK_OK;
 }

@@ -1,0 +1,256 @@
+/* See evolve.h. */
+#include "runtime/evolve.h"
+
+#include <yyjson.h>
+
+#include "base/json.h"
+#include "checkpoint/restore.h"
+#include "checkpoint/snapshot.h"
+#include "state/slot_change.h"
+
+typedef struct evolving {
+    const ck_evolve_config *cfg;
+    ck_arena *arena;
+    ck_error *err;
+    const ck_graph *stored;
+    const ck_snapshot_slot *slots; /* of all stored operators */
+    uint32_t slot_count;
+    ck_evolve_op *ops;
+    uint32_t count;
+} evolving;
+
+const char *ck_evolve_name(ck_evolve_verdict v) {
+    static const char *const names[] = {"reuse", "migrate", "new", "rebuild", "drop"};
+    return names[v];
+}
+
+static ck_status nomem(evolving *e) { return ck_nomem(e->err, e->arena->mem, 0); }
+
+/* ---- what an operator keeps ---- */
+
+static const ck_op_desc *desc_of(const evolving *e, const ck_graph_op *op) {
+    const ck_op_desc *d;
+    return ck_registry_op(e->cfg->registry, op->type, &d, NULL) == CK_OK ? d : NULL;
+}
+static bool is_source(const evolving *e, const ck_graph_op *op) {
+    const ck_op_desc *d = desc_of(e, op);
+    return d ? d->source != NULL : op->input_count == 0;
+}
+static bool is_sink(const ck_graph_op *op) { return strncmp(op->type, "sink.", 5) == 0; }
+
+static bool keeps(const evolving *e, const ck_graph_op *op) {
+    return op->state_fingerprint != 0 || is_source(e, op) || is_sink(op);
+}
+
+/* The slots its descriptor says it opens. An operator this build does not know has none to show. */
+static ck_status described_slots(evolving *e, const ck_graph *g, const ck_graph_op *op, const ck_slot_schema **out,
+                                 uint32_t *count) {
+    const ck_op_desc *d = desc_of(e, op);
+    *out = NULL, *count = 0;
+    if (!d || !d->slots) return CK_OK;
+    ck_op_input *inputs = ck_arena_array(e->arena, op->input_count + 1u, sizeof *inputs);
+    ck_op_spec *spec = CK_ARENA_NEW(e->arena, ck_op_spec);
+    if (!inputs || !spec) return nomem(e);
+    for (uint32_t i = 0; i < op->input_count; i++) {
+        const ck_graph_op *from = ck_graph_find(g, op->inputs[i].uid);
+        const ck_schema *schema = from && op->inputs[i].port == 0 ? from->schema : op->schema;
+        inputs[i] = (ck_op_input){schema, op->inputs[i].mode, op->inputs[i].bounded};
+    }
+    *spec = (ck_op_spec){.proc = e->cfg->proc,
+                         .uid = op->uid,
+                         .type = op->type,
+                         .params = op->params,
+                         .inputs = inputs,
+                         .input_count = op->input_count,
+                         .schema = op->schema,
+                         .final = op->final,
+                         .settings = e->cfg->settings,
+                         .parallelism = 1};
+    ck_status s = d->slots(spec, e->arena, out, count, e->err);
+    if (s != CK_OK) (void)ck_error_prefix(e->err, "operator %s: ", op->uid);
+    return s;
+}
+
+static const ck_slot_schema *find_slot(const ck_slot_schema *slots, uint32_t count, const char *name) {
+    for (uint32_t i = 0; i < count; i++)
+        if (strcmp(slots[i].slot, name) == 0) return &slots[i];
+    return NULL;
+}
+
+static const ck_slot_schema *snapshot_slot(const evolving *e, uint64_t op, const char *name) {
+    for (uint32_t i = 0; i < e->slot_count; i++)
+        if (e->slots[i].op_id == op && strcmp(e->slots[i].schema->slot, name) == 0) return e->slots[i].schema;
+    return NULL;
+}
+
+/* ---- comparing ---- */
+
+static bool add_why(evolving *e, ck_evolve_op *to, const char *why) {
+    to->why = to->why[0] ? ck_arena_printf(e->arena, "%s; %s", to->why, why) : why;
+    return to->why != NULL;
+}
+
+static ck_status compare_slot(evolving *e, ck_evolve_op *to, const ck_slot_schema *was, const ck_slot_schema *now) {
+    ck_slot_change c;
+    if (ck_slot_compare(e->arena, was, now, &c) != CK_OK) return nomem(e);
+    if (c.verdict == CK_SLOT_SAME) return CK_OK;
+    if (c.verdict == CK_SLOT_REFUSED)
+        to->verdict = CK_EVOLVE_REBUILD;
+    else if (to->verdict == CK_EVOLVE_REUSE)
+        to->verdict = CK_EVOLVE_MIGRATE;
+    return add_why(e, to, c.what) ? CK_OK : nomem(e);
+}
+
+/* The layout of what is kept. The snapshot says what was stored; a slot that never held anything is in no snapshot. */
+static ck_status compare_slots(evolving *e, ck_evolve_op *to) {
+    const ck_slot_schema *was, *now;
+    uint32_t was_count, now_count;
+    uint64_t id = ck_op_id(to->stored->uid);
+    CK_TRY(described_slots(e, e->stored, to->stored, &was, &was_count));
+    CK_TRY(described_slots(e, e->cfg->wanted, to->wanted, &now, &now_count));
+    for (uint32_t i = 0; i < now_count; i++) {
+        const ck_slot_schema *s = snapshot_slot(e, id, now[i].slot);
+        if (!s) s = find_slot(was, was_count, now[i].slot);
+        if (s) {
+            CK_TRY(compare_slot(e, to, s, &now[i]));
+            continue;
+        }
+        to->verdict = CK_EVOLVE_REBUILD;
+        if (!add_why(e, to, ck_arena_printf(e->arena, "its state \"%s\" is not in the checkpoint", now[i].slot)))
+            return nomem(e);
+    }
+    for (uint32_t i = 0; i < was_count; i++) {
+        if (find_slot(now, now_count, was[i].slot)) continue;
+        if (to->verdict == CK_EVOLVE_REUSE) to->verdict = CK_EVOLVE_MIGRATE;
+        if (!add_why(e, to, ck_arena_printf(e->arena, "drops its state \"%s\"", was[i].slot))) return nomem(e);
+    }
+    to->refused = to->verdict == CK_EVOLVE_REBUILD;
+    return CK_OK;
+}
+
+static ck_status options_of(evolving *e, const ck_graph_op *op, yyjson_val **out) {
+    struct yyjson_doc *doc;
+    CK_TRY(ck_json_read(e->arena, ck_view_of(op->params), &doc, e->err));
+    *out = yyjson_obj_get(yyjson_doc_get_root(doc), "options");
+    return CK_OK;
+}
+
+/* Options of `a` that are other in `b`, or absent there; their values may be secrets and are not said. */
+static ck_status options_that_differ(evolving *e, ck_evolve_op *to, yyjson_val *a, yyjson_val *b, bool only_absent,
+                                     const char *how) {
+    size_t i, n;
+    yyjson_val *key, *value;
+    if (!a) return CK_OK;
+    yyjson_obj_foreach(a, i, n, key, value) {
+        yyjson_val *other = b ? yyjson_obj_get(b, yyjson_get_str(key)) : NULL;
+        if (other ? only_absent || yyjson_equals(value, other) : false) continue;
+        const char *text = ck_arena_printf(e->arena, "option '%s' %s", yyjson_get_str(key), other ? "is another" : how);
+        if (!text || !add_why(e, to, text)) return nomem(e);
+        to->refused = true;
+    }
+    return CK_OK;
+}
+
+static ck_status compare_options(evolving *e, ck_evolve_op *to) {
+    yyjson_val *was, *now;
+    CK_TRY(options_of(e, to->stored, &was));
+    CK_TRY(options_of(e, to->wanted, &now));
+    CK_TRY(options_that_differ(e, to, was, now, false, "is gone"));
+    return options_that_differ(e, to, now, was, true, "is new");
+}
+
+static ck_status compare(evolving *e, ck_evolve_op *to, bool same_meaning) {
+    to->verdict = CK_EVOLVE_REUSE;
+    CK_TRY(compare_slots(e, to));
+    if (is_source(e, to->wanted) || is_sink(to->wanted)) return compare_options(e, to);
+    if (same_meaning) return CK_OK;
+    to->refused = true;
+    return add_why(e, to, "its input, filters or keys mean something else") ? CK_OK : nomem(e);
+}
+
+/* ---- all operators ---- */
+
+static bool same_options(evolving *e, const ck_graph_op *a, const ck_graph_op *b) {
+    yyjson_val *x, *y;
+    if (strcmp(a->type, b->type) != 0) return false;
+    if (options_of(e, a, &x) != CK_OK || options_of(e, b, &y) != CK_OK) return false;
+    return x && y && yyjson_equals(x, y);
+}
+
+/* A table that is written to as before is the same sink under another name. */
+static void pair_renamed_sinks(evolving *e, ck_graph_pair *pairs, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) {
+        if (!pairs[i].wanted || pairs[i].stored || !is_sink(pairs[i].wanted)) continue;
+        for (uint32_t k = 0; k < count && !pairs[i].stored; k++) {
+            if (!pairs[k].stored || pairs[k].wanted || !same_options(e, pairs[k].stored, pairs[i].wanted)) continue;
+            pairs[i].stored = pairs[k].stored;
+            pairs[k].stored = NULL;
+        }
+    }
+}
+
+static ck_status judge(evolving *e, const ck_graph_pair *p) {
+    const ck_graph_op *op = p->wanted ? p->wanted : p->stored;
+    if (!op || !(keeps(e, op) || (p->stored && keeps(e, p->stored)))) return CK_OK;
+    ck_evolve_op *to = &e->ops[e->count++];
+    *to = (ck_evolve_op){.stored = p->stored, .wanted = p->wanted, .why = ""};
+    if (p->stored && p->wanted) return compare(e, to, p->same_meaning);
+    if (p->wanted) {
+        to->verdict = CK_EVOLVE_NEW;
+        to->why = op->state_fingerprint && !is_sink(op) ? "starts empty: it sees rows from this checkpoint on" : "";
+        return CK_OK;
+    }
+    to->verdict = CK_EVOLVE_DROP;
+    to->refused = true;
+    to->why = is_source(e, op) ? "its place in the input is given up"
+              : is_sink(op)    ? "what it has written stays as it is"
+                               : "its state is given up";
+    return CK_OK;
+}
+
+static ck_status judge_all(evolving *e) {
+    ck_graph_pair *pairs;
+    uint32_t n;
+    CK_TRY(ck_graph_match(e->arena, e->stored, e->cfg->wanted, &pairs, &n, e->err));
+    pair_renamed_sinks(e, pairs, n);
+    CK_TRY(ck_manifest_slots(e->cfg->proc, e->arena, e->cfg->dir, e->cfg->manifest, &e->slots, &e->slot_count, e->err));
+    if (!(e->ops = ck_arena_array(e->arena, n + 1u, sizeof *e->ops))) return nomem(e);
+    for (uint32_t i = 0; i < n; i++) CK_TRY(judge(e, &pairs[i]));
+    return CK_OK;
+}
+
+static ck_status reuse_all(evolving *e) {
+    const ck_graph *g = e->cfg->wanted;
+    if (!(e->ops = ck_arena_array(e->arena, g->op_count + 1u, sizeof *e->ops))) return nomem(e);
+    for (uint32_t i = 0; i < g->op_count; i++)
+        if (keeps(e, &g->ops[i]))
+            e->ops[e->count++] =
+                (ck_evolve_op){.stored = ck_graph_find(e->stored, g->ops[i].uid), .wanted = &g->ops[i], .why = ""};
+    return CK_OK;
+}
+
+ck_status ck_evolve(ck_arena *a, const ck_evolve_config *cfg, ck_evolution *out, ck_error *err) {
+    evolving e = {.cfg = cfg, .arena = a, .err = err};
+    ck_graph *stored;
+    ck_status s = ck_graph_decode(a, ck_view_of(cfg->manifest->graph), &stored, err);
+    if (s != CK_OK) {
+        (void)ck_error_prefix(
+            err, "checkpoint %llu in %s: its job graph: ", (unsigned long long)cfg->manifest->checkpoint, cfg->dir);
+        return s == CK_NOMEM ? s : CK_CORRUPT;
+    }
+    e.stored = stored;
+    bool changed = ck_graph_hash(stored) != ck_graph_hash(cfg->wanted);
+    CK_TRY(changed ? judge_all(&e) : reuse_all(&e));
+    *out = (ck_evolution){.stored = stored, .changed = changed, .ops = e.ops, .count = e.count};
+    for (uint32_t i = 0; i < e.count; i++) out->refused += e.ops[i].refused && !cfg->allow;
+    return CK_OK;
+}
+
+const ck_graph_op *ck_evolve_stored(const ck_evolution *e, const ck_graph_op *wanted) {
+    for (uint32_t i = 0; i < e->count; i++) {
+        const ck_evolve_op *op = &e->ops[i];
+        if (op->wanted != wanted) continue;
+        return op->verdict == CK_EVOLVE_REUSE || op->verdict == CK_EVOLVE_MIGRATE ? op->stored : NULL;
+    }
+    return NULL;
+}

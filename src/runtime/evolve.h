@@ -1,0 +1,64 @@
+/* A changed script goes on from a checkpoint of the one before: what becomes of each operator that keeps something.
+ * One comparison for EXPLAIN --restore and for the start of a job, made before anything is touched.
+ *
+ *   reuse    the same operator: its state as it is
+ *   migrate  the same operator over another schema: fields go, change their order, grow wider (state/slot_change.h)
+ *   new      an operator the checkpoint does not know; it starts empty and sees rows from here on
+ *   rebuild  its state means, or is, something else: given up, it starts empty
+ *   drop     nobody continues it: its state is given up
+ *
+ * Reuse, migrate and new go by themselves. What would lose state, or go on computing something else over it, is refused
+ * unless `allow` is set: then filters and options may differ over state as it is, and what does not fit is rebuilt or
+ * dropped. Operators without state, sources' columns, labels and parallelism may change freely. */
+#ifndef CK_RUNTIME_EVOLVE_H
+#define CK_RUNTIME_EVOLVE_H
+
+#include "checkpoint/manifest.h"
+#include "graph/match.h"
+#include "plugin/registry.h"
+
+typedef enum ck_evolve_verdict {
+    CK_EVOLVE_REUSE,
+    CK_EVOLVE_MIGRATE,
+    CK_EVOLVE_NEW,
+    CK_EVOLVE_REBUILD,
+    CK_EVOLVE_DROP,
+} ck_evolve_verdict;
+const char *ck_evolve_name(ck_evolve_verdict v);
+
+typedef struct ck_evolve_op {
+    const ck_graph_op *stored, *wanted; /* one may be NULL */
+    ck_evolve_verdict verdict;
+    bool refused;    /* needs `allow` */
+    const char *why; /* what changes; "" */
+} ck_evolve_op;
+
+typedef struct ck_evolution {
+    const ck_graph *stored;
+    bool changed;            /* the graphs differ; else every operator is reused */
+    const ck_evolve_op *ops; /* that keep something */
+    uint32_t count, refused;
+} ck_evolution;
+
+typedef struct ck_evolve_config {
+    ck_proc *proc;
+    const ck_registry *registry;
+    const char *dir; /* of the manifest */
+    const ck_manifest *manifest;
+    const ck_graph *wanted;
+    const ck_job_settings *settings;
+    bool allow;
+} ck_evolve_config;
+
+/* Reads the heads of the manifest's files when the graphs differ; everything lives in the arena. CK_CORRUPT: the
+ * manifest's graph or a file does not parse. CK_REFUSED: operators that cannot be told apart, named. Refused operators
+ * are no error here. Blocks. */
+CK_NODISCARD ck_status ck_evolve(ck_arena *a, const ck_evolve_config *cfg, ck_evolution *out, ck_error *err);
+/* The same for the checkpoint that a job of this name would start from: --checkpoint-dir and --restore; `cfg` has all
+ * but dir and manifest, which are filled in. CK_NOTFOUND: there is none. Nothing is locked or written. */
+CK_NODISCARD ck_status ck_evolve_from(ck_arena *a, const char *checkpoint_dir, const char *restore,
+                                      const char *job_name, ck_evolve_config *cfg, ck_evolution *out, ck_error *err);
+/* The operator of the stored graph whose state this one goes on with; NULL: none. */
+const ck_graph_op *ck_evolve_stored(const ck_evolution *e, const ck_graph_op *wanted);
+
+#endif

@@ -1,0 +1,241 @@
+"""A changed script goes on from the checkpoint of the one before: what is reused, migrated, new, refused, given up, and that the
+result is that of the new script over all rows where it says so."""
+import json
+import os
+
+import pytest
+
+from conftest import run_clink
+
+DDL = """
+CREATE TABLE src (k VARCHAR, v BIGINT, w BIGINT, note VARCHAR) WITH (connector='file', format='json', path='{inp}', follow='true');
+CREATE TABLE other (k VARCHAR, v BIGINT) WITH (connector='file', format='json', path='{inp}', follow='true');
+CREATE TABLE out1 (k VARCHAR, a BIGINT, PRIMARY KEY (k) NOT ENFORCED) WITH (connector='file', format='json', path='{out}1', mode='upsert');
+CREATE TABLE out2 (k VARCHAR, a BIGINT, b BIGINT, PRIMARY KEY (k) NOT ENFORCED) WITH (connector='file', format='json', path='{out}2', mode='upsert');
+CREATE TABLE copy (k VARCHAR, v BIGINT) WITH (connector='file', format='json', path='{out}-copy');
+CREATE TABLE renamed (k VARCHAR, a BIGINT, PRIMARY KEY (k) NOT ENFORCED) WITH (connector='file', format='json', path='{out}1', mode='upsert');
+"""
+SUM = "INSERT INTO out1 SELECT k, SUM(v) FROM src WHERE v > 2 GROUP BY k;\n"
+TWO = "INSERT INTO out2 SELECT k, SUM(v), MAX(w) FROM src WHERE v > 2 GROUP BY k;\n"
+
+
+class Job:
+    """One directory; each life reads what has come until a savepoint stops it."""
+
+    def __init__(self, where):
+        self.where, self.inp, self.out, self.ck = where, where / "in.ndjson", where / "out", where / "ck"
+        self.rows = 0
+        self.append(200)
+
+    def append(self, n):
+        with open(self.inp, "a") as f:
+            for i in range(self.rows, self.rows + n):
+                f.write(json.dumps({"k": "k%d" % (i % 7), "v": i, "w": i * 3 % 11, "note": "n%d" % i}) + "\n")
+        self.rows += n
+
+    def script(self, sql):
+        path = self.where / "job.sql"
+        path.write_text(DDL.format(inp=self.inp, out=self.out) + sql)
+        return path
+
+    def explain(self, sql, *flags):
+        r = run_clink("explain", self.script(sql), "--checkpoint-dir", self.ck, "--restore", "latest", *flags, ok=False)
+        return r.code, [line.strip() for line in r.out.splitlines()[1:]], r.err
+
+    def life(self, sql, *flags):
+        """Runs until everything has been read (the copy says so where there is one), then stops with a savepoint."""
+        import signal
+        import subprocess
+        import time
+        from conftest import CLINK
+        err = open(self.where / "stderr", "w+")
+        p = subprocess.Popen([CLINK, "run", self.script(sql), "--checkpoint-dir", self.ck, "--checkpoint-interval-ms", "20",
+                              "--log-level", "info", *map(str, flags)], stdout=subprocess.DEVNULL, stderr=err)
+        try:
+            deadline = time.monotonic() + 60
+            while p.poll() is None and time.monotonic() < deadline:  # it has started, and nothing is left to read
+                if "exactly once" in open(self.where / "stderr").read() and len(self.copied()) >= self.rows:
+                    break
+                time.sleep(0.01)
+            if p.poll() is None:
+                p.send_signal(signal.SIGUSR2)
+            code = p.wait(30)
+        finally:
+            p.kill()
+        return code, open(self.where / "stderr").read()
+
+    def table(self, name):
+        folder, rows = self.where / ("out" + name), []
+        for f in sorted(os.listdir(folder)) if folder.is_dir() else []:
+            if not f.startswith("."):
+                try:
+                    rows += [json.loads(line) for line in open(folder / f)]
+                except FileNotFoundError:  # a commit replaced it
+                    pass
+        return rows
+
+    def copied(self):
+        return self.table("-copy")
+
+
+COPY = "INSERT INTO copy SELECT k, v FROM src;\n"
+
+
+@pytest.fixture
+def job(tmp_path):
+    j = Job(tmp_path)
+    code, err = j.life(SUM + COPY)
+    assert code == 0 and len(j.copied()) == 200, err
+    return j
+
+
+def sums(n, low=2):
+    out = {}
+    for i in range(n):
+        if i > low:
+            out["k%d" % (i % 7)] = out.get("k%d" % (i % 7), 0) + i
+    return out
+
+
+def check_out1(job):
+    assert {r["k"]: r["a"] for r in job.table("1")} == sums(job.rows)
+    assert sorted(r["v"] for r in job.copied()) == list(range(job.rows))  # nothing twice, nothing missing
+
+
+@pytest.mark.parametrize("sql", [
+    SUM + COPY,
+    "-- laid out anew\nINSERT INTO out1\n  SELECT k,\n   SUM(v)\n FROM src\n WHERE (v > 2)\n GROUP BY k;\n" + COPY,
+    COPY + SUM,  # reordered
+    SUM + COPY + "INSERT INTO out2 SELECT note, SUM(v), COUNT(*) FROM src GROUP BY note;\n",  # one more, and it reads one more column
+    SUM.replace("out1", "renamed") + COPY,
+], ids=["same", "layout", "reordered", "one more", "renamed sink"])
+def test_what_is_the_same_goes_on(job, sql):
+    code, lines, err = job.explain(sql)
+    assert code == 0, err
+    assert all(line.split()[0] in ("reuse", "new") for line in lines), lines
+    assert any(line.startswith("reuse") and "group_agg(k)<-src" in line for line in lines), lines
+    job.append(150)
+    code, err = job.life(sql, "-p", 2)
+    assert code == 0, err
+    check_out1(job)
+    job.append(70)  # and once more from there
+    assert job.life(sql)[0] == 0
+    check_out1(job)
+
+
+def test_a_dropped_aggregate_drops_its_field(tmp_path):
+    job = Job(tmp_path)
+    two, one = TWO + COPY, TWO.replace("MAX(w)", "CAST(NULL AS BIGINT)") + COPY
+    assert job.life(two)[0] == 0
+    code, lines, _ = job.explain(one)
+    assert code == 0 and any(line.startswith("migrate") and "drops" in line and "max(w)" in line for line in lines), lines
+    job.append(100)
+    code, err = job.life(one)
+    assert code == 0 and "migrate group_agg(k)<-src" in err, err
+    assert {r["k"]: r["a"] for r in job.table("2")} == sums(300)
+    code, lines, err = job.explain(two)  # what was dropped does not come back by itself
+    assert code == 3 and any(line.startswith("refused") and "'max(w)' is not in the checkpoint" in line for line in lines), lines
+
+
+def test_another_aggregate_is_refused(job):
+    sql = SUM.replace("SUM(v)", "COUNT(*)") + COPY
+    code, lines, err = job.explain(sql)
+    assert code == 3 and any(line.startswith("refused") and "is not in the checkpoint" in line for line in lines), lines
+    before = sorted(os.listdir(job.ck))
+    code, err = job.life(sql)
+    assert code == 1 and "another script" in err and "group_agg(k)<-src" in err and "--allow-semantic-change" in err, err
+    assert sorted(os.listdir(job.ck)) == before and len(job.copied()) == 200  # nothing was touched
+
+
+def test_another_filter_is_refused_unless_allowed(job):
+    sql = SUM.replace("v > 2", "v > 5") + COPY
+    code, lines, err = job.explain(sql)
+    assert code == 3 and any(line.startswith("refused") and "filters" in line for line in lines), lines
+    code, err = job.life(sql)
+    assert code == 1 and "group_agg(k)<-src: its input, filters or keys mean something else" in err, err
+    code, lines, err = job.explain(sql, "--allow-semantic-change")
+    assert code == 0 and any(line.startswith("reuse") and "filters" in line for line in lines), lines
+    job.append(50)
+    assert job.life(sql, "--allow-semantic-change")[0] == 0
+    check_out1(job)  # every later row passes both filters
+
+
+def test_a_statement_less_is_refused_unless_allowed(job):
+    code, lines, err = job.explain(COPY)
+    assert code == 3 and any(line.startswith("refused") and "group_agg(k)<-src" in line for line in lines), lines
+    assert job.life(COPY)[0] == 1
+    code, lines, err = job.explain(COPY, "--allow-semantic-change")
+    assert code == 4 and any(line.startswith("drop") for line in lines), lines
+    job.append(30)
+    assert job.life(COPY, "--allow-semantic-change")[0] == 0
+    assert sorted(r["v"] for r in job.copied()) == list(range(230))
+
+
+def test_another_input_is_refused(job):
+    (job.where / "elsewhere").mkdir()
+    moved = DDL.replace("path='{inp}'", "path='{inp}x'", 1)
+    path = job.where / "job.sql"
+    path.write_text(moved.format(inp=job.inp, out=job.out) + SUM + COPY)
+    r = run_clink("explain", path, "--checkpoint-dir", job.ck, "--restore", "latest", ok=False)
+    assert r.code == 3 and "refused  source:src: option 'path' is another" in r.out, r.out
+
+
+def test_columns_of_the_table_may_come_and_change_their_order(job):
+    path = job.where / "job.sql"
+    ddl = DDL.replace("(k VARCHAR, v BIGINT, w BIGINT, note VARCHAR)", "(note VARCHAR, extra DOUBLE, v BIGINT, k VARCHAR)", 1)
+    path.write_text(ddl.format(inp=job.inp, out=job.out) + SUM + COPY)
+    r = run_clink("explain", path, "--checkpoint-dir", job.ck, "--restore", "latest", ok=False)
+    assert r.code == 0 and "refused" not in r.out, r.out + r.err
+
+
+@pytest.mark.parametrize("was,now,code", [("INT", "BIGINT", 0), ("INT NOT NULL", "INT", 0), ("BIGINT", "SMALLINT", 3), ("INT", "INT NOT NULL", 0)])
+def test_types_may_grow_wider(tmp_path, was, now, code):
+    """MAX keeps a value of its argument's type."""
+    job = Job(tmp_path)
+    sql = "INSERT INTO out1 SELECT k, CAST(MAX(w) AS BIGINT) FROM src GROUP BY k;\n"
+    def script(t):
+        path = job.where / "job.sql"
+        path.write_text(DDL.replace("w BIGINT", "w " + t, 1).format(inp=job.inp, out=job.out) + sql + COPY)
+        return path
+    job.script = lambda text: script(text)
+    assert job.life(was)[0] == 0
+    r = run_clink("explain", script(now), "--checkpoint-dir", job.ck, "--restore", "latest", ok=False)
+    assert r.code == code, r.out + r.err
+    if code:
+        assert was.split()[0].replace("INT", "INTEGER").replace("BIGINTEGER", "BIGINT") in r.out and "this job has" in r.out, r.out
+        return
+    job.append(100)
+    ended, err = job.life(now)
+    assert ended == 0, err
+    want = {}
+    for i in range(300):
+        want["k%d" % (i % 7)] = max(want.get("k%d" % (i % 7), 0), i * 3 % 11)
+    assert {r["k"]: r["a"] for r in job.table("1")} == want
+
+
+def test_two_statements_over_one_key_keep_theirs(job):
+    """The second takes the name, the first gets a hash behind its own: it finds its state by what it means."""
+    both = SUM + COPY + "INSERT INTO out2 SELECT k, COUNT(*), MAX(v) FROM src GROUP BY k;\n"
+    code, lines, err = job.explain(both)
+    assert code == 0 and any("(was group_agg(k)<-src)" in line for line in lines), lines
+    job.append(100)
+    assert job.life(both)[0] == 0
+    check_out1(job)
+    got = {r["k"]: r["a"] for r in job.table("2")}  # new: from the checkpoint on
+    assert sum(got.values()) == 100
+    code, lines, err = job.explain(SUM + COPY, "--allow-semantic-change")
+    assert code == 4, lines
+    job.append(20)
+    assert job.life(SUM + COPY, "--allow-semantic-change")[0] == 0
+    check_out1(job)
+
+
+def test_a_finished_job_has_nothing_to_go_on_with(tmp_path):
+    inp = tmp_path / "in.ndjson"
+    inp.write_text('{"k":"a","v":1}\n')
+    ddl = f"CREATE TABLE src (k VARCHAR, v BIGINT) WITH (connector='file', format='json', path='{inp}');"
+    (tmp_path / "job.sql").write_text(ddl + "SELECT k, SUM(v) FROM src GROUP BY k;")
+    run_clink("run", tmp_path / "job.sql", "--checkpoint-dir", tmp_path / "ck")
+    (tmp_path / "job.sql").write_text(ddl + "SELECT k, SUM(v), COUNT(*) FROM src GROUP BY k;")
+    r = run_clink("run", tmp_path / "job.sql", "--checkpoint-dir", tmp_path / "ck", ok=False)
+    assert r.code == 1 and "has finished" in r.err and "--fresh" in r.err, r.err
