@@ -91,14 +91,15 @@ static void put_type(writer *w, int depth) {
     }
 }
 
+typedef enum column_kind { OTHER, NUMBER, TIME, MILLIS } column_kind;
 typedef struct column {
     const char *name;
-    enum { OTHER, NUMBER, TIME, MILLIS } kind;
+    column_kind kind;
 } column;
 
 static void put_column(writer *w, column *c, bool first, bool key) {
     put(w, "%s%s ", first ? "" : ", ", c->name);
-    c->kind = (int[]){OTHER, NUMBER, TIME, MILLIS}[pick(4)];
+    c->kind = (column_kind)pick(4);
     switch (c->kind) {
     case NUMBER: put(w, "INT"); break;
     case TIME: put(w, pick(2) ? "TIMESTAMP(3)" : "TIMESTAMP_LTZ(6)"); break;
