@@ -71,26 +71,9 @@ static void put_hex(writer *w, yyjson_mut_val *obj, const char *key, uint64_t v)
     put_str(w, obj, key, ck_arena_printf(w->scratch, "%016llx", (unsigned long long)v));
 }
 
-/* Where an expression stands in its script, "at":[line, column], is no part of what the job is: a script may be laid out
- * anew. Deeper than any expression the parser lets through, members stay as they are. */
-static void drop_places(yyjson_mut_val *v, uint32_t depth) {
-    enum { DEPTH_MAX = 10000 };
-    size_t i, n;
-    yyjson_mut_val *key, *inner;
-    if (depth > DEPTH_MAX) return;
-    if (yyjson_mut_is_obj(v)) {
-        if (yyjson_mut_is_arr(yyjson_mut_obj_get(v, "at"))) (void)yyjson_mut_obj_remove_key(v, "at");
-        yyjson_mut_obj_foreach(v, i, n, key, inner) drop_places(inner, depth + 1);
-    } else if (yyjson_mut_is_arr(v)) {
-        yyjson_mut_arr_foreach(v, i, n, inner) drop_places(inner, depth + 1);
-    }
-}
-
 static void put_object_text(writer *w, yyjson_mut_val *obj, const char *key, const char *text) {
     yyjson_doc *doc = ck_graph_json_read(w->scratch, ck_view_of(text), NULL);
-    yyjson_mut_val *copy = doc ? yyjson_val_mut_copy(w->doc, yyjson_doc_get_root(doc)) : NULL;
-    if (w->form != FORM_PUBLIC) drop_places(copy, 0);
-    put(w, obj, key, copy);
+    put(w, obj, key, doc ? yyjson_val_mut_copy(w->doc, yyjson_doc_get_root(doc)) : NULL);
 }
 
 enum { DEPTH_MAX = 4096 }; /* what is deeper keeps its positions */

@@ -142,6 +142,7 @@ static ck_status options_that_differ(evolving *e, ck_evolve_op *to, yyjson_val *
     yyjson_val *key, *value;
     if (!a) return CK_OK;
     yyjson_obj_foreach(a, i, n, key, value) {
+        if (yyjson_equals_str(key, "state_ttl") || yyjson_equals_str(key, "rate_limit")) continue; /* free to change */
         yyjson_val *other = b ? yyjson_obj_get(b, yyjson_get_str(key)) : NULL;
         if (other ? only_absent || yyjson_equals(value, other) : false) continue;
         const char *text = ck_arena_printf(e->arena, "option '%s' %s", yyjson_get_str(key), other ? "is another" : how);
