@@ -72,6 +72,9 @@ struct ck_acc {
      * NULL: not possible (ordered values). */
     ck_status (*merge)(ck_acc *a, ck_row *const *dst, ck_table *from, const ck_groups *src, const ck_batch *dst_keys,
                        ck_op_ctx *ctx);
+    /* Takes away again what merge has added. NULL: not possible (the least of values, sums of doubles). */
+    ck_status (*unmerge)(ck_acc *a, ck_row *const *dst, ck_table *from, const ck_groups *src, const ck_batch *dst_keys,
+                         ck_op_ctx *ctx);
     /* The value for each group as a column of its own: what the aggregate is when it is nothing but this. */
     ck_status (*value)(ck_acc *a, const ck_groups *g, const ck_type *type, ck_column **out, ck_op_ctx *ctx);
     /* ---- bound to the tables at open ---- */

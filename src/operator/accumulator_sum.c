@@ -146,8 +146,8 @@ double ck_acc_double(const ck_acc *a, const ck_row *row) {
 
 /* ---- merging ---- */
 
-/* What must be added to the carries of dst: what its addition went past, and what src had. */
-static ck_status merge_carries(ck_acc *a, const int8_t *over, bool any_over, const ck_groups *src,
+/* What must be added to the carries of dst: what its addition went past, and sign times what src had. */
+static ck_status merge_carries(ck_acc *a, const int8_t *over, bool any_over, int sign, const ck_groups *src,
                                const ck_batch *dst_keys, ck_op_ctx *ctx) {
     bool any = false;
     int64_t *carry = ck_arena_alloc(ctx->arena, (src->n + 1u) * sizeof *carry);
@@ -158,7 +158,7 @@ static ck_status merge_carries(ck_acc *a, const int8_t *over, bool any_over, con
     if (!any && !any_over) return CK_OK;
     uint32_t n = 0;
     for (uint32_t i = 0; i < src->n; i++) {
-        int64_t more = (any ? carry[i] : 0) + over[i];
+        int64_t more = (any ? sign * carry[i] : 0) + over[i];
         if (more == 0) continue;
         carry[n] = more;
         sel[n++] = (uint16_t)ck_batch_row(dst_keys, i);
@@ -198,10 +198,33 @@ static ck_status merge_carries(ck_acc *a, const int8_t *over, bool any_over, con
             }                                                                                                          \
             set(dst[i], offset, sum);                                                                                  \
         }                                                                                                              \
-        return merge_carries(a, over, any, src, dst_keys, ctx);                                                        \
+        return merge_carries(a, over, any, 1, src, dst_keys, ctx);                                                     \
     }
 MERGE_EXACT(merge_i64, int64_t, ck_row_i64, ck_row_set_i64)
 MERGE_EXACT(merge_i128, ck_i128, ck_row_i128, ck_row_set_i128)
+
+/* Over retract input alone, where a sum is never NULL by itself. */
+#define UNMERGE_EXACT(name, type, get, set)                                                                            \
+    static ck_status name(ck_acc *a, ck_row *const *dst, ck_table *from, const ck_groups *src,                         \
+                          const ck_batch *dst_keys, ck_op_ctx *ctx) {                                                  \
+        (void)from;                                                                                                    \
+        uint32_t offset = a->offset[0];                                                                                \
+        int8_t *over = ck_arena_alloc(ctx->arena, src->n + 1u);                                                        \
+        bool any = false;                                                                                              \
+        if (!over) return ck_nomem(ctx->error, ctx->mem, src->n);                                                      \
+        for (uint32_t i = 0; i < src->n; i++) {                                                                        \
+            type x = get(src->rows[i], offset), rest;                                                                  \
+            over[i] = 0;                                                                                               \
+            if (CK_UNLIKELY(__builtin_sub_overflow(get(dst[i], offset), x, &rest))) {                                  \
+                over[i] = x > 0 ? -1 : 1;                                                                              \
+                any = true;                                                                                            \
+            }                                                                                                          \
+            set(dst[i], offset, rest);                                                                                 \
+        }                                                                                                              \
+        return merge_carries(a, over, any, -1, src, dst_keys, ctx);                                                    \
+    }
+UNMERGE_EXACT(unmerge_i64, int64_t, ck_row_i64, ck_row_set_i64)
+UNMERGE_EXACT(unmerge_i128, ck_i128, ck_row_i128, ck_row_set_i128)
 
 static ck_status merge_f64(ck_acc *a, ck_row *const *dst, ck_table *from, const ck_groups *src,
                            const ck_batch *dst_keys, ck_op_ctx *ctx) {
@@ -309,6 +332,7 @@ static ck_status plan_exact(ck_acc *a, ck_arena *arena, const ck_acc_scope *scop
     a->field_count = 1;
     a->update = wide ? update_i128 : update_i64;
     a->merge = wide ? merge_i128 : merge_i64;
+    if (a->retract) a->unmerge = wide ? unmerge_i128 : unmerge_i64;
     a->value = value_exact;
     return CK_OK;
 }

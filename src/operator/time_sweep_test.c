@@ -13,7 +13,11 @@ HARNESS_FIXTURE
     "{\"fn\":\"max\",\"arg\":3,\"arg_text\":\"s\"}"
 #define DISTINCT ",{\"fn\":\"count\",\"arg\":2,\"arg_text\":\"v\",\"distinct\":true}"
 #define OUTPUT   "k VARCHAR; ws TIMESTAMP(6); we TIMESTAMP(6); wt TIMESTAMP(6); n BIGINT; a DOUBLE; m VARCHAR"
-#define LATE     "s VARCHAR; op VARCHAR; t TIMESTAMP(6)"
+#define MEANS                                                                                                          \
+    "\"keys\":[0],\"aggregates\":[{\"fn\":\"avg\",\"arg\":2,\"arg_text\":\"v\"},{\"fn\":\"count\",\"arg\":2,\"arg_"    \
+    "text\":\"v\"}"
+#define MEANS_OUTPUT "k VARCHAR; ws TIMESTAMP(6); we TIMESTAMP(6); wt TIMESTAMP(6); a DOUBLE; c BIGINT"
+#define LATE         "s VARCHAR; op VARCHAR; t TIMESTAMP(6)"
 #define WINDOW(kind, size, slide)                                                                                      \
     "{\"window\":{\"kind\":\"" kind "\",\"time\":1,\"size_us\":" size ",\"slide_us\":" slide ",\"offset_us\":0},"
 
@@ -28,6 +32,8 @@ static const sample samples[] = {
     {&ck_op_window_agg, WINDOW("tumble", "10000000", "10000000") CALLS "],\"lateness_us\":5000000}", OUTPUT, NULL},
     {&ck_op_window_agg, WINDOW("hop", "10000000", "4000000") CALLS "]}", OUTPUT, NULL},
     {&ck_op_window_agg, WINDOW("hop", "10000000", "4000000") CALLS DISTINCT "]}", OUTPUT "; d BIGINT", NULL},
+    {&ck_op_window_agg, WINDOW("hop", "30000000", "3000000") MEANS "]}", MEANS_OUTPUT, NULL}, /* rolls */
+    {&ck_op_window_agg, WINDOW("hop", "31000000", "3000000") MEANS "]}", MEANS_OUTPUT, NULL},
     {&ck_op_window_agg, WINDOW("cumulate", "12000000", "3000000") CALLS "]}", OUTPUT, NULL},
     {&ck_op_session_agg, "{\"time\":1,\"gap_us\":3000000," CALLS "]}", OUTPUT, NULL},
     {&ck_op_window_agg, WINDOW("hop", "4000000", "2000000") CALLS "],\"late\":[3,null,1]}", OUTPUT, LATE},

@@ -54,6 +54,26 @@ static ck_status plan_slot(ck_window_agg *op, ck_arena *a, const ck_order_field 
     return CK_OK;
 }
 
+/* A hop of many slides counts as over input that changes where all it sums can be taken away again. */
+static ck_status plan_groups(ck_window_agg *op, ck_arena *a, const ck_op_spec *spec, yyjson_val *root,
+                             const ck_order_field *within, const uint32_t *columns, uint32_t n, ck_error *err) {
+    const ck_window *w = &op->window;
+    ck_op_input changing = spec->inputs[0];
+    ck_op_spec counted = *spec;
+    changing.mode = CK_MODE_RETRACT;
+    counted.inputs = &changing;
+    op->rolling = w->kind == CK_WINDOW_HOP && !w->processing && !op->lateness_us &&
+                  w->size_us / w->slide_us >= CK_WINDOW_ROLLS_FROM;
+    ck_status st = CK_OK; /* MIN and MAX of what changes are not possible in a window */
+    if (op->rolling) st = ck_group_plan_make_within(&op->plan, a, &counted, root, within, columns, n, NULL);
+    if (st == CK_NOMEM) return ck_nomem(err, a->mem, sizeof op->plan);
+    op->rolling = op->rolling && st == CK_OK;
+    for (uint32_t i = 0; op->rolling && i < op->plan.acc_count; i++) op->rolling = op->plan.accs[i]->unmerge != NULL;
+    if (op->rolling && !op->plan.distinct_count) return CK_OK;
+    op->rolling = false;
+    return ck_group_plan_make_within(&op->plan, a, spec, root, within, columns, n, err);
+}
+
 /* Windows that overlap share slices when their groups can be merged. What has been said of them is known by the
  * watermark, which all subtasks have seen before a barrier; the clock is at another place in each. */
 static void plan_slices(ck_window_agg *op) {
@@ -93,7 +113,7 @@ static ck_status make_plan(ck_window_agg *op, ck_arena *a, const ck_op_spec *spe
     if (!within) return ck_nomem(err, a->mem, 2 * sizeof *within);
     within[0].field = (ck_field){attached ? "window_end" : "slice_end", op->window.type, false};
     within[1].field = (ck_field){"window_start", op->window.type, false};
-    CK_TRY(ck_group_plan_make_within(&op->plan, a, spec, root, within, columns, n, err));
+    CK_TRY(plan_groups(op, a, spec, root, within, columns, n, err));
     CK_TRY(plan_slot(op, a, within, n, err));
     plan_slices(op);
     return check_output(op, spec, err);
@@ -113,7 +133,7 @@ static ck_status window_create(const ck_op_spec *spec, ck_mem mem, void **self, 
         window_free(op);
         return s;
     }
-    op->end = INT64_MIN;
+    op->end = op->rolled_to = INT64_MIN;
     for (uint32_t i = 0; i < CK_BATCH_ROWS_MAX; i++) op->identity[i] = (uint16_t)i;
     *self = op;
     return CK_OK;
@@ -164,6 +184,7 @@ ck_status ck_window_count(ck_window_agg *op, const ck_batch *b, ck_op_ctx *ctx) 
 
 static ck_status count_run(ck_window_agg *op, int64_t end, const ck_batch *b, ck_op_ctx *ctx) {
     ck_table *bucket;
+    if (op->rolling && end <= op->rolled_to) CK_TRY(ck_window_unroll(op, ctx)); /* late for the last window alone */
     CK_TRY(ck_table_bucket(op->table, end, true, &bucket, ctx->error));
     CK_TRY(ck_window_enter(op, end, bucket, true, ctx));
     if (op->lateness_us && ck_event_clock_passed(op->clock.watermark, end))
@@ -265,7 +286,9 @@ static ck_status window_on_wake(void *self, int64_t now_us, ck_op_ctx *ctx) { re
 
 static ck_status window_pre_snapshot(void *self, uint64_t checkpoint, ck_op_ctx *ctx) {
     (void)checkpoint;
-    return ck_event_clock_store(&((ck_window_agg *)self)->clock, ctx);
+    ck_window_agg *op = self;
+    CK_TRY(ck_window_unroll(op, ctx));
+    return ck_event_clock_store(&op->clock, ctx);
 }
 
 static void window_close(void *self, ck_op_ctx *ctx) {

@@ -182,7 +182,7 @@ static ck_status end_window(ck_window_agg *op, ck_op_ctx *ctx) {
     bool slices = op->window.slice_us > 0;
     if (slices && op->window.kind == CK_WINDOW_CUMULATE) CK_TRY(ck_window_hand_on(op, ctx));
     if (slices && op->window.kind == CK_WINDOW_HOP)
-        CK_TRY(drop_slices(op, ctx));
+        CK_TRY(op->rolling ? ck_window_roll_off(op, ctx) : drop_slices(op, ctx));
     else if (op->lateness_us == 0)
         CK_TRY(ck_window_drop(op, op->end, ctx));
     op->open = false;

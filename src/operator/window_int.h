@@ -133,9 +133,13 @@ typedef struct ck_window_agg {
     int64_t target; /* watermark to come to */
     bool open;      /* the window that ends at `end` is being said */
     int64_t end;
-    int64_t from;  /* the bucket it is said from */
-    bool moving;   /* slices are being put together, or handed on */
-    int64_t slice; /* the one being read */
+    int64_t from; /* the bucket it is said from */
+    /* a hop whose groups can be unmerged: what the last window and the next have in common stays in the scratch bucket
+     */
+    bool rolling;
+    int64_t rolled_to; /* slices up to it, those that have not gone, are in there; INT64_MIN: it is not there */
+    bool moving;       /* slices are being put together, or handed on */
+    int64_t slice;     /* the one being read */
     ck_table_scan scan;
     ck_batch_builder out;
     /* scratch */
@@ -161,9 +165,14 @@ CK_NODISCARD ck_status ck_window_fire(ck_window_agg *op, ck_op_ctx *ctx);
 /* window_merge.c: the slices of the window that ends at op->end into one bucket, which becomes op->from; and what a
  * step has into the next. CK_MORE: call again. */
 enum { CK_WINDOW_MERGED_ROWS = 16384 }; /* in one call */
-#define CK_WINDOW_SCRATCH INT64_MIN     /* bucket where a hop is put together; nothing is in it between two events */
+enum { CK_WINDOW_ROLLS_FROM = 8 };      /* slices in a window */
+#define CK_WINDOW_SCRATCH INT64_MIN     /* bucket where a hop is put together; no snapshot has it */
 CK_NODISCARD ck_status ck_window_gather_slices(ck_window_agg *op, ck_op_ctx *ctx);
 CK_NODISCARD ck_status ck_window_hand_on(ck_window_agg *op, ck_op_ctx *ctx);
+/* Takes the slices that no later window has out of the scratch bucket, and drops them. CK_MORE: call again. */
+CK_NODISCARD ck_status ck_window_roll_off(ck_window_agg *op, ck_op_ctx *ctx);
+/* The scratch bucket is not what it should be any more, or must not be there. */
+CK_NODISCARD ck_status ck_window_unroll(ck_window_agg *op, ck_op_ctx *ctx);
 /* window_fire.c */
 CK_NODISCARD ck_status ck_window_keys_of(const ck_window_agg *op, int64_t end, const ck_table *bucket,
                                          ck_row *const *rows, uint32_t n, ck_batch **out, ck_op_ctx *ctx);

@@ -1,8 +1,10 @@
 /* Groups of one bucket into another: the slices of a hop into a scratch bucket when it fires, a step of a cumulating
- * window into the next when it has fired. A group is merged once a slice, however many windows have the slice. */
+ * window into the next when it has fired. Of counts and exact sums a hop of many slides rolls: each slice is merged
+ * into the scratch bucket once and taken out of it once. */
 #include "operator/window_int.h"
 
-static ck_status merge_groups(ck_window_agg *op, int64_t from_end, ck_table *from, uint32_t n, int64_t to_end,
+/* sign -1: out of it. */
+static ck_status merge_groups(ck_window_agg *op, int sign, int64_t from_end, ck_table *from, uint32_t n, int64_t to_end,
                               ck_table *to, ck_op_ctx *ctx) {
     const ck_group_plan *p = &op->plan;
     const ck_row *const *rows = (const ck_row *const *)op->found;
@@ -20,15 +22,17 @@ static ck_status merge_groups(ck_window_agg *op, int64_t from_end, ck_table *fro
     for (uint32_t i = 0; s == CK_OK && i < p->acc_count; i++) {
         ck_acc *a = p->accs[i];
         a->table = to;
-        if (!a->shares_side) s = a->merge(a, dst, from, &g, dst_keys, ctx);
+        if (!a->shares_side) s = (sign > 0 ? a->merge : a->unmerge)(a, dst, from, &g, dst_keys, ctx);
     }
+    if (s == CK_OK && sign < 0) s = ck_rows_erase_zero(to, dst, n, p->row_count->offset[0], ctx);
     ck_batch_unref(&src_keys);
     ck_batch_unref(&dst_keys);
     return s;
 }
 
 /* What is left of a slice; CK_MORE after many rows. */
-static ck_status merge_slice(ck_window_agg *op, int64_t slice, int64_t to_end, uint32_t *merged, ck_op_ctx *ctx) {
+static ck_status merge_slice(ck_window_agg *op, int sign, int64_t slice, int64_t to_end, uint32_t *merged,
+                             ck_op_ctx *ctx) {
     ck_table *from, *to;
     CK_TRY(ck_table_bucket(op->table, to_end, true, &to, ctx->error));
     CK_TRY(ck_table_bucket(op->table, slice, false, &from, ctx->error)); /* buckets stay where they are */
@@ -36,7 +40,7 @@ static ck_status merge_slice(ck_window_agg *op, int64_t slice, int64_t to_end, u
         if (*merged >= CK_WINDOW_MERGED_ROWS) return CK_MORE;
         uint32_t n = ck_table_scan_next(from, &op->scan, op->found, CK_BATCH_ROWS_MAX);
         if (n == 0) return CK_OK;
-        CK_TRY(merge_groups(op, slice, from, n, to_end, to, ctx));
+        CK_TRY(merge_groups(op, sign, slice, from, n, to_end, to, ctx));
         *merged += n;
     }
 }
@@ -49,10 +53,12 @@ ck_status ck_window_gather_slices(ck_window_agg *op, ck_op_ctx *ctx) {
     int64_t first, second, oldest = op->end - op->window.size_us + 1;
     uint32_t merged = 0;
     if (!op->moving) {
+        if (op->rolling && op->rolled_to >= oldest) oldest = op->rolled_to + 1;
         bool any = next_slice(op, oldest, &first);
-        CK_ASSERT(any);                            /* a window is due because it has a slice */
-        if (!next_slice(op, first + 1, &second)) { /* the only one */
-            op->from = first;
+        CK_ASSERT(any || op->rolling); /* a window is due because it has a slice */
+        if (!any || (!op->rolling && !next_slice(op, first + 1, &second))) { /* none to add, or the only one */
+            op->from = any ? first : CK_WINDOW_SCRATCH;
+            if (op->rolling) op->rolled_to = op->end;
             return CK_OK;
         }
         op->moving = true;
@@ -61,10 +67,32 @@ ck_status ck_window_gather_slices(ck_window_agg *op, ck_op_ctx *ctx) {
     }
     op->from = CK_WINDOW_SCRATCH;
     do {
-        CK_TRY(merge_slice(op, op->slice, CK_WINDOW_SCRATCH, &merged, ctx));
+        CK_TRY(merge_slice(op, 1, op->slice, CK_WINDOW_SCRATCH, &merged, ctx));
         op->scan = (ck_table_scan){0};
     } while (next_slice(op, op->slice + 1, &op->slice));
     op->moving = false;
+    if (op->rolling) op->rolled_to = op->end;
+    return CK_OK;
+}
+
+ck_status ck_window_roll_off(ck_window_agg *op, ck_op_ctx *ctx) {
+    int64_t slice;
+    uint32_t merged = 0;
+    while (ck_table_first_bucket(op->table, CK_WINDOW_SCRATCH + 1, &slice) &&
+           slice <= op->end - op->window.size_us + op->window.slide_us) {
+        if (!op->moving) op->scan = (ck_table_scan){0};
+        op->moving = true;
+        CK_TRY(merge_slice(op, -1, slice, CK_WINDOW_SCRATCH, &merged, ctx));
+        op->moving = false;
+        CK_TRY(ck_window_drop(op, slice, ctx));
+    }
+    bool any = ck_table_first_bucket(op->table, CK_WINDOW_SCRATCH + 1, &slice);
+    return any && slice <= op->rolled_to ? CK_OK : ck_window_unroll(op, ctx);
+}
+
+ck_status ck_window_unroll(ck_window_agg *op, ck_op_ctx *ctx) {
+    if (op->rolled_to != INT64_MIN) CK_TRY(ck_window_drop(op, CK_WINDOW_SCRATCH, ctx));
+    op->rolled_to = INT64_MIN;
     return CK_OK;
 }
 
@@ -76,7 +104,7 @@ ck_status ck_window_hand_on(ck_window_agg *op, ck_op_ctx *ctx) {
         op->moving = true;
         op->scan = (ck_table_scan){0};
     }
-    CK_TRY(merge_slice(op, op->end, op->end + op->window.slide_us, &merged, ctx));
+    CK_TRY(merge_slice(op, 1, op->end, op->end + op->window.slide_us, &merged, ctx));
     op->moving = false;
     return CK_OK;
 }

@@ -19,6 +19,7 @@ class Case:
         self.slide = rnd.randrange(1, 12)
         self.size = self.slide * rnd.randrange(1, 6) if kind == "CUMULATE" else rnd.randrange(1, 30)
         self.offset = rnd.choice([0, 0, rnd.randrange(-40, 40)])
+        self.third = rnd.choice([("MIN(v)", min), ("COUNT(v)", len), ("SUM(v * 3)", lambda v: 3 * sum(v))])
         self.lag, self.lateness = rnd.choice([0, 0, rnd.randrange(40)]), rnd.choice([0, 0, rnd.randrange(1, 30)])
         if kind in ("TUMBLE", "SESSION"):
             self.slide = self.size
@@ -108,7 +109,7 @@ def run(c, rows, d):
                     "CREATE TABLE late (v BIGINT) WITH (connector='file', format='json', path='late');"
                     "CREATE TABLE src (t BIGINT, k VARCHAR, v BIGINT) WITH (connector='file', path='src.ndjson', event_time_column='t', "
                     f"watermark_lag_ms='{c.lag * c.unit}', late_table='late'{lateness});"
-                    f"SELECT k, window_start AS s, window_end AS e, COUNT(*) AS n, SUM(v) AS v, MIN(v) AS lo FROM src GROUP BY {c.call()}, k", cwd=d)
+                    f"SELECT k, window_start AS s, window_end AS e, COUNT(*) AS n, SUM(v) AS v, {c.third[0]} AS lo FROM src GROUP BY {c.call()}, k", cwd=d)
     net = collections.Counter()
     for line in got.lines:
         op, *values = json.loads(line).values()
@@ -120,7 +121,7 @@ def run(c, rows, d):
 
 def differs(c, rows, d):
     groups, late = model(c, rows)
-    want = collections.Counter((k, iso(s), iso(e), len(v), sum(v), min(v)) for (k, s, e), v in groups.items())
+    want = collections.Counter((k, iso(s), iso(e), len(v), sum(v), c.third[1](v)) for (k, s, e), v in groups.items())
     got = run(c, rows, d)
     return None if got == (want, sorted(late)) else (got, (want, sorted(late)))
 
