@@ -128,10 +128,11 @@ static ck_status compare_slots(evolving *e, ck_evolve_op *to) {
     return CK_OK;
 }
 
-static ck_status options_of(evolving *e, const ck_graph_op *op, yyjson_val **out) {
+/* A member of the operator's parameters; NULL: there is none. */
+static ck_status member_of(evolving *e, const ck_graph_op *op, const char *name, yyjson_val **out) {
     struct yyjson_doc *doc;
     CK_TRY(ck_json_read(e->arena, ck_view_of(op->params), &doc, e->err));
-    *out = yyjson_obj_get(yyjson_doc_get_root(doc), "options");
+    *out = yyjson_obj_get(yyjson_doc_get_root(doc), name);
     return CK_OK;
 }
 
@@ -152,10 +153,32 @@ static ck_status options_that_differ(evolving *e, ck_evolve_op *to, yyjson_val *
     return CK_OK;
 }
 
+static bool has_text(yyjson_val *list, const char *z) {
+    size_t i, n;
+    yyjson_val *v;
+    yyjson_arr_foreach(list, i, n, v) if (yyjson_equals_str(v, z)) return true;
+    return false;
+}
+
+/* Every branch a table was filled by still fills it; another one may have come. */
+static ck_status compare_rows(evolving *e, ck_evolve_op *to) {
+    yyjson_val *was, *now, *v;
+    size_t i, n;
+    CK_TRY(member_of(e, to->stored, "rows", &was));
+    CK_TRY(member_of(e, to->wanted, "rows", &now));
+    if (!yyjson_is_arr(was) || !yyjson_is_arr(now)) return CK_OK;
+    yyjson_arr_foreach(was, i, n, v) {
+        if (!yyjson_is_str(v) || has_text(now, yyjson_get_str(v))) continue;
+        to->refused = true;
+        return add_why(e, to, "the rows it gets are chosen otherwise: another filter, key or join") ? CK_OK : nomem(e);
+    }
+    return CK_OK;
+}
+
 static ck_status compare_options(evolving *e, ck_evolve_op *to) {
     yyjson_val *was, *now;
-    CK_TRY(options_of(e, to->stored, &was));
-    CK_TRY(options_of(e, to->wanted, &now));
+    CK_TRY(member_of(e, to->stored, "options", &was));
+    CK_TRY(member_of(e, to->wanted, "options", &now));
     CK_TRY(options_that_differ(e, to, was, now, false, "is gone"));
     return options_that_differ(e, to, now, was, true, "is new");
 }
@@ -163,6 +186,7 @@ static ck_status compare_options(evolving *e, ck_evolve_op *to) {
 static ck_status compare(evolving *e, ck_evolve_op *to, bool same_meaning) {
     to->verdict = CK_EVOLVE_REUSE;
     CK_TRY(compare_slots(e, to));
+    if (is_sink(to->wanted)) CK_TRY(compare_rows(e, to));
     if (is_source(e, to->wanted) || is_sink(to->wanted)) return compare_options(e, to);
     if (same_meaning) return CK_OK;
     to->refused = true;
@@ -174,7 +198,7 @@ static ck_status compare(evolving *e, ck_evolve_op *to, bool same_meaning) {
 static bool same_options(evolving *e, const ck_graph_op *a, const ck_graph_op *b) {
     yyjson_val *x, *y;
     if (strcmp(a->type, b->type) != 0) return false;
-    if (options_of(e, a, &x) != CK_OK || options_of(e, b, &y) != CK_OK) return false;
+    if (member_of(e, a, "options", &x) != CK_OK || member_of(e, b, "options", &y) != CK_OK) return false;
     return x && y && yyjson_equals(x, y);
 }
 

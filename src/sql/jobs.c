@@ -132,7 +132,10 @@ ck_status ck_script_job(ck_script *s, const ck_script_output *from, uint32_t fro
     uint32_t count;
     if (!outputs) return CK_NOMEM;
     CK_TRY(unite(s, from, from_count, outputs, &count));
-    for (uint32_t i = 0; i < count; i++) CK_TRY(ck_plan_mean(&b->plan, outputs[i].node));
+    for (uint32_t i = 0; i < count; i++) {
+        CK_TRY(ck_plan_mean(&b->plan, outputs[i].node));
+        CK_TRY(ck_plan_branches(&b->plan, outputs[i].node, &outputs[i].rows, &outputs[i].branch_count));
+    }
     CK_TRY(ck_optimise(&b->plan, outputs, count));
     CK_TRY(check_claims(s, outputs, count));
     bool *seen = CK_BIND_ARRAY(b, b->plan.node_count, bool), *ranked = CK_BIND_ARRAY(b, b->plan.node_count, bool);

@@ -160,6 +160,27 @@ def test_another_filter_is_refused_unless_allowed(job):
     check_out1(job)  # every later row passes both filters
 
 
+@pytest.mark.parametrize("now,code", [
+    ("INSERT INTO copy SELECT k, v FROM src WHERE v > 100;\n", 3),
+    ("INSERT INTO copy SELECT note, v FROM src;\n", 0),  # the same rows, other columns
+    (COPY + "INSERT INTO copy SELECT k, v FROM other;\n", 0),  # one more branch
+    ("INSERT INTO copy SELECT k, v FROM src UNION ALL SELECT k, v FROM other WHERE v > 5;\n", 0),
+    ("INSERT INTO copy SELECT k, v FROM src WHERE v > 1 UNION ALL SELECT k, v FROM other;\n", 3),
+])
+def test_a_table_gets_the_same_rows_or_is_refused(job, now, code):
+    got, lines, err = job.explain(SUM + now)
+    assert got == code, (lines, err)
+    if code:
+        assert any(line.startswith("refused  sink:copy: the rows it gets are chosen otherwise") for line in lines), lines
+
+
+def test_another_having_is_refused(job):
+    code, lines, err = job.explain(SUM.replace(";", " HAVING COUNT(*) > 0;") + COPY)
+    assert code == 3, lines
+    code, lines, err = job.explain(SUM.replace("GROUP BY k;", "GROUP BY k HAVING SUM(v) > 0;") + COPY)
+    assert code == 3 and any(line.startswith("refused  sink:out1: the rows it gets") for line in lines), lines
+
+
 def test_a_statement_less_is_refused_unless_allowed(job):
     code, lines, err = job.explain(COPY)
     assert code == 3 and any(line.startswith("refused") and "group_agg(k)<-src" in line for line in lines), lines

@@ -16,6 +16,12 @@ static ck_status table_params(ck_lower_state *s, const ck_output *o, const char 
         if (!yyjson_mut_obj_add_str(p.doc, options, t->options.names[i], t->options.values[i]))
             return ck_lower_nomem(s);
     CK_TRY(ck_lower_params_columns(s, &p, "primary_key", (ck_columns){o->key, o->key_count}));
+    /* For a later script that goes on from this job's checkpoints: whether its rows are chosen alike. */
+    yyjson_mut_val *rows = o->branch_count ? yyjson_mut_obj_add_arr(p.doc, p.root, "rows") : NULL;
+    for (uint32_t i = 0; i < o->branch_count; i++) {
+        const char *hex = ck_arena_printf(s->arena, "%016llx", (unsigned long long)o->rows[i]);
+        if (!rows || !hex || !yyjson_mut_arr_add_str(p.doc, rows, hex)) return ck_lower_nomem(s);
+    }
     return ck_lower_params_end(s, &p, out);
 }
 

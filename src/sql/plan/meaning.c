@@ -278,3 +278,32 @@ ck_status ck_plan_mean(ck_plan *p, ck_plan_node *n) {
     n->meaning = m;
     return CK_OK;
 }
+
+/* ---- branches ---- */
+
+static const ck_plan_node *below_projections(const ck_plan_node *n) {
+    while (n->kind == CK_PLAN_PROJECT) n = n->inputs[0];
+    return n;
+}
+
+static void collect_branches(const ck_plan_node *n, uint64_t *out, uint32_t *count) {
+    n = below_projections(n);
+    if (n->kind != CK_PLAN_UNION) {
+        if (out) out[*count] = n->meaning.rows;
+        ++*count;
+        return;
+    }
+    for (uint32_t i = 0; i < n->input_count; i++) collect_branches(n->inputs[i], out, count);
+}
+
+ck_status ck_plan_branches(ck_plan *p, const ck_plan_node *n, const uint64_t **out, uint32_t *count) {
+    uint32_t total = 0;
+    collect_branches(n, NULL, &total);
+    if (total > CK_PLAN_NODES_MAX) return ck_fail(p->err, CK_INVALID, "a UNION ALL has %u branches", total);
+    uint64_t *rows = CK_PLAN_ARRAY(p, total, uint64_t);
+    if (!rows) return CK_NOMEM;
+    *count = 0;
+    collect_branches(n, rows, count);
+    *out = rows;
+    return CK_OK;
+}

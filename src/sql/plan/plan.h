@@ -311,6 +311,8 @@ void ck_plan_keep_identity(ck_plan_node *made, const ck_plan_node *bound);
 
 /* Fills the meaning of n and of what is below it, where it is not known: of the bound plan, before it is rewritten. */
 CK_NODISCARD ck_status ck_plan_mean(ck_plan *p, ck_plan_node *n);
+/* The meaning of rows of each branch of UNION ALL that n is, of n itself where it is none; after ck_plan_mean. */
+CK_NODISCARD ck_status ck_plan_branches(ck_plan *p, const ck_plan_node *n, const uint64_t **out, uint32_t *count);
 
 /* ---- helpers ---- */
 
