@@ -213,6 +213,40 @@ static void filters_and_shared_accumulators(void **state) {
     HARNESS_EXPECT(h, "+1|8|3.3333333333333335|10|2|6");
 }
 
+/* One set of an argument serves 63 filters, whatever stands between the calls; where rows are taken back it serves one.
+ */
+static void filters_share_a_set(void **state) {
+    enum { FILTERS = 70 };
+    harness *h = &((fixture *)*state)->h;
+    static char params[16384], output[2048], line[1024];
+    size_t n = (size_t)snprintf(params, sizeof params, "{\"keys\":[0],\"aggregates\":[");
+    size_t o = (size_t)snprintf(output, sizeof output, "k BIGINT"), l = (size_t)snprintf(line, sizeof line, "+1");
+    for (int i = 0; i < FILTERS; i++) { /* values 3 and 5 pass column 2, only 5 passes column 3 */
+        n += (size_t)snprintf(params + n, sizeof params - n,
+                              "%s{\"fn\":\"count\",\"arg\":1,\"arg_text\":\"v\",\"distinct\":true,\"filter\":%d,"
+                              "\"filter_text\":\"f%d\"}",
+                              i ? "," : "", 2 + i % 2, i);
+        o += (size_t)snprintf(output + o, sizeof output - o, "; c%d BIGINT", i);
+        l += (size_t)snprintf(line + l, sizeof line - l, "|%d", i % 2 ? 1 : 2);
+    }
+    snprintf(params + n, sizeof params - n, "]}");
+    harness_input(h, "k BIGINT; v BIGINT; some BOOLEAN; few BOOLEAN", CK_MODE_APPEND);
+    harness_start(h, &ck_op_group_agg, params, output);
+    const ck_slot_schema *slots;
+    uint32_t count;
+    harness_ok(h, ck_op_group_agg.slots(&h->spec, &h->plan, &slots, &count, &h->error));
+    assert_int_equal(count, 3);
+    assert_string_equal(slots[1].slot, "distinct:v FILTER (f0)");
+    assert_string_equal(slots[1].state_type, "distinct_filters");
+    assert_int_equal(slots[1].value_count, 63);
+    assert_string_equal(slots[1].values[1].name, "f1");
+    assert_string_equal(slots[2].slot, "distinct:v FILTER (f63)");
+    HARNESS_ROWS(h, "1|3|true|false", "1|4|false|NULL", "1|5|true|false", "1|3|true|false", "1|NULL|true|true");
+    HARNESS_ROWS(h, "1|5|false|true", "1|5|true|true");
+    harness_flush(h);
+    HARNESS_EXPECT(h, line);
+}
+
 static void arguments_that_cannot_be_null(void **state) {
     harness *h = &((fixture *)*state)->h;
     harness_input(h, "k BIGINT; v BIGINT NOT NULL", CK_MODE_RETRACT);
@@ -359,6 +393,7 @@ int main(void) {
         T(a_carry_survives_a_restart),
         T(decimals_are_exact),
         T(filters_and_shared_accumulators),
+        T(filters_share_a_set),
         T(arguments_that_cannot_be_null),
         T(double_sums_can_be_taken_back),
         T(one_row_batches_flush_each),

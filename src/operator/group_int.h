@@ -15,12 +15,24 @@ struct yyjson_val;
 typedef struct ck_lane_plan { /* which rows; -1: no such condition */
     int64_t filter;           /* BOOLEAN column that must be TRUE */
     int64_t not_null;         /* column that must not be NULL */
-    int64_t distinct;         /* set in which the row's value must appear or vanish */
+    int64_t distinct;         /* set in which the row's value must appear or vanish ... */
+    uint32_t member;          /* ... under this filter of its */
 } ck_lane_plan;
 
+/* Over append input one set serves all filters of its argument: its rows say which of them the value has passed. */
+enum { CK_DISTINCT_MEMBERS_MAX = 63 };
+typedef struct ck_distinct_member {
+    int64_t filter; /* BOOLEAN column, -1 */
+    const char *filter_text;
+    uint32_t lane; /* that the set makes for it */
+} ck_distinct_member;
+
 typedef struct ck_distinct_plan {
-    const char *name; /* argument and filter */
-    uint32_t lane;    /* of the rows whose values are put in the set */
+    const char *arg_text;
+    int64_t not_null; /* as in a lane */
+    ck_distinct_member *members;
+    uint32_t member_count;
+    uint32_t lane;    /* of the rows whose values are put in the set; several members: before their filters */
     ck_key_spec spec; /* keys, then the argument */
     const ck_slot_schema *slot;
 } ck_distinct_plan;
@@ -55,7 +67,7 @@ typedef struct ck_group_plan {
     uint32_t result_count;
     ck_acc *row_count; /* the hidden COUNT(*) over retract input; NULL over append */
     ck_slot_schema slot;
-    uint32_t capacity; /* of lanes, distincts and accs */
+    uint32_t capacity; /* of distincts, their members and accs; twice of lanes */
     ck_op_ttl ttl;
     int64_t ttl_us; /* of its slots; 0: for ever */
 } ck_group_plan;

@@ -73,6 +73,24 @@ static ck_status cut(ck_lanes *l, uint32_t lane, const ck_batch *b, ck_op_ctx *c
     return CK_OK;
 }
 
+/* The rows of a set that these rows' values have, made where they are missing. */
+static ck_status set_rows(const ck_distinct_plan *d, ck_table *set, const ck_batch *b, const ck_lane *in,
+                          ck_row ***values, uint8_t **fresh, ck_op_ctx *ctx) {
+    *values = ck_arena_alloc(ctx->arena, in->n * sizeof **values);
+    *fresh = ck_arena_alloc(ctx->arena, in->n);
+    ck_batch *some =
+        in->at && in->at != b->sel ? ck_batch_select(b, in->at, in->n) : ck_batch_ref((ck_batch *)(uintptr_t)b);
+    if (!*values || !*fresh || !some) {
+        ck_batch_unref(&some);
+        return ck_nomem(ctx->error, ctx->mem, in->n * sizeof **values);
+    }
+    uint64_t *hashes = ck_keys_hash(&d->spec, some, set, ctx);
+    ck_keys keys = {&d->spec, some, hashes, in->n};
+    ck_status s = hashes ? ck_table_upsert(set, &keys, *values, *fresh, ctx->error) : CK_NOMEM;
+    ck_batch_unref(&some);
+    return s;
+}
+
 /* Puts the values into the set; the lane is the rows whose value appeared (+1) or vanished (-1). */
 static ck_status cut_distinct(ck_lanes *l, uint32_t lane, const ck_batch *b, ck_op_ctx *ctx) {
     const ck_distinct_plan *d = &l->plan->distincts[l->plan->lanes[lane].distinct];
@@ -82,19 +100,10 @@ static ck_status cut_distinct(ck_lanes *l, uint32_t lane, const ck_batch *b, ck_
     l->lanes[lane] = (ck_lane){0};
     if (in->n == 0) return CK_OK;
     ck_lane_buffers *out = buffers_of(l, lane, ctx);
-    ck_row **values = ck_arena_alloc(ctx->arena, in->n * sizeof *values);
-    uint8_t *fresh = ck_arena_alloc(ctx->arena, in->n);
-    ck_batch *some =
-        in->at && in->at != b->sel ? ck_batch_select(b, in->at, in->n) : ck_batch_ref((ck_batch *)(uintptr_t)b);
-    if (!out || !values || !fresh || !some) {
-        ck_batch_unref(&some);
-        return ck_nomem(ctx->error, ctx->mem, in->n * sizeof *values);
-    }
-    uint64_t *hashes = ck_keys_hash(&d->spec, some, set, ctx);
-    ck_keys keys = {&d->spec, some, hashes, in->n};
-    ck_status s = hashes ? ck_table_upsert(set, &keys, values, fresh, ctx->error) : CK_NOMEM;
-    ck_batch_unref(&some);
-    if (s != CK_OK) return s;
+    ck_row **values;
+    uint8_t *fresh;
+    if (!out) return CK_NOMEM;
+    CK_TRY(set_rows(d, set, b, in, &values, &fresh, ctx));
 
     uint32_t n = 0;
     if (!l->plan->retract) {
@@ -120,10 +129,98 @@ static ck_status cut_distinct(ck_lanes *l, uint32_t lane, const ck_batch *b, ck_
     return ck_rows_erase_zero(set, values, in->n, count_at, ctx);
 }
 
+/* ---- one set for several filters, over append input ---- */
+
+/* Which members each row passes, a bit each; *none: some pass no filter. */
+static void member_bits(const ck_distinct_plan *d, const ck_batch *b, const ck_lane *in, uint64_t *bits, bool *none) {
+    uint64_t always = 0, least = UINT64_MAX;
+    for (uint32_t m = 0; m < d->member_count; m++) always |= (uint64_t)(d->members[m].filter < 0) << m;
+    for (uint32_t k = 0; k < in->n; k++) bits[k] = always;
+    for (uint32_t m = 0; m < d->member_count; m++) {
+        const ck_column *filter = d->members[m].filter >= 0 ? b->columns[d->members[m].filter] : NULL;
+        if (!filter || filter->phys == CK_PHYS_NULL) continue;
+        for (uint32_t k = 0; k < in->n; k++) {
+            uint32_t at = ck_lane_at(in, k);
+            bool pass = ck_bit_get(filter->bits, at) && !ck_column_is_null(filter, at);
+            bits[k] |= (uint64_t)pass << m;
+        }
+    }
+    for (uint32_t k = 0; k < in->n; k++) least = bits[k] < least ? bits[k] : least;
+    *none = least == 0;
+}
+
+/* Without the rows that pass no filter: their values are in nobody's set. */
+static ck_status drop_passing_none(ck_lane *in, uint64_t *bits, ck_op_ctx *ctx) {
+    ck_row **rows = ck_arena_alloc(ctx->arena, in->n * sizeof *rows);
+    uint16_t *at = ck_arena_alloc(ctx->arena, in->n * sizeof *at);
+    if (!rows || !at) return ck_nomem(ctx->error, ctx->mem, in->n * sizeof *rows);
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < in->n; k++) {
+        rows[n] = in->rows[k];
+        at[n] = (uint16_t)ck_lane_at(in, k);
+        bits[n] = bits[k];
+        n += bits[k] != 0;
+    }
+    *in = (ck_lane){rows, at, NULL, n};
+    return CK_OK;
+}
+
+/* bits[k]: those of the row's members for which its value is new, from here on no longer. */
+static void keep_new_bits(const ck_table *set, ck_row *const *values, uint32_t n, uint64_t *bits) {
+    const ck_row_layout *layout = ck_table_layout(set);
+    uint32_t at = layout->fields[layout->value_first].offset; /* a byte each, in the members' order */
+    for (uint32_t k = 0; k < n; k++) {
+        uint64_t fresh = 0;
+        for (uint64_t left = bits[k]; left; left &= left - 1) {
+            uint32_t m = (uint32_t)__builtin_ctzll(left);
+            if (!ck_row_bool(values[k], at + m)) fresh |= left & -left;
+            ck_row_set_bool(values[k], at + m, true);
+        }
+        bits[k] = fresh;
+    }
+}
+
+/* The lanes of all members at once. */
+static ck_status cut_members(ck_lanes *l, uint32_t set_number, const ck_batch *b, ck_op_ctx *ctx) {
+    const ck_distinct_plan *d = &l->plan->distincts[set_number];
+    const ck_lane *taken;
+    CK_TRY(ck_lanes_get(l, d->lane, b, &taken, ctx));
+    ck_lane in = *taken;
+    uint64_t *bits = ck_arena_alloc(ctx->arena, (in.n + 1u) * sizeof *bits);
+    ck_row **values;
+    uint8_t *fresh;
+    bool none;
+    if (!bits) return ck_nomem(ctx->error, ctx->mem, in.n * sizeof *bits);
+    member_bits(d, b, &in, bits, &none);
+    if (none) CK_TRY(drop_passing_none(&in, bits, ctx));
+    if (in.n) {
+        CK_TRY(set_rows(d, l->sets[set_number], b, &in, &values, &fresh, ctx));
+        keep_new_bits(l->sets[set_number], values, in.n, bits);
+    }
+    for (uint32_t m = 0; m < d->member_count; m++) {
+        uint32_t lane = d->members[m].lane, n = 0;
+        ck_lane_buffers *out = buffers_of(l, lane, ctx);
+        if (!out) return CK_NOMEM;
+        for (uint32_t k = 0; k < in.n; k++) {
+            out->rows[n] = in.rows[k];
+            out->at[n] = (uint16_t)ck_lane_at(&in, k);
+            n += bits[k] >> m & 1;
+        }
+        l->lanes[lane] = (ck_lane){out->rows, out->at, NULL, n};
+        l->made[lane] = true;
+    }
+    return CK_OK;
+}
+
 ck_status ck_lanes_get(ck_lanes *l, uint32_t lane, const ck_batch *b, const ck_lane **out, ck_op_ctx *ctx) {
     if (!l->made[lane]) {
-        bool distinct = l->plan->lanes[lane].distinct >= 0;
-        CK_TRY(distinct ? cut_distinct(l, lane, b, ctx) : cut(l, lane, b, ctx));
+        int64_t set = l->plan->lanes[lane].distinct;
+        if (set < 0)
+            CK_TRY(cut(l, lane, b, ctx));
+        else if (l->plan->distincts[set].member_count == 1)
+            CK_TRY(cut_distinct(l, lane, b, ctx));
+        else
+            CK_TRY(cut_members(l, (uint32_t)set, b, ctx));
         l->made[lane] = true;
     }
     *out = &l->lanes[lane];

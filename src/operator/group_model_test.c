@@ -47,10 +47,12 @@ static void print_row(const row *r, int weight, char *out, size_t room) {
     "{\"fn\":\"count\",\"arg\":2,\"arg_text\":\"v\",\"distinct\":true},"                                               \
     "{\"fn\":\"sum\",\"arg\":2,\"arg_text\":\"v\",\"distinct\":true,\"filter\":5,\"filter_text\":\"f\"},"              \
     "{\"fn\":\"max\",\"arg\":2,\"arg_text\":\"v\",\"filter\":5,\"filter_text\":\"f\"},"                                \
-    "{\"fn\":\"min\",\"arg\":5,\"arg_text\":\"f\"}]}"
+    "{\"fn\":\"min\",\"arg\":5,\"arg_text\":\"f\"},"                                                                   \
+    "{\"fn\":\"count\",\"arg\":4,\"arg_text\":\"s\",\"distinct\":true,\"filter\":5,\"filter_text\":\"f\"},"            \
+    "{\"fn\":\"count\",\"arg\":4,\"arg_text\":\"s\",\"distinct\":true,\"filter\":5,\"filter_text\":\"f too\"}]}"
 #define RESULTS                                                                                                        \
     "n BIGINT; c BIGINT; s BIGINT; lo BIGINT; hi VARCHAR; ds DOUBLE; a DOUBLE; cd BIGINT; sdf BIGINT; mf BIGINT; mb "  \
-    "BOOLEAN"
+    "BOOLEAN; csf BIGINT; csf2 BIGINT"
 
 typedef struct shape { /* which keys */
     const char *params, *output;
@@ -70,7 +72,7 @@ static bool same_group(const shape *g, const row *a, const row *b) {
 /* The naive result of the group of rows[at]. */
 static void result_line(const model *m, const shape *g, const row *of, char *out, size_t room) {
     int n = 0, c = 0, sum = 0, lo = 99, hi = -1, dn = 0, di = 0, sdf = 0, sdf_n = 0, mf = -1, mb = 2;
-    bool seen[16] = {false}, seen_f[16] = {false};
+    bool seen[16] = {false}, seen_f[16] = {false}, seen_s[16] = {false};
     for (int i = 0; i < m->n; i++) {
         const row *r = &m->rows[i];
         if (of && !same_group(g, r, of)) continue;
@@ -83,12 +85,14 @@ static void result_line(const model *m, const shape *g, const row *of, char *out
             if (r->f == 1) seen_f[r->v] = true;
             if (r->f == 1 && r->v > mf) mf = r->v;
         }
+        if (r->s >= 0 && r->f == 1) seen_s[r->s] = true;
         if (r->s >= 0 && (hi < 0 || strcmp(texts[r->s], texts[hi]) > 0)) hi = r->s;
         if (r->d >= 0) dn++, di += 2 * r->d + 1;
         if (r->f >= 0 && r->f < mb) mb = r->f;
     }
-    int cd = 0;
+    int cd = 0, csf = 0;
     for (int i = 0; i < 16; i++) {
+        csf += seen_s[i];
         cd += seen[i];
         if (seen_f[i]) sdf += i - 3, sdf_n++;
     }
@@ -109,7 +113,8 @@ static void result_line(const model *m, const shape *g, const row *of, char *out
     OUT("%d|", cd);
     OUT_OR_NULL(sdf_n, "%d", sdf), OUT("|");
     OUT_OR_NULL(mf >= 0, "%d", mf - 3), OUT("|");
-    OUT_OR_NULL(mb < 2, "%s", mb ? "true" : "false");
+    OUT_OR_NULL(mb < 2, "%s", mb ? "true" : "false"), OUT("|");
+    OUT("%d|%d", csf, csf);
 }
 
 static void check(harness *h, const model *m, const shape *g, uint64_t case_seed) {

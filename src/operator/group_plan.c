@@ -13,29 +13,27 @@ typedef struct call {
     bool distinct;
 } call;
 
-static uint32_t lane_of(ck_group_plan *p, int64_t filter, int64_t not_null, int64_t distinct) {
+static uint32_t lane_of(ck_group_plan *p, ck_lane_plan lane) {
     for (uint32_t i = 0; i < p->lane_count; i++) {
         const ck_lane_plan *l = &p->lanes[i];
-        if (l->filter == filter && l->not_null == not_null && l->distinct == distinct) return i;
+        if (l->filter == lane.filter && l->not_null == lane.not_null && l->distinct == lane.distinct &&
+            l->member == lane.member)
+            return i;
     }
-    p->lanes[p->lane_count] = (ck_lane_plan){filter, not_null, distinct};
+    p->lanes[p->lane_count] = lane;
     return p->lane_count++;
 }
 
-static ck_status distinct_of(ck_group_plan *p, const call *c, const char *set_name, int64_t not_null, int64_t *out,
-                             ck_error *err) {
-    for (uint32_t i = 0; i < p->distinct_count; i++)
-        if (strcmp(p->distincts[i].name, set_name) == 0) {
-            *out = i;
-            return CK_OK;
-        }
-    /* In a window the set is a bucket a slice: the first column of the scope is not part of the key in there. */
+static bool same_text(const char *a, const char *b) { return a && b ? strcmp(a, b) == 0 : a == b; }
+
+/* Its key: in a window the set is a bucket a slice, the first column of the scope is not part of the key in there. */
+static ck_status distinct_new(ck_group_plan *p, const call *c, int64_t not_null, ck_error *err) {
     uint32_t skip = p->scope.within_count ? 1 : 0, own = p->side_keys.count - skip, n = own + 1;
     uint32_t *columns = ck_arena_array(p->arena, n, sizeof *columns);
     const ck_type **types = ck_arena_array(p->arena, n, sizeof(ck_type *));
-    ck_order_field *order = CK_ARENA_NEW(p->arena, ck_order_field);
-    const char *slot = ck_slot_name(p->arena, "distinct:", set_name, err);
-    if (!columns || !types || !order || !slot) return ck_nomem(err, p->arena->mem, n * sizeof(void *));
+    uint32_t most = p->retract ? 1 : p->capacity < CK_DISTINCT_MEMBERS_MAX ? p->capacity : CK_DISTINCT_MEMBERS_MAX;
+    ck_distinct_member *members = ck_arena_array(p->arena, most, sizeof *members);
+    if (!columns || !types || !members) return ck_nomem(err, p->arena->mem, most * sizeof *members);
     for (uint32_t i = 0; i < own; i++) {
         uint32_t from = i < p->keys.count ? i : i + skip;
         columns[i] = p->side_keys.columns[from];
@@ -43,15 +41,79 @@ static ck_status distinct_of(ck_group_plan *p, const call *c, const char *set_na
     }
     columns[n - 1] = (uint32_t)c->arg;
     types[n - 1] = p->input->fields[c->arg].type;
-    order->field = (ck_field){"value", types[n - 1], false};
-    ck_slot_schema *s = ck_acc_side_slot(p->arena, slot, "distinct_set", &p->scope, order, "count");
+    p->distincts[p->distinct_count++] = (ck_distinct_plan){
+        .arg_text = c->arg_text, .not_null = not_null, .members = members, .spec = {columns, types, n}};
+    return CK_OK;
+}
+
+/* The lane of rows whose value is new (or gone) for this call. */
+static ck_status distinct_of(ck_group_plan *p, const call *c, int64_t not_null, int64_t *set, uint32_t *lane,
+                             ck_error *err) {
+    uint32_t i = 0;
+    for (; i < p->distinct_count; i++) {
+        const ck_distinct_plan *d = &p->distincts[i];
+        if (strcmp(d->arg_text, c->arg_text) != 0) continue;
+        for (uint32_t m = 0; m < d->member_count; m++) {
+            if (!same_text(d->members[m].filter_text, c->filter_text)) continue;
+            *set = i, *lane = d->members[m].lane;
+            return CK_OK;
+        }
+        if (!p->retract && d->member_count < CK_DISTINCT_MEMBERS_MAX) break;
+    }
+    if (i == p->distinct_count) CK_TRY(distinct_new(p, c, not_null, err));
+    ck_distinct_plan *d = &p->distincts[i];
+    *set = i;
+    *lane = lane_of(p, (ck_lane_plan){-1, -1, i, d->member_count});
+    d->members[d->member_count++] = (ck_distinct_member){c->filter, c->filter_text, *lane};
+    return CK_OK;
+}
+
+/* "price", "DISTINCT price", both with " FILTER (price > 3)" behind. */
+static const char *with_filter(ck_arena *a, const char *text, const char *filter_text) {
+    return filter_text ? ck_arena_printf(a, "%s FILTER (%s)", text, filter_text) : text;
+}
+
+static const char *least_filter(const ck_distinct_plan *d) {
+    const char *least = d->members[0].filter_text;
+    for (uint32_t m = 1; least && m < d->member_count; m++) {
+        const char *text = d->members[m].filter_text;
+        if (!text || strcmp(text, least) < 0) least = text;
+    }
+    return least;
+}
+
+/* A BOOLEAN for each filter, by its text: calls may change places, and go, without any of them being taken for another.
+ */
+static ck_status plan_members(ck_group_plan *p, const ck_distinct_plan *d, ck_slot_schema *s, ck_error *err) {
+    ck_field *fields = ck_arena_array(p->arena, d->member_count, sizeof *fields);
+    if (!fields) return ck_nomem(err, p->arena->mem, d->member_count * sizeof *fields);
+    for (uint32_t m = 0; m < d->member_count; m++) {
+        const char *text = d->members[m].filter_text;
+        fields[m] = (ck_field){text ? ck_name_cut(p->arena, text) : "*", ck_type_simple(CK_TYPE_BOOLEAN), false};
+        if (!fields[m].name) return ck_nomem(err, p->arena->mem, CK_NAME_BYTES_MAX);
+    }
+    s->values = fields, s->value_count = d->member_count;
+    return CK_OK;
+}
+
+/* All members are known: what goes in, and the slot. It has the name that the set of one of them would have alone, so
+ * that state kept by a set for each filter is refused, not passed over. */
+static ck_status plan_set(ck_group_plan *p, ck_distinct_plan *d, ck_error *err) {
+    bool shared = d->member_count > 1;
+    ck_order_field *order = CK_ARENA_NEW(p->arena, ck_order_field);
+    const char *name = with_filter(p->arena, d->arg_text, least_filter(d));
+    const char *slot = name ? ck_slot_name(p->arena, "distinct:", name, err) : NULL;
+    if (!order || !slot) return ck_nomem(err, p->arena->mem, sizeof *order);
+    order->field = (ck_field){"value", d->spec.types[d->spec.count - 1], false};
+    ck_slot_schema *s =
+        ck_acc_side_slot(p->arena, slot, shared ? "distinct_filters" : "distinct_set", &p->scope, order, "count");
     if (!s) return ck_nomem(err, p->arena->mem, sizeof *s);
-    s->hashed = skip == 0;
-    s->bucketed = skip > 0;
-    if (!p->retract) s->value_count = 0;
-    p->distincts[p->distinct_count] =
-        (ck_distinct_plan){set_name, lane_of(p, c->filter, not_null, -1), {columns, types, n}, s};
-    *out = p->distinct_count++;
+    s->hashed = p->scope.within_count == 0;
+    s->bucketed = p->scope.within_count > 0;
+    if (shared) CK_TRY(plan_members(p, d, s, err));
+    if (!p->retract && !shared) s->value_count = 0;
+    d->lane = lane_of(p, (ck_lane_plan){shared ? -1 : d->members[0].filter, d->not_null, -1, 0});
+    d->slot = s;
     return CK_OK;
 }
 
@@ -59,11 +121,6 @@ static ck_acc *acc_find(const ck_group_plan *p, const char *field) {
     for (uint32_t i = 0; i < p->acc_count; i++)
         if (strcmp(p->accs[i]->field, field) == 0) return p->accs[i];
     return NULL;
-}
-
-/* "price", "DISTINCT price", both with " FILTER (price > 3)" behind. */
-static const char *with_filter(ck_arena *a, const char *text, const char *filter_text) {
-    return filter_text ? ck_arena_printf(a, "%s FILTER (%s)", text, filter_text) : text;
 }
 
 static ck_status acc_of(ck_group_plan *p, const call *c, const char *name, bool takes_arg, ck_acc **out,
@@ -88,8 +145,10 @@ static ck_status acc_of(ck_group_plan *p, const call *c, const char *name, bool 
                     .retract = p->retract};
     if (takes_arg) acc->arg_type = p->input->fields[c->arg].type;
     int64_t not_null = takes_arg && p->input->fields[c->arg].nullable ? c->arg : -1;
-    if (distinct) CK_TRY(distinct_of(p, c, set_name, not_null, &acc->distinct, err));
-    acc->lane = distinct ? lane_of(p, -1, -1, acc->distinct) : lane_of(p, c->filter, not_null, -1);
+    if (distinct)
+        CK_TRY(distinct_of(p, c, not_null, &acc->distinct, &acc->lane, err));
+    else
+        acc->lane = lane_of(p, (ck_lane_plan){c->filter, not_null, -1, 0});
     if (p->retract && takes_arg && strcmp(name, "count") != 0) {
         bool rows = not_null < 0 && !distinct; /* as many as rows */
         CK_TRY(acc_of(p, c, rows ? "count_star" : "count", !rows, &acc->non_null, err));
@@ -254,6 +313,7 @@ ck_status ck_group_plan_make_within(ck_group_plan *p, ck_arena *arena, const ck_
         CK_TRY(plan_result(p, spec, &c, &p->results[p->result_count], err));
         p->result_count++;
     }
+    for (uint32_t k = 0; k < p->distinct_count; k++) CK_TRY(plan_set(p, &p->distincts[k], err));
     return plan_slot(p, err);
 }
 

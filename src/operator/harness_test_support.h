@@ -193,8 +193,8 @@ HARNESS_FN void harness_new_store(harness *h) {
 
 /* Schema from "name TYPE [NOT NULL], ...". */
 HARNESS_FN const ck_schema *harness_schema(harness *h, const char *text) {
-    char copy[1024], *save = NULL;
-    ck_field fields[32];
+    char copy[4096], *save = NULL;
+    ck_field fields[128];
     uint32_t n = 0;
     snprintf(copy, sizeof copy, "%s", text);
     for (char *f = strtok_r(copy, ";", &save); f; f = strtok_r(NULL, ";", &save)) {
