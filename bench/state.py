@@ -4,6 +4,7 @@ written, what a delta holds after few changes, how long a restore takes; and NEX
 Prints a table for docs/benchmarks.md."""
 import argparse
 import json
+import mmap
 import os
 import shutil
 import signal
@@ -93,6 +94,48 @@ def keys(k):
             "delta after 1,000 changed keys, kB": round(delta / 1e3), "restore, s": round(restore, 2)}
 
 
+def disk_rate(size):
+    """MB/s of the disk by itself, `size` bytes past the page cache and an fsync: what a snapshot cannot pass."""
+    piece = mmap.mmap(-1, 8 << 20)
+    piece.write(os.urandom(len(piece)))
+    path, best = WORK + "/disk", 0
+    for _ in range(3):
+        f = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_DIRECT)
+        began = time.monotonic()
+        for _ in range(0, size, len(piece)):
+            os.write(f, piece)
+        os.fsync(f)
+        best = max(best, -(-size // len(piece)) * len(piece) / 1e6 / (time.monotonic() - began))
+        os.close(f)
+        os.unlink(path)
+    return round(best)
+
+
+def snapshot_rate(ck):
+    """MB/s of a full snapshot of the keys into ck, the best of three bounded runs that take it at their end."""
+    with open(WORK + "/whole.sql", "w") as f:
+        f.write(SCRIPT.replace(", follow='true'", ""))
+    best, size = 0, 0
+    for _ in range(3):
+        shutil.rmtree(ck, ignore_errors=True)
+        subprocess.run([CLINK, "run", WORK + "/whole.sql", "--checkpoint-dir", ck, "--checkpoint-interval-ms", "0"], check=True, stderr=subprocess.PIPE)
+        (name,) = (n for n in os.listdir(ck) if n.startswith("checkpoint-") and n.endswith(".json"))
+        with open(f"{ck}/{name}") as f:
+            m = json.load(f)
+        size = sum(f["bytes"] for f in m["files"])
+        best = max(best, size / 1e3 / max(m["phases"]["acknowledge"], 1))
+    shutil.rmtree(ck, ignore_errors=True)
+    return round(best), size
+
+
+def snapshots():
+    to_disk, size = snapshot_rate(WORK + "/ck")
+    out = {"full snapshot at the end of a run, MB": round(size / 1e6), "the same to the disk, MB/s": to_disk, "the disk itself, MB/s": disk_rate(size)}
+    if os.path.isdir("/dev/shm") and shutil.disk_usage("/dev/shm").free > 2 * size:
+        out["the same to a file in memory, MB/s"] = snapshot_rate(f"/dev/shm/clink-bench-{os.getpid()}")[0]
+    return out
+
+
 def nexmark(q, n):
     best = {}
     for _ in range(3):
@@ -132,8 +175,9 @@ def main():
     a.add_argument("-n", type=int, default=1000000)
     o = a.parse_args()
     print(f"load {os.getloadavg()[0]:.1f}\n\n| | |\n|---|---|")
-    for name, value in keys(o.k).items():
-        print(f"| {name} | {value:,} |", flush=True)
+    for measure in (lambda: keys(o.k), snapshots):
+        for name, value in measure().items():
+            print(f"| {name} | {value:,} |", flush=True)
     for name, (wall, cpu) in backends(o.k).items():
         print(f"| GROUP BY of all keys, {name}: wall s, CPU s | {wall:.2f}, {cpu:.2f} |", flush=True)
     for q in ("q5", "q17"):
