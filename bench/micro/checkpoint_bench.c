@@ -126,7 +126,8 @@ int main(int argc, char **argv) {
     OK(ck_checkpoint_dir_read(d, newest.checkpoint, &a, &read, &err));
     OK(ck_state_store_new(&cfg, &again, &err));
     OK(ck_restore_new(&proc, mem, dir, read, &r, &err));
-    const ck_restore_target target = {again, &op_id, 1, 0, 1, {0, GROUPS - 1}};
+    const ck_restore_as as = {op_id, NULL};
+    const ck_restore_target target = {again, &as, 1, 0, 1, {0, GROUPS - 1}};
     OK(ck_restore_add(r, &target, &err));
     double start = seconds(CLOCK_MONOTONIC), cpu = seconds(CLOCK_THREAD_CPUTIME_ID);
     OK(ck_restore_run(r, &err));

@@ -112,7 +112,7 @@ static ck_status put_row(ck_mark_scan *s, const ck_frozen *f, const ck_row *row)
     return CK_OK;
 }
 
-/* ---- rows of a plain shape, without the general encoders; the bytes are the same ---- */
+/* ---- rows of a plain shape without a NULL, without the general encoders; the bytes are the same ---- */
 
 /* Of 8-byte keys, four at a time: one hash is a chain of multiplications. */
 static void groups_of_i64(const ck_row *const *rows, uint32_t n, uint32_t at, uint32_t key_groups, uint32_t *groups) {
@@ -150,8 +150,8 @@ static ck_status put_plain(ck_mark_scan *s, const ck_frozen *f, const ck_row *co
     const ck_shape *shape = f->shape;
     uint32_t key_at = shape->fields[0].offset, groups[WORD_ROWS];
     ck_view keys[WORD_ROWS];
-    size_t values_at = shape->value_count ? shape->fields[1].offset : shape->extra_at,
-           values = shape->extra_at - values_at, head = s->prefix.n, bytes = n * (head + values);
+    size_t values_at = shape->value_count ? shape->fields[1].offset : shape->extra_at, nulls = shape->stored_nulls,
+           values = shape->extra_at - values_at, head = s->prefix.n, bytes = n * (head + nulls + values);
     for (uint32_t i = 0; i < n; i++) {
         keys[i] = (ck_view){(const char *)rows[i] + key_at, 8};
         if (shape->var_count) keys[i] = ck_var_source_get((ck_var_source){.root = f->vars}, rows[i], key_at);
@@ -175,9 +175,10 @@ static ck_status put_plain(ck_mark_scan *s, const ck_frozen *f, const ck_row *co
             memcpy(p + head, keys[i].p, key);
         else
             memcpy(p + head, rows[i] + key_at, 8);
-        copy_values(p + head + key, rows[i] + values_at, values);
-        s->rows[s->count++] = (piece_row){at, value, value + values, f->op_id, 1};
-        at = value + values;
+        memset(p + head + key, 0, nulls);
+        copy_values(p + head + key + nulls, rows[i] + values_at, values);
+        at = value + nulls + values;
+        s->rows[s->count++] = (piece_row){value - head - key, value, at, f->op_id, 1};
     }
     s->bytes.n = at;
     return CK_OK;
@@ -189,9 +190,13 @@ static ck_status put_plain_word(ck_mark_scan *s, const ck_frozen *f, const uint8
     uint32_t n = 0;
     for (; s->bits && s->count + n < PIECE_ROWS; s->bits &= s->bits - 1) {
         uint32_t slot = s->word * 64 + (uint32_t)__builtin_ctzll(s->bits);
-        rows[n++] = page + (size_t)slot * f->shape->row_bytes;
+        rows[n] = page + (size_t)slot * f->shape->row_bytes;
+        if (CK_UNLIKELY(ck_row_any_null(f->shape, rows[n])))
+            CK_TRY(put_row(s, f, rows[n]));
+        else
+            n++;
     }
-    return put_plain(s, f, rows, n);
+    return n ? put_plain(s, f, rows, n) : CK_OK;
 }
 
 static ck_status put_erase(ck_mark_scan *s, const ck_frozen *f, const uint8_t *rest, uint32_t n,

@@ -26,17 +26,30 @@ static inline bool of_its_group(const ck_stored_put *p, uint32_t key_groups) {
 
 /* ---- a plain shape: from bytes to rows without anything in between ---- */
 
-static bool plain_parses(const ck_shape *s, const ck_stored_put *p) {
-    uint32_t values_at = s->value_count ? s->fields[1].offset : s->extra_at;
-    if (p->value.n != s->extra_at - values_at || (!s->var_count && p->rest.n != 8) || p->rest.n > CK_KEY_BYTES_MAX)
-        return false;
+static uint32_t values_at(const ck_shape *s) { return s->value_count ? s->fields[1].offset : s->extra_at; }
+
+/* What has a NULL, or does not parse, is for the general way. */
+static bool is_simple(const ck_shape *s, const ck_stored_put *p) {
+    uint32_t nulls = s->stored_nulls, first = values_at(s);
+    if (p->value.n != nulls + s->extra_at - first || p->rest.n > CK_KEY_BYTES_MAX) return false;
+    if (s->var_count ? p->rest.n == 1 && (uint8_t)p->rest.p[0] == 0xFF : p->rest.n != 8) return false;
+    for (uint32_t i = 0; i < nulls; i++)
+        if (p->value.p[i]) return false;
     for (uint32_t i = 1; i < s->field_count; i++)
-        if (s->fields[i].phys == CK_PHYS_BOOL && (uint8_t)p->value.p[s->fields[i].offset - values_at] > 1) return false;
+        if (s->fields[i].phys == CK_PHYS_BOOL && (uint8_t)p->value.p[nulls + s->fields[i].offset - first] > 1)
+            return false;
+    return true;
+}
+
+static bool all_simple(const put_run *r) {
+    for (uint32_t i = 0; i < r->n; i++)
+        if (!is_simple(r->t->shape, &r->puts[i])) return false;
     return true;
 }
 
 static inline bool plain_equal(const ck_table *t, ck_view key, const ck_row *row) {
     uint32_t at = t->shape->fields[0].offset;
+    if (ck_row_null(row, t->shape->fields[0].null_bit)) return false;
     return t->shape->var_count ? ck_view_eq(key, ck_var_get(t, row, at)) : memcmp(row + at, key.p, 8) == 0;
 }
 
@@ -66,11 +79,11 @@ static ck_status plain_row(put_run *r, uint32_t i, ck_row **row) {
 
 static ck_status put_plain(put_run *r, uint32_t key_groups, uint32_t *done) {
     const ck_shape *s = r->t->shape;
-    uint32_t values_at = s->value_count ? s->fields[1].offset : s->extra_at;
+    uint32_t nulls = s->stored_nulls, first = values_at(s);
     for (uint32_t i = 0; i < r->n; i++) {
         const ck_stored_put *p = &r->puts[i];
         *done = i;
-        if (!plain_parses(s, p) || !of_its_group(p, key_groups)) return CK_CORRUPT;
+        if (!of_its_group(p, key_groups)) return CK_CORRUPT;
         r->hashes[i] = s->var_count ? ck_value_hash_str(r->t->seed, p->rest)
                                     : ck_value_hash_i64(r->t->seed, ck_row_i64((const ck_row *)p->rest.p, 0));
     }
@@ -79,7 +92,8 @@ static ck_status put_plain(put_run *r, uint32_t key_groups, uint32_t *done) {
         ck_row *row;
         *done = i;
         CK_TRY(plain_row(r, i, &row));
-        if (r->puts[i].value.n) memcpy(row + values_at, r->puts[i].value.p, r->puts[i].value.n);
+        memset(row, 0, s->layout.null_bytes);
+        if (r->puts[i].value.n > nulls) memcpy(row + first, r->puts[i].value.p + nulls, r->puts[i].value.n - nulls);
     }
     *done = r->n;
     return CK_OK;
@@ -125,7 +139,6 @@ static ck_status put_loose(put_run *r, uint32_t key_groups, uint32_t *done) {
 /* Rows that go through together; 0: these go one by one. Order columns of text do: what they are unescaped into is one
  * for all loose rows. */
 static uint32_t run_max(const ck_shape *s) {
-    if (s->plain) return RUN;
     if (s->ordered || s->schema->bucketed) return 0;
     for (uint32_t i = s->partition_count; i < s->value_first; i++)
         if (ck_phys_is_var(s->fields[i].phys)) return 0;
@@ -145,7 +158,7 @@ ck_status ck_table_stored_puts(ck_table *t, const ck_stored_put *puts, uint32_t 
         if (max == 0)
             s = ck_table_stored_put(t, r.puts, key_groups), in = s == CK_OK;
         else
-            s = t->shape->plain ? put_plain(&r, key_groups, &in) : put_loose(&r, key_groups, &in);
+            s = t->shape->plain && all_simple(&r) ? put_plain(&r, key_groups, &in) : put_loose(&r, key_groups, &in);
     }
     *done = at;
     return s;

@@ -158,7 +158,13 @@ static ck_key_path path_of(const ck_shape *s, uint32_t count) {
 static bool is_plain(const ck_shape *s) {
     if (s->schema->mode != CK_SLOT_KEYED || s->partition_count != 1 || s->order_count || s->extra_bytes) return false;
     bool text = s->fields[0].type->kind == CK_TYPE_VARCHAR;
-    return s->layout.null_bytes == 0 && (text || s->fields[0].phys == CK_PHYS_I64) && s->var_count == (text ? 1u : 0u);
+    return (text || s->fields[0].phys == CK_PHYS_I64) && s->var_count == (text ? 1u : 0u);
+}
+
+static uint32_t stored_nulls(const ck_shape *s) {
+    for (uint32_t i = s->value_first; i < s->field_count; i++)
+        if (s->fields[i].nullable) return (s->value_count + 7) / 8;
+    return 0;
 }
 
 static ck_status finish(ck_shape *s, ck_error *err) {
@@ -167,6 +173,7 @@ static ck_status finish(ck_shape *s, ck_error *err) {
     s->path = path_of(s, s->key_count);
     if (s->listed) s->list_path = path_of(s, s->partition_count);
     s->plain = is_plain(s);
+    s->stored_nulls = stored_nulls(s);
     s->ttl_at = s->schema->ttl_us && s->extra_bytes && !s->is_hidden ? s->row_bytes - 8 : 0;
     return CK_OK;
 }

@@ -58,9 +58,10 @@ typedef struct ck_shape {
     ck_key_path list_path; /* of the partition fields, which are the first of key_fields then */
     bool ordered;          /* order columns that sort, not hash */
     bool listed;           /* extra bytes: ck_list_link */
-    bool plain;     /* keyed by one 8-byte or text column, values of fixed width, nothing nullable, no order: rows and
-                       stored bytes have fast ways between them */
-    bool is_hidden; /* of partitions */
+    bool plain; /* keyed by one 8-byte or text column, values of fixed width, no order: rows without a NULL and
+                   their stored bytes have fast ways between them */
+    uint32_t stored_nulls; /* bytes of the bitmap a stored value begins with; 0: no value is nullable */
+    bool is_hidden;        /* of partitions */
     uint32_t row_bytes, extra_at, extra_bytes;
     uint32_t ttl_at;    /* when a row expires: ms, the last of the extra bytes; 0: rows live for ever */
     uint32_t var_count; /* fields held by reference */
@@ -81,6 +82,11 @@ static inline bool ck_phys_is_var(ck_phys p) { return p == CK_PHYS_VIEW || p == 
 static inline uint32_t ck_class_of_page(uint32_t id) { return id < CK_SMALL_PAGES ? id : CK_SMALL_PAGES; }
 static inline ck_page_head *ck_head_of(const ck_shape *s, uint32_t class, void *page) {
     return (ck_page_head *)(void *)((uint8_t *)page + s->forms[class].head_at);
+}
+static inline bool ck_row_any_null(const ck_shape *s, const ck_row *row) {
+    uint8_t any = 0;
+    for (uint32_t i = 0; i < s->layout.null_bytes; i++) any |= row[i];
+    return any != 0;
 }
 /* which: 0 live, 1 changed in `prepared`, 2 changed before. */
 static inline uint64_t *ck_page_bits(const ck_shape *s, ck_page_head *h, unsigned which) {

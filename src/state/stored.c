@@ -175,14 +175,8 @@ bool ck_user_key_decode(const ck_shape *s, ck_view key, ck_loose_row *l) {
 
 /* ---- values ---- */
 
-static uint32_t value_null_bytes(const ck_shape *s) {
-    for (uint32_t i = s->value_first; i < s->field_count; i++)
-        if (s->fields[i].nullable) return (s->value_count + 7) / 8;
-    return 0;
-}
-
 ck_status ck_value_encode(const ck_shape *s, ck_var_source v, const ck_row *row, ck_bytes *out) {
-    uint32_t null_bytes = value_null_bytes(s);
+    uint32_t null_bytes = s->stored_nulls;
     CK_TRY(ck_bytes_reserve(out, 8 + null_bytes + s->row_bytes));
     if (s->ttl_at) CK_TRY(append_le(out, (uint64_t)ck_row_i64(row, s->ttl_at), 8));
     uint8_t *nulls = (uint8_t *)out->p + out->n, *at = nulls + null_bytes;
@@ -211,7 +205,7 @@ ck_status ck_value_encode(const ck_shape *s, ck_var_source v, const ck_row *row,
 
 ck_status ck_value_encode_as(const ck_shape *s, ck_var_source v, const ck_row *row, const ck_shape *to,
                              const uint32_t *value_of, ck_bytes *out) {
-    uint32_t null_bytes = value_null_bytes(to);
+    uint32_t null_bytes = to->stored_nulls;
     CK_TRY(ck_bytes_reserve(out, 8 + null_bytes + to->row_bytes));
     if (s->ttl_at) CK_TRY(append_le(out, (uint64_t)ck_row_i64(row, s->ttl_at), 8));
     uint8_t *nulls = (uint8_t *)out->p + out->n, *at = nulls + null_bytes;
@@ -249,7 +243,7 @@ static bool decode_fixed(ck_cursor *c, const ck_shape_field *f, bool is_null, ck
 
 bool ck_value_decode(const ck_shape *s, ck_view value, ck_loose_row *l) {
     ck_cursor c = ck_cursor_of(value.p, value.n);
-    uint32_t null_bytes = value_null_bytes(s);
+    uint32_t null_bytes = s->stored_nulls;
     ck_view nulls, bytes;
     int64_t expiry = 0;
     if (s->ttl_at && !ck_cursor_i64le(&c, &expiry)) return false;
