@@ -112,6 +112,7 @@ typedef struct clink_run {
     const char *spill_dir; /* state that would fill the job's memory_bytes goes to a file here; NULL: it is refused */
     /* A script other than the checkpoint's goes on where that would lose state or compute something else over it too. */
     int32_t allow_semantic_change;
+    int32_t rocksdb;       /* with spill_dir: by rows into a RocksDB there, and only what cannot go there to a file */
 } clink_run;
 
 /* An argument that must be there and is NULL is CLINK_INVALID; calls on no job (*job is NULL) do nothing or say so. */

@@ -161,7 +161,7 @@ size_t run_flags_table(run_flags *f, flag *out) {
          "bound on the job's memory"},
         {"threads", 0, FLAG_COUNT, &f->threads, "N", "cores", "threads that run operators"},
         {"state-backend", 0, FLAG_TEXT, &f->state_backend, "B", "memory",
-         "memory, or file:DIR: what would pass --memory goes to a file in DIR, snapshots too"},
+         "memory; file:DIR: what would pass --memory goes to a file in DIR, snapshots too; rocksdb:DIR: into RocksDB"},
         {"checkpoint-dir", 0, FLAG_TEXT, &f->checkpoint_dir, "DIR", "no checkpoints",
          "where checkpoints go; a job found there continues"},
         {"savepoint-dir", 0, FLAG_TEXT, &f->savepoint_dir, "DIR", "the checkpoint directory",
@@ -298,6 +298,20 @@ static int join_restore_pair(const verb *v, run_flags *f) {
     return 0;
 }
 
+static int apply_backend(const verb *v, const char *backend, clink_run *run) {
+    static const char *const dirs[] = {"file:", "rocksdb:"};
+    if (!backend || strcmp(backend, "memory") == 0) return 0;
+    for (size_t i = 0; i < sizeof dirs / sizeof dirs[0]; i++) {
+        size_t n = strlen(dirs[i]);
+        if (strncmp(backend, dirs[i], n) != 0) continue;
+        if (!backend[n]) return usage_error(v, "--state-backend %sDIR needs a directory", dirs[i]);
+        run->spill_dir = backend + n;
+        run->rocksdb = i == 1;
+        return 0;
+    }
+    return usage_error(v, "--state-backend is memory, file:DIR or rocksdb:DIR, not '%s'", backend);
+}
+
 int run_flags_apply(const verb *v, run_flags *f, const script *s, clink_run *run) {
     int rc = join_restore_pair(v, f);
     if (rc) return rc;
@@ -309,13 +323,9 @@ int run_flags_apply(const verb *v, run_flags *f, const script *s, clink_run *run
     if (f->tolerable_failed > INT32_MAX || f->retained > INT32_MAX || f->retained < 1)
         return usage_error(v, "--checkpoint-retained is 1 to %d", INT32_MAX);
     const char *dir = f->checkpoint_dir;
-    if (f->state_backend && strncmp(f->state_backend, "file:", 5) == 0) {
-        run->spill_dir = f->state_backend + 5;
-        if (!*run->spill_dir) return usage_error(v, "--state-backend file:DIR needs a directory");
-        if (!dir) dir = run->spill_dir;
-    } else if (f->state_backend && strcmp(f->state_backend, "memory") != 0) {
-        return usage_error(v, "--state-backend is memory or file:DIR, not '%s'", f->state_backend);
-    }
+    rc = apply_backend(v, f->state_backend, run);
+    if (rc) return rc;
+    if (!dir && !run->rocksdb) dir = run->spill_dir;
     if (dir && !*dir) return usage_error(v, "--checkpoint-dir needs a directory");
     if (f->savepoint_dir && !*f->savepoint_dir) return usage_error(v, "--savepoint-dir needs a directory");
     if (f->changes && *f->changes && strcmp(f->changes, "json") != 0)

@@ -39,6 +39,7 @@ static ck_status check_checkpoints(const clink_run *r, ck_error *err) {
         return ck_fail(err, CK_INVALID, "clink_run.checkpoint_dir is empty; NULL is for none");
     if (r->spill_dir && !*r->spill_dir)
         return ck_fail(err, CK_INVALID, "clink_run.spill_dir is empty; NULL is for none");
+    if (r->rocksdb && !r->spill_dir) return ck_fail(err, CK_INVALID, "clink_run.rocksdb needs clink_run.spill_dir");
     const char *needs = r->fresh              ? "fresh"
                         : r->allow_duplicates ? "allow_duplicates"
                         : r->restore          ? "restore"

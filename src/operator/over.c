@@ -95,13 +95,15 @@ static void find_fields(ck_over *op) {
 static ck_status restore(ck_over *op, ck_op_ctx *ctx) {
     ck_table_scan scan = {0};
     ck_row *row;
-    for (uint32_t n; (n = ck_table_partition_scan(op->rows, &scan, op->partitions, CK_BATCH_ROWS_MAX)) > 0;)
+    for (uint32_t n; (n = ck_table_partition_scan(op->rows, &scan, op->partitions, CK_BATCH_ROWS_MAX)) > 0;) {
         for (uint32_t i = 0; i < n; i++) {
             if (!ck_partition_first(op->rows, op->partitions[i], &row)) continue;
             int64_t us = op->plan.by == CK_OVER_END ? 0 : ck_over_instant(op, ck_row_i64(row, op->time_at));
             if (ck_session_timers_set(&op->timers, op->partitions[i], us) != CK_OK)
                 return ck_nomem(ctx->error, op->mem, sizeof(ck_session_timer));
         }
+        CK_TRY(ck_table_let_go(op->rows, ctx->error));
+    }
     scan = (ck_table_scan){0};
     while (ck_table_scan_next(op->rows, &scan, &row, 1) > 0)
         if (ck_row_i64(row, op->seq_at) >= op->next_seq) op->next_seq = ck_row_i64(row, op->seq_at) + 1;

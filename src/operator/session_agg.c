@@ -127,11 +127,13 @@ static ck_status session_slots(const ck_op_spec *spec, ck_arena *a, const ck_slo
 static ck_status restore_timers(ck_session_agg *op, ck_op_ctx *ctx) {
     ck_table_scan scan = {0};
     ck_row *row;
-    for (uint32_t n; (n = ck_table_partition_scan(op->table, &scan, op->partitions, CK_BATCH_ROWS_MAX)) > 0;)
+    for (uint32_t n; (n = ck_table_partition_scan(op->table, &scan, op->partitions, CK_BATCH_ROWS_MAX)) > 0;) {
         for (uint32_t i = 0; i < n; i++)
             if (ck_partition_first(op->table, op->partitions[i], &row) &&
                 ck_session_timers_set(&op->timers, op->partitions[i], ck_row_i64(row, op->end_at)) != CK_OK)
                 return ck_nomem(ctx->error, op->mem, sizeof(ck_session_timer));
+        CK_TRY(ck_table_let_go(op->table, ctx->error));
+    }
     return CK_OK;
 }
 

@@ -170,10 +170,12 @@ ck_status ck_time_side_open(ck_time_side *s, ck_partition *room, int64_t *next_s
     s->time_at = layout->fields[s->keys.count].offset;
     s->seq_at = layout->fields[s->keys.count + 1].offset;
     if (s->flagged) s->flag_at = layout->fields[layout->field_count - 1].offset;
-    for (uint32_t n; (n = ck_table_partition_scan(s->table, &scan, room, CK_BATCH_ROWS_MAX)) > 0;)
+    for (uint32_t n; (n = ck_table_partition_scan(s->table, &scan, room, CK_BATCH_ROWS_MAX)) > 0;) {
         for (uint32_t i = 0; i < n; i++)
             if (ck_partition_first(s->table, room[i], &row))
                 CK_TRY(ck_time_side_timer(s, room[i], ck_row_i64(row, s->time_at), ctx));
+        CK_TRY(ck_table_let_go(s->table, ctx->error));
+    }
     scan = (ck_table_scan){0};
     while (ck_table_scan_next(s->table, &scan, &row, 1) > 0)
         if (ck_row_i64(row, s->seq_at) >= *next_seq) *next_seq = ck_row_i64(row, s->seq_at) + 1;

@@ -58,6 +58,7 @@ static void destroy(ck_job *j) {
     ck_arena_destroy(&j->arena);
     pthread_cond_destroy(&j->changed);
     pthread_mutex_destroy(&j->lock);
+    ck_rocks_free(j->rocks);
     CK_ASSERT(ck_budget_total(&j->budget) == 0); /* every byte was given back */
     ck_free(ck_proc_mem(j->proc, CK_MEM_PLAN), j, sizeof *j);
 }
@@ -114,6 +115,7 @@ static ck_status prepare(ck_job *j, const ck_graph *g, const ck_job_config *cfg,
     j->settings.checkpoint_dir = j->cfg.checkpoint.dir;
     if (!j->was_finished && !ck_job_follows(j)) CK_TRY(look_at_sinks(j, err));
     CK_TRY(ck_job_make_committers(j, err));
+    if (!j->was_finished && j->cfg.rocksdb) CK_TRY(ck_rocks_new(j->proc, j->mem, j->cfg.spill_dir, &j->rocks, err));
     if (!j->was_finished) CK_TRY(ck_job_deploy(j, err));
     CK_TRY(ck_job_restore(j, err));
     CK_TRY(ck_job_abandon_newer(j, err));

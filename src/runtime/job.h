@@ -55,6 +55,7 @@ typedef struct ck_job_config {
     size_t queue_bytes;  /* per edge and subtask pair; 0 = 1 MiB */
     size_t memory_limit;   /* 0 = none */
     const char *spill_dir; /* where state goes that would fill it; NULL: it is refused */
+    bool rocksdb;          /* there into RocksDB, as far as it can */
     ck_checkpoint_config checkpoint;
     ck_job_placement placement;
     void *job_data;                       /* for ck_op_spec */

@@ -77,6 +77,7 @@ static ck_status make_state(ck_job *j, uint32_t vertex, ck_subtask *s, ck_state_
     CK_TRY(ck_state_store_new(&cfg, store, err));
     ck_subtask_set_state(s, *store, NULL);
     if (j->cfg.spill_dir) CK_TRY(ck_state_spill_to(*store, j->cfg.spill_dir, err));
+    if (j->rocks) CK_TRY(ck_state_evict_to(*store, j->rocks, err));
     if (!j->dir) return CK_OK;
     ck_subtask_snapshots_config snapshots_cfg = {.proc = j->proc,
                                                  .mem = j->mem,

@@ -20,6 +20,7 @@
 #include "runtime/evolve.h"
 #include "runtime/link.h"
 #include "runtime/subtask.h"
+#include "state/rocks.h"
 
 /* One operator of the graph. Fixed after the start. */
 typedef struct ck_job_op {
@@ -105,7 +106,8 @@ struct ck_job {
     ck_job_settings settings;
     ck_graph *graph;
     const char *graph_json;
-    char uuid[37]; /* without a directory */
+    char uuid[37];   /* without a directory */
+    ck_rocks *rocks; /* of all its stores; NULL: none */
     const char *state_versions;
     ck_vertex_plan plan;
     ck_job_op *ops;          /* by index in the graph */

@@ -371,8 +371,9 @@ ck_status ck_subtask_checkpoints(ck_subtask *s, bool *busy) {
         return CK_OK;
     }
     *busy = false;
-    if (s->store && ck_state_must_wait(s->store)) return CK_AGAIN;
-    return CK_OK;
+    if (!s->store) return CK_OK;
+    CK_TRY(ck_state_trim(s->store, error_of(s)));
+    return ck_state_must_wait(s->store) ? CK_AGAIN : CK_OK;
 }
 
 /* ---- messages ---- */

@@ -1,5 +1,6 @@
 /* Upsert and find of a batch of keys; the search itself is in find_int.h. The loops are instantiated per kind of key,
  * chosen once a call. */
+#include "state/cold_int.h"
 #include "state/find_int.h"
 
 static __attribute__((noinline)) ck_status insert(ck_table *t, const ck_key_source *s, uint32_t k, uint64_t hash,
@@ -16,8 +17,7 @@ static __attribute__((noinline)) ck_status insert(ck_table *t, const ck_key_sour
     return st;
 }
 
-/* Out of every index it is in. */
-static void leave_indexes(ck_table *t, uint32_t ref, const ck_row *row) {
+void ck_table_leave_indexes(ck_table *t, uint32_t ref, const ck_row *row) {
     if (t->shape->listed) ck_list_unlink_row(t, ref);
     if (!t->shape->listed || t->shape->schema->hashed || !t->lists_ready)
         ck_index_erase(&t->index, ck_row_hash(t, row), ref);
@@ -135,7 +135,7 @@ static ck_status upsert_path(ck_table *t, const ck_key_source *s, ck_row **rows,
     return upsert_loop(t, s, CK_PATH_ANY, rows, fresh, done);
 }
 
-static void find_path(const ck_table *t, const ck_key_source *s, const ck_row **rows) {
+void ck_table_find_keys(const ck_table *t, const ck_key_source *s, const ck_row **rows) {
     switch (path_of(s)) {
     case CK_PATH_NONE: find_loop(t, s, CK_PATH_NONE, rows); return;
     case CK_PATH_I64: find_loop(t, s, CK_PATH_I64, rows); return;
@@ -152,12 +152,13 @@ static void undo_fresh(ck_table *t, ck_row *const *rows, const uint8_t *fresh, u
     for (uint32_t k = 0; k < done; k++) {
         if (!fresh[k]) continue;
         uint32_t ref = ck_ref_of(t, rows[k]);
-        leave_indexes(t, ref, rows[k]);
+        ck_table_leave_indexes(t, ref, rows[k]);
         ck_row_drop(t, ref);
     }
 }
 
 ck_status ck_upsert_failed(ck_table *t, ck_status st, ck_error *err) {
+    if (t->cold && ck_cold_check(t->cold, NULL) != CK_OK) return ck_cold_check(t->cold, err);
     if (st == CK_FULL)
         return ck_fail(err, CK_FULL,
                        "slot \"%s\": full at %llu rows of %u bytes in one subtask; more parallelism helps",
@@ -169,6 +170,7 @@ ck_status ck_table_upsert(ck_table *t, const ck_keys *keys, ck_row **rows, uint8
     CK_ASSERT(!t->shape->ordered && (t->is_bucket || !t->shape->schema->bucketed));
     CK_ASSERT(!t->shape->listed || t->shape->schema->hashed);
     if (t->shape->listed && ck_lists_resume(t) != CK_OK) return ck_upsert_failed(t, CK_NOMEM, err);
+    if (CK_UNLIKELY(t->out_rows)) CK_TRY(ck_cold_bring(t, keys, false, err));
     ck_table_tidy(t);
     uint8_t own_fresh[CK_BATCH_ROWS_MAX];
     if (!fresh) fresh = own_fresh;
@@ -191,9 +193,10 @@ ck_status ck_table_upsert(ck_table *t, const ck_keys *keys, ck_row **rows, uint8
 ck_status ck_table_find(ck_table *t, const ck_keys *keys, const ck_row **rows, ck_error *err) {
     CK_ASSERT(!t->shape->ordered && (t->is_bucket || !t->shape->schema->bucketed));
     CK_ASSERT(!t->shape->listed || t->shape->schema->hashed);
+    if (CK_UNLIKELY(t->out_rows)) CK_TRY(ck_cold_bring(t, keys, false, err));
     ck_key_source s;
     ck_status st = ck_key_source_init(&s, t, keys, false, err);
-    if (st == CK_OK) find_path(t, &s, rows);
+    if (st == CK_OK) ck_table_find_keys(t, &s, rows);
     ck_key_source_destroy(&s, t);
     return st;
 }
@@ -225,7 +228,7 @@ ck_status ck_table_erase(ck_table *t, ck_row *const *rows, uint32_t n, ck_error 
         if (ck_row_drop_prepare(t, ref) != CK_OK) return ck_table_nomem(t, t->shape->forms[CK_SMALL_PAGES].bytes, err);
         const ck_row *row = ck_row_of(t, ref);
         ck_log_erase(t, row);
-        leave_indexes(t, ref, row);
+        ck_table_leave_indexes(t, ref, row);
         ck_row_drop(t, ref);
     }
     return CK_OK;
@@ -236,6 +239,7 @@ ck_status ck_table_single(ck_table *t, bool create, ck_row **row, bool *fresh, c
     uint64_t hash = ck_hash_u64(t->seed, 0);
     uint32_t ref;
     if (fresh) *fresh = false;
+    if (t->single == 0 && CK_UNLIKELY(t->out_rows)) CK_TRY(ck_cold_bring_single(t, err));
     if (t->single == 0) {
         ck_index_probe p = ck_index_probe_begin(&t->index, hash);
         if (ck_index_probe_next(&p, &ref)) {

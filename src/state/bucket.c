@@ -1,6 +1,6 @@
 /* Slots with `bucketed`: a hash table per value of the first order column (a slice end), dropped whole when the slice
  * fires. The key inside is the partition columns and the order columns behind the first. */
-#include "state/stored_int.h"
+#include "state/cold_int.h"
 
 void ck_buckets_free(ck_table *t) {
     for (uint32_t i = 0; i < t->bucket_count; i++) ck_table_free(t->buckets[i]);
@@ -48,6 +48,7 @@ static ck_status bucket_add(ck_table *t, uint32_t at, int64_t bucket, ck_error *
     ck_table *b;
     CK_TRY(ck_table_new(t->epochs, t->mem, t->shape, t->seed, &b, err));
     b->is_bucket = true, b->bucket = bucket;
+    b->cold = t->cold, b->cold_slot = t->cold_slot;
     b->log = &t->own_log;
     uint32_t tail = t->bucket_count - at;
     memmove(t->buckets + at + 1, t->buckets + at, tail * sizeof *t->buckets);
@@ -77,19 +78,32 @@ bool ck_table_first_bucket(const ck_table *t, int64_t at_least, int64_t *bucket)
 
 /* The keys of a bucket that a completed checkpoint holds are logged one by one: in the file they stand by partition. */
 static void log_rows(ck_table *b) {
-    ck_table_scan scan = {0};
+    uint64_t at = 0;
     ck_row *rows[256];
-    for (uint32_t n; (n = ck_table_scan_next(b, &scan, rows, 256)) > 0;)
+    for (uint32_t n; (n = ck_table_scan_pages(b, &at, rows, 256)) > 0;)
         for (uint32_t i = 0; i < n; i++) ck_log_erase(b, rows[i]);
+}
+
+/* Its rows that are not in memory. */
+static ck_status drop_out(ck_table *t, ck_table *b, bool seen, ck_error *err) {
+    ck_status s = ck_cold_settle(b);
+    t->changed_now += seen ? b->out_rows : 0;
+    if (s == CK_OK && seen) s = ck_cold_log_rows(b);
+    if (s == CK_OK) s = ck_cold_forget(b);
+    if (s == CK_OK) return CK_OK;
+    ck_cold_broken(b->cold, s);
+    return ck_cold_check(b->cold, err);
 }
 
 ck_status ck_table_drop_bucket(ck_table *t, int64_t bucket, ck_error *err) {
     uint32_t at = lower(t, bucket);
     if (at == t->bucket_count || t->bucket_keys[at] != bucket) return CK_OK;
     ck_table *b = t->buckets[at];
+    bool seen = t->epochs->tracking && b->born < t->epochs->epoch; /* else no mark has seen it */
+    if (b->out_rows) CK_TRY(drop_out(t, b, seen, err));
     if (ck_epochs_reserve(t->epochs, ck_table_retire_count(b)) != CK_OK)
         return ck_nomem(err, ck_mem_as(t->mem, CK_MEM_SNAPSHOT), sizeof(ck_retired));
-    if (t->epochs->tracking && b->born < t->epochs->epoch) { /* else no mark has seen it */
+    if (seen) {
         log_rows(b);
         t->changed_now += b->rows;
         t->changed_epoch = t->epochs->epoch;

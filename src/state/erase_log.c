@@ -40,27 +40,41 @@ static uint8_t *reserve(ck_table *t, ck_erase_log *log, uint32_t need) {
     return c->data;
 }
 
-void ck_log_erase(ck_table *t, const ck_row *row) {
+static bool is_logging(const ck_table *t, const ck_erase_log *log) {
+    return t->epochs->tracking && t->epochs->epoch > 1 && log->lost != t->epochs->epoch; /* epoch 1: no mark yet */
+}
+
+static bool has_room(const ck_table *t, const ck_erase_log *log) {
+    size_t half = t->epochs->pool->used_bytes / 2;
+    return log->bytes < (half > LOG_FLOOR ? half : LOG_FLOOR);
+}
+
+void ck_log_erase_key(ck_table *t, ck_view rest, uint32_t user_key_bytes) {
     ck_erase_log *log = t->log;
-    if (!t->epochs->tracking || log->lost == t->epochs->epoch) return;
-    size_t max = t->epochs->pool->used_bytes / 2 > LOG_FLOOR ? t->epochs->pool->used_bytes / 2 : LOG_FLOOR;
-    ck_bytes_clear(&t->scratch);
-    uint32_t user_key_bytes = 0;
-    uint8_t *p = NULL;
-    if (log->bytes < max && ck_key_rest_encode(t->shape, (ck_var_source){.pages = t->var.pages}, row, &t->scratch,
-                                               &user_key_bytes) == CK_OK)
-        p = reserve(t, log, (uint32_t)(8 + t->scratch.n));
+    if (!is_logging(t, log)) return;
+    uint8_t *p = has_room(t, log) ? reserve(t, log, (uint32_t)(8 + rest.n)) : NULL;
     if (!p) {
         give_up(t, log);
         return;
     }
-    uint32_t n = (uint32_t)t->scratch.n;
+    uint32_t n = (uint32_t)rest.n;
     memcpy(p, &n, 4);
     memcpy(p + 4, &user_key_bytes, 4);
-    if (n) memcpy(p + 8, t->scratch.p, n);
+    if (n) memcpy(p + 8, rest.p, n);
     log->last->used += 8 + n;
     log->last->entries++;
     log->entries++;
+}
+
+void ck_log_erase(ck_table *t, const ck_row *row) {
+    if (!is_logging(t, t->log)) return;
+    ck_bytes_clear(&t->scratch);
+    uint32_t user_key_bytes = 0;
+    ck_var_source v = {.pages = t->var.pages};
+    if (ck_key_rest_encode(t->shape, v, row, &t->scratch, &user_key_bytes) == CK_OK)
+        ck_log_erase_key(t, ck_bytes_as_view(&t->scratch), user_key_bytes);
+    else
+        give_up(t, t->log);
 }
 
 /* Only when no mark is live. */

@@ -3,6 +3,7 @@
  * is in: a copy of the page takes them along.
  *
  * A restore finds rows by their whole key. Meanwhile lists are suspended; the first who asks has them made again. */
+#include "state/cold_int.h"
 #include "state/find_int.h"
 
 enum { SCAN_ROWS = 256 };
@@ -58,6 +59,14 @@ static ck_status link_row(ck_table *t, uint32_t ref) {
     return ck_index_insert(&t->lists, hash, ref);
 }
 
+uint32_t ck_list_of_loose(ck_table *t, const ck_loose_row *l) {
+    if (!t->lists_ready) return 0;
+    ck_index_probe p = ck_index_probe_begin(&t->lists, ck_loose_list_hash(t, l));
+    for (uint32_t head; ck_index_probe_next(&p, &head);)
+        if (ck_loose_list_equal(t, l, ck_row_of(t, head))) return head + 1;
+    return 0;
+}
+
 ck_status ck_list_link_row(ck_table *t, uint32_t ref) { return t->lists_ready ? link_row(t, ref) : CK_OK; }
 
 void ck_list_unlink_row(ck_table *t, uint32_t ref) {
@@ -78,17 +87,17 @@ void ck_list_unlink_row(ck_table *t, uint32_t ref) {
 /* ---- suspended, and made again ---- */
 
 static void clear_links(ck_table *t) {
-    ck_table_scan scan = {0};
+    uint64_t at_row = 0;
     ck_row *rows[SCAN_ROWS];
-    for (uint32_t n; (n = ck_table_scan_next(t, &scan, rows, SCAN_ROWS)) > 0;)
+    for (uint32_t n; (n = ck_table_scan_pages(t, &at_row, rows, SCAN_ROWS)) > 0;)
         for (uint32_t i = 0; i < n; i++) memset(rows[i] + t->shape->extra_at, 0, sizeof(ck_list_link));
 }
 
 static ck_status index_all(ck_table *t) {
     CK_TRY(ck_index_init(&t->index, t->epochs->pool, t->mem, ck_table_hash_refs, t));
-    ck_table_scan scan = {0};
+    uint64_t at_row = 0;
     ck_row *rows[SCAN_ROWS];
-    for (uint32_t n; (n = ck_table_scan_next(t, &scan, rows, SCAN_ROWS)) > 0;)
+    for (uint32_t n; (n = ck_table_scan_pages(t, &at_row, rows, SCAN_ROWS)) > 0;)
         for (uint32_t i = 0; i < n; i++)
             CK_TRY(ck_index_insert(&t->index, ck_row_hash(t, rows[i]), ck_ref_of(t, rows[i])));
     return CK_OK;
@@ -96,6 +105,7 @@ static ck_status index_all(ck_table *t) {
 
 ck_status ck_lists_suspend(ck_table *t) {
     if (!t->lists_ready) return CK_OK;
+    if (t->borrowed) CK_TRY(ck_cold_settle(t));
     if (!t->shape->schema->hashed && index_all(t) != CK_OK) {
         ck_index_destroy(&t->index);
         return CK_NOMEM;
@@ -110,9 +120,9 @@ static ck_status link_all(ck_table *t) {
     CK_TRY(ck_index_init(&t->lists, t->epochs->pool, t->mem, ck_table_list_hash_refs, t));
     bool numbered = !t->shape->schema->hashed;
     uint32_t at = t->shape->fields[t->shape->partition_count].offset;
-    ck_table_scan scan = {0};
+    uint64_t at_row = 0;
     ck_row *rows[SCAN_ROWS];
-    for (uint32_t n; (n = ck_table_scan_next(t, &scan, rows, SCAN_ROWS)) > 0;)
+    for (uint32_t n; (n = ck_table_scan_pages(t, &at_row, rows, SCAN_ROWS)) > 0;)
         for (uint32_t i = 0; i < n; i++) {
             CK_TRY(link_row(t, ck_ref_of(t, rows[i])));
             if (numbered && ck_row_i64(rows[i], at) >= t->next_number) t->next_number = ck_row_i64(rows[i], at) + 1;
@@ -122,6 +132,7 @@ static ck_status link_all(ck_table *t) {
 
 ck_status ck_lists_resume(ck_table *t) {
     if (t->lists_ready) return CK_OK;
+    if (t->out_rows) CK_TRY(ck_cold_evict_all(t)); /* a list is in memory whole, or not at all */
     if (link_all(t) != CK_OK) {
         ck_index_destroy(&t->lists);
         clear_links(t);
@@ -213,6 +224,7 @@ ck_status ck_table_list_add(ck_table *t, const ck_keys *keys, ck_row **rows, ck_
     uint32_t done = 0;
     ck_status st = ck_lists_resume(t);
     if (st != CK_OK) return ck_upsert_failed(t, st, err);
+    if (CK_UNLIKELY(t->out_rows)) CK_TRY(ck_cold_bring(t, keys, true, err));
     ck_table_tidy(t);
     st = ck_key_source_init(&s, t, keys, true, err);
     if (st == CK_OK) {
@@ -237,6 +249,7 @@ ck_status ck_table_lists(ck_table *t, const ck_keys *keys, ck_list *heads, ck_er
     ck_key_source s;
     ck_status st = ck_lists_resume(t);
     if (st != CK_OK) return ck_upsert_failed(t, st, err);
+    if (CK_UNLIKELY(t->out_rows)) CK_TRY(ck_cold_bring(t, keys, true, err));
     st = ck_key_source_init(&s, t, keys, true, err);
     if (st == CK_OK) heads_path(t, &s, heads);
     ck_key_source_destroy(&s, t);

@@ -44,8 +44,10 @@ static void freeze(void *arg, ck_state *st, ck_state_slot *slot, ck_table *t) {
                                               .vars = t->var.dir.root,
                                               .page_count = t->page_count,
                                               .log_first = t->own_log.first,
-                                              .log_last = t->own_log.last};
-    m->rows += t->rows;
+                                              .log_last = t->own_log.last,
+                                              .cold = t->cold && !t->is_bucket,
+                                              .cold_slot = t->cold_slot};
+    m->rows += t->rows + t->out_rows;
     m->changed |= t->changed_epoch > m->completed;
     t->changed_before += t->changed_now;
     t->changed_now = 0;
@@ -65,6 +67,7 @@ static void remember(ck_state_store *s, uint64_t checkpoint, uint32_t epoch) {
 ck_status ck_state_mark_take(ck_state_store *s, uint64_t checkpoint, ck_state_mark **out, ck_error *err) {
     if (s->mark_count == CK_MARKS_LIVE_MAX)
         return ck_fail(err, CK_FULL, "%d snapshots of this subtask are still being written", CK_MARKS_LIVE_MAX);
+    if (s->cold) CK_TRY(ck_cold_settle_all(s, err));
     uint32_t tables = 0;
     ck_state_each_table(s, count_tables, &tables);
     ck_state_mark *m = mark_alloc(s, tables);
@@ -83,6 +86,7 @@ ck_status ck_state_mark_take(ck_state_store *s, uint64_t checkpoint, ck_state_ma
     e->live = e->epoch++;
     e->retired = &m->retired;
     e->tracking = true;
+    if (s->cold && s->cold->rows) m->cold = ck_rocks_snapshot_take(s->cold->db);
     remember(s, checkpoint, m->epoch);
     *out = m;
     return CK_OK;
@@ -130,6 +134,8 @@ void ck_state_mark_release(ck_state_mark *m) {
     if (!m) return;
     ck_state_store *s = m->store;
     ck_state_mark *older = m->older, *newer = m->newer, *heir = m->inherited;
+    if (m->cold) ck_rocks_snapshot_release(s->cold->db, m->cold);
+    m->cold = NULL;
     if (newer)
         newer->older = older;
     else
@@ -163,6 +169,7 @@ void ck_state_completed(ck_state_store *s, uint64_t checkpoint) {
     memmove(s->unresolved, s->unresolved + i + 1, s->unresolved_count * sizeof *s->unresolved);
     s->epochs.completed = epoch;
     s->completed_checkpoint = checkpoint;
+    if (s->cold) ck_cold_completed(s->cold, epoch);
     if (epoch + 1 == s->epochs.epoch) ck_state_each_table(s, settle, NULL);
     if (!s->marks) ck_state_each_table(s, forget_logs, &epoch);
 }

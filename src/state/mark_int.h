@@ -14,6 +14,8 @@ typedef struct ck_frozen {
     const ck_dir_root *pages, *vars;
     uint32_t page_count;
     const ck_log_chunk *log_first, *log_last; /* erased keys, by epoch; NULL: none */
+    bool cold; /* rows of the slot may be in RocksDB */
+    uint16_t cold_slot;
 } ck_frozen;
 
 struct ck_state_mark {
@@ -30,6 +32,7 @@ struct ck_state_mark {
     uint32_t slot_count, slot_capacity;
     uint64_t rows, changed_rows;
     bool changed;
+    const ck_rocks_snapshot *cold; /* NULL: all rows are in the tables */
 };
 
 #endif

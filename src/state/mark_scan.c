@@ -25,7 +25,9 @@ struct ck_mark_scan {
     uint32_t page, word;
     uint64_t bits; /* rows of the present word still to come */
     bool page_open;
-    bool plain;      /* of the present table */
+    bool plain;          /* of the present table */
+    ck_cold_reader cold; /* its rows that were not in memory, after its pages */
+    ck_error *err;       /* what reading them says */
     ck_bytes prefix; /* its keys' first bytes, the group still to be set */
     ck_bytes bytes;
     piece_row rows[PIECE_ROWS];
@@ -49,6 +51,7 @@ ck_status ck_mark_scan_new(ck_state_mark *m, ck_mark_scan_kind kind, ck_mark_sca
 
 void ck_mark_scan_free(ck_mark_scan *s) {
     if (!s) return;
+    ck_cold_reader_end(&s->cold);
     ck_bytes_destroy(&s->bytes);
     ck_bytes_destroy(&s->prefix);
     ck_free(s->mem, s, sizeof *s);
@@ -283,6 +286,54 @@ static ck_status scan_page(ck_mark_scan *s, const ck_frozen *f, uint8_t *page) {
     return CK_OK;
 }
 
+/* ---- rows that were not in memory ---- */
+
+static ck_status open_cold(ck_mark_scan *s, const ck_frozen *f) {
+    s->cold = (ck_cold_reader){.db = s->m->store->cold->db,
+                               .at = s->m->cold,
+                               .store = s->m->store->cold->store,
+                               .slot = f->cold_slot,
+                               .head = CK_ROCKS_HEAD + (f->shape->schema->bucketed ? 8u : 0u),
+                               .delta = s->kind == CK_MARK_DELTA,
+                               .after = s->m->completed,
+                               .until = s->m->epoch};
+    ck_bytes_init(&s->cold.from, s->mem, SIZE_MAX);
+    ck_bytes_init(&s->cold.keys, s->mem, SIZE_MAX);
+    ck_bytes_init(&s->cold.rows, s->mem, SIZE_MAX);
+    return ck_cold_reader_begin(&s->cold, s->err);
+}
+
+static ck_status put_cold(ck_mark_scan *s, const ck_frozen *f, ck_view rest, ck_view value) {
+    piece_row *r = &s->rows[s->count];
+    r->key = s->bytes.n;
+    if (!f->raw) CK_TRY(begin_key(s));
+    size_t at = s->bytes.n;
+    CK_TRY(ck_bytes_view(&s->bytes, rest));
+    uint32_t user_key_bytes = (uint32_t)(f->shape->order_count ? ck_cold_group(rest).n - 4 : rest.n);
+    if (!f->raw) set_group(s, f, r->key, at, user_key_bytes);
+    r->value = s->bytes.n;
+    CK_TRY(ck_bytes_view(&s->bytes, value));
+    r->end = s->bytes.n;
+    r->op_id = f->op_id, r->kind = 1;
+    s->count++;
+    return CK_OK;
+}
+
+static ck_status scan_cold(ck_mark_scan *s, const ck_frozen *f, bool *done) {
+    ck_view rest, value;
+    bool any = true;
+    *done = false;
+    if (!s->cold.db) CK_TRY(open_cold(s, f));
+    while (!piece_full(s)) {
+        CK_TRY(ck_cold_reader_next(&s->cold, &any, &rest, &value, s->err));
+        if (!any) break;
+        CK_TRY(put_cold(s, f, rest, value));
+    }
+    if (!any) ck_cold_reader_end(&s->cold);
+    *done = !any;
+    return CK_OK;
+}
+
 static ck_status open_table(ck_mark_scan *s, const ck_frozen *f) {
     CK_TRY(make_prefix(s, f));
     s->plain = f->shape->plain && !f->raw;
@@ -309,6 +360,9 @@ static ck_status scan_tables(ck_mark_scan *s) {
                 s->page++;
             continue;
         }
+        bool done = true;
+        if (f->cold && s->m->cold) CK_TRY(scan_cold(s, f, &done));
+        if (!done) continue;
         s->table++;
         s->table_open = false;
     }
@@ -316,9 +370,14 @@ static ck_status scan_tables(ck_mark_scan *s) {
 }
 
 ck_status ck_mark_scan_next(ck_mark_scan *s, const ck_mark_row **rows, uint32_t *count, ck_error *err) {
-    s->count = 0;
+    ck_error own = CK_ERROR_INIT;
+    s->count = 0, s->err = &own;
     ck_bytes_clear(&s->bytes);
     ck_status st = scan_tables(s);
+    if (st != CK_OK && own.status != CK_OK) {
+        if (err) *err = own;
+        return st;
+    }
     if (st == CK_FULL) return ck_fail(err, CK_FULL, "a key of over %d bytes in a snapshot", CK_KEY_BYTES_MAX);
     if (st != CK_OK) return ck_nomem(err, s->mem, s->bytes.n);
     for (uint32_t i = 0; i < s->count; i++) {

@@ -1,8 +1,6 @@
 /* Slots with order columns: the partitions' side of table.h. A hidden table maps the user key to a ck_partition_head in
  * the extra bytes of its rows; a ck_partition is the reference of that row plus one. */
-#include "state/tree_int.h"
-
-#include "state/stored_int.h"
+#include "state/cold_int.h"
 
 enum { PREFETCH = 10 }; /* rows of a range ahead of the one in hand */
 
@@ -12,6 +10,15 @@ static ck_partition_head head_load(const ck_table *t, ck_partition p) {
     ck_partition_head h;
     memcpy(&h, hidden_row(t, p) + t->partitions->shape->extra_at, sizeof h);
     return h;
+}
+
+/* Of a partition whose rows are about to be looked at. */
+static ck_status head_with_rows(ck_table *t, ck_partition p, ck_partition_head *h) {
+    *h = head_load(t, p);
+    if (CK_LIKELY(!ck_head_is_out(h))) return CK_OK;
+    CK_TRY(ck_cold_bring_partitions(t, &p, 1));
+    *h = head_load(t, p);
+    return CK_OK;
 }
 
 static void head_store(const ck_table *t, ck_partition p, const ck_partition_head *h) {
@@ -26,7 +33,7 @@ void ck_partitions_free(ck_table *t) {
         for (uint32_t i = 0; i < n; i++) {
             ck_partition_head h;
             memcpy(&h, rows[i] + t->partitions->shape->extra_at, sizeof h);
-            ck_tree_free(t, &h);
+            if (!ck_head_is_out(&h)) ck_tree_free(t, &h);
         }
     ck_table_free(t->partitions);
     t->partitions = NULL;
@@ -40,6 +47,8 @@ ck_status ck_table_partitions(ck_table *t, const ck_keys *keys, bool create, ck_
     else
         CK_TRY(ck_table_find(t->partitions, keys, (const ck_row **)rows, err));
     for (uint32_t k = 0; k < keys->n; k++) out[k] = rows[k] ? ck_ref_of(t->partitions, rows[k]) + 1 : 0;
+    if (CK_UNLIKELY(t->out_rows) && ck_cold_bring_partitions(t, out, keys->n) != CK_OK)
+        return ck_cold_check(t->cold, err);
     return CK_OK;
 }
 
@@ -55,6 +64,7 @@ uint32_t ck_table_partition_scan(ck_table *t, ck_table_scan *s, ck_partition *ou
 }
 
 static ck_status failed(ck_table *t, ck_status s, ck_error *err) {
+    if (t->cold && ck_cold_check(t->cold, NULL) != CK_OK) return ck_cold_check(t->cold, err);
     if (s == CK_CORRUPT)
         return ck_fail(err, CK_INVALID, "slot \"%s\": an order key that does not fit its order columns",
                        t->shape->schema->slot);
@@ -126,7 +136,8 @@ static ck_status insert_row(ck_table *t, ck_partition p, ck_partition_head *h, c
 static ck_status upsert(ck_table *t, ck_partition p, ck_tree_key *key, const ck_order_source *from, ck_row **row,
                         bool *fresh) {
     ck_table_tidy(t);
-    ck_partition_head h = head_load(t, p);
+    ck_partition_head h;
+    CK_TRY(head_with_rows(t, p, &h));
     ck_tree_at at;
     bool equal = false;
     uint32_t ref = 0;
@@ -157,7 +168,8 @@ ck_status ck_partition_upsert_from(ck_table *t, ck_partition p, const ck_order_s
 }
 
 ck_status ck_partition_find(ck_table *t, ck_partition p, ck_view order_key, ck_row **row) {
-    ck_partition_head h = head_load(t, p);
+    ck_partition_head h;
+    CK_TRY(head_with_rows(t, p, &h));
     ck_tree_at at;
     bool equal;
     uint32_t ref;
@@ -171,7 +183,7 @@ ck_status ck_partition_find(ck_table *t, ck_partition p, ck_view order_key, ck_r
 
 /* ---- erasing ---- */
 
-static void end_partition(ck_table *t, ck_partition p) {
+void ck_partition_end(ck_table *t, ck_partition p) {
     ck_table *hidden = t->partitions;
     uint32_t ref = p - 1;
     ck_index_erase(&hidden->index, ck_row_hash(hidden, ck_row_of(hidden, ref)), ref);
@@ -188,17 +200,18 @@ static ck_status erase_at(ck_table *t, ck_partition p, ck_partition_head *h, uin
     ck_log_erase(t, ck_row_of(t, ref));
     ck_row_drop(t, ref);
     head_store(t, p, h);
-    if (h->count == 0) end_partition(t, p);
+    if (h->count == 0) ck_partition_end(t, p);
     return CK_OK;
 }
 
 ck_status ck_partition_erase(ck_table *t, ck_partition p, ck_view order_key, ck_error *err) {
-    ck_partition_head h = head_load(t, p);
+    ck_partition_head h;
     ck_tree_at at;
     bool equal;
     uint32_t ref = 0;
     ck_tree_key key = ck_tree_key_of(order_key);
-    ck_status s = ck_tree_lower(t, &h, &key, &at, &equal);
+    ck_status s = head_with_rows(t, p, &h);
+    if (s == CK_OK) s = ck_tree_lower(t, &h, &key, &at, &equal);
     if (s == CK_OK && !equal) return CK_OK;
     if (s == CK_OK) {
         ck_tree_ref(&h, at, &ref);
@@ -208,10 +221,13 @@ ck_status ck_partition_erase(ck_table *t, ck_partition p, ck_view order_key, ck_
 }
 
 ck_status ck_partition_erase_last(ck_table *t, ck_partition p, ck_error *err) {
-    ck_partition_head h = head_load(t, p);
+    ck_partition_head h;
     uint32_t ref = 0;
-    ck_tree_ref(&h, ck_tree_last(&h), &ref);
-    ck_status s = erase_at(t, p, &h, ref, NULL);
+    ck_status s = head_with_rows(t, p, &h);
+    if (s == CK_OK) {
+        ck_tree_ref(&h, ck_tree_last(&h), &ref);
+        s = erase_at(t, p, &h, ref, NULL);
+    }
     return s == CK_OK ? CK_OK : failed(t, s, err);
 }
 
@@ -223,10 +239,11 @@ ck_status ck_partition_erase_range(ck_table *t, ck_partition p, ck_view lo, ck_v
     uint64_t n = 0;
     ck_tree_key from = ck_tree_key_of(lo);
     for (;;) {
-        ck_partition_head h = head_load(t, p);
+        ck_partition_head h;
         ck_tree_at at;
         uint32_t ref;
-        s = ck_tree_lower(t, &h, &from, &at, NULL);
+        s = head_with_rows(t, p, &h);
+        if (s == CK_OK) s = ck_tree_lower(t, &h, &from, &at, NULL);
         if (s != CK_OK || !ck_tree_ref(&h, at, &ref)) break;
         ck_bytes_clear(&key);
         s = ck_row_order_key(t, ck_row_of(t, ref), &key);
@@ -248,7 +265,8 @@ ck_status ck_partition_erase_range(ck_table *t, ck_partition p, ck_view lo, ck_v
 /* at[0], at[1]: node and index of the next row; at[2], at[3]: of the end. */
 void ck_range_open(ck_range *r, ck_table *t, ck_partition p, ck_view lo, ck_view hi) {
     *r = (ck_range){.table = t, .partition = p, .hi = hi};
-    ck_partition_head h = p ? head_load(t, p) : (ck_partition_head){0};
+    ck_partition_head h = {0};
+    if (p && head_with_rows(t, p, &h) != CK_OK) h = (ck_partition_head){0}; /* remembered: ck_cold_check */
     ck_tree_at from = {NULL, 1}, to = {NULL, 1};
     ck_tree_key low = ck_tree_key_of(lo), high = ck_tree_key_of(hi);
     bool ok = h.count > 0 && ck_tree_lower(t, &h, &low, &from, NULL) == CK_OK;
@@ -286,7 +304,8 @@ bool ck_partition_first(ck_table *t, ck_partition p, ck_row **row) {
 }
 
 bool ck_partition_last(ck_table *t, ck_partition p, ck_row **row) {
-    ck_partition_head h = p ? head_load(t, p) : (ck_partition_head){0};
+    ck_partition_head h = {0};
+    if (p && head_with_rows(t, p, &h) != CK_OK) return false; /* remembered: ck_cold_check */
     uint32_t ref;
     if (h.count == 0 || !ck_tree_ref(&h, ck_tree_last(&h), &ref)) return false;
     *row = ck_row_of(t, ref);

@@ -1,8 +1,7 @@
 /* Rows one at a time, from stored bytes: operator rows, and what restores cannot put in runs (put_run.c). */
-#include "state/tree_int.h"
+#include "state/cold_int.h"
 
 #include "base/cursor.h"
-#include "state/stored_int.h"
 #include "stream/key_groups.h"
 
 static bool find(const ck_table *t, const ck_loose_row *l, uint64_t hash, uint32_t *ref) {
@@ -69,9 +68,16 @@ static ck_status partition_of(ck_table *t, ck_view user_key, bool create, ck_par
     return CK_OK;
 }
 
-static ck_status put_ordered(ck_table *t, const split_key *k, ck_view value) {
+static bool is_out(const ck_table *t, ck_partition p) {
+    ck_partition_head h;
+    memcpy(&h, ck_row_of(t->partitions, p - 1) + t->partitions->shape->extra_at, sizeof h);
+    return ck_head_is_out(&h);
+}
+
+static ck_status put_ordered(ck_table *t, ck_view rest, const split_key *k, ck_view value) {
     ck_partition p;
     CK_TRY(partition_of(t, k->user_key, true, &p));
+    if (CK_UNLIKELY(is_out(t, p))) return ck_cold_put_out(t, p, rest, value);
     ck_row *row;
     ck_status s = ck_partition_upsert(t, p, k->order_key, &row, NULL, NULL);
     if (s == CK_INVALID) return CK_CORRUPT;
@@ -102,8 +108,12 @@ ck_status ck_table_stored_put(ck_table *t, const ck_stored_put *p, uint32_t key_
     if (!ck_rest_split(t->shape, &k.user_key, &k.order_key)) return CK_CORRUPT;
     if (key_groups != UINT32_MAX && ck_key_group_for_key(k.user_key, key_groups) != p->key_group) return CK_CORRUPT;
     if (t->shape->listed) CK_TRY(ck_lists_suspend(t));
-    if (t->shape->ordered) return put_ordered(t, &k, p->value);
+    if (t->shape->ordered) return put_ordered(t, p->rest, &k, p->value);
     CK_TRY(hash_table_of(t, &k, true, &to, &l));
+    if (CK_UNLIKELY(to->out_rows)) {
+        CK_TRY(ck_cold_bring_rest(to, p->rest));
+        CK_TRY(hash_table_of(t, &k, true, &to, &l)); /* bringing used the loose row */
+    }
     if (!ck_value_decode(t->shape, p->value, &l)) return CK_CORRUPT;
     CK_TRY(ck_table_loose_upsert(to, &l, &row, &fresh));
     return ck_loose_store(to, &l, t->shape->value_first, t->shape->field_count, row);
@@ -114,6 +124,13 @@ static ck_status erase_ref(ck_table *t, uint32_t ref) {
     return ck_table_erase(t, &row, 1, NULL);
 }
 
+static ck_status erase_out(ck_table *t, ck_partition p, ck_view rest) {
+    bool ended;
+    CK_TRY(ck_cold_erase_out(t, p, rest, &ended));
+    if (ended) ck_partition_end(t, p);
+    return CK_OK;
+}
+
 ck_status ck_table_stored_erase(ck_table *t, ck_view rest) {
     split_key k = {.user_key = rest};
     if (!ck_rest_split(t->shape, &k.user_key, &k.order_key)) return CK_CORRUPT;
@@ -121,11 +138,16 @@ ck_status ck_table_stored_erase(ck_table *t, ck_view rest) {
     if (t->shape->ordered) {
         ck_partition p;
         CK_TRY(partition_of(t, k.user_key, false, &p));
+        if (p && CK_UNLIKELY(is_out(t, p))) return erase_out(t, p, rest);
         return p ? ck_partition_erase(t, p, k.order_key, NULL) : CK_OK;
     }
     ck_table *from;
     ck_loose_row l;
     uint32_t ref;
     CK_TRY(hash_table_of(t, &k, false, &from, &l));
+    if (from && CK_UNLIKELY(from->out_rows)) {
+        CK_TRY(ck_cold_bring_rest(from, rest));
+        CK_TRY(hash_table_of(t, &k, false, &from, &l)); /* bringing used the loose row */
+    }
     return from && ck_table_loose_find(from, &l, &ref) ? erase_ref(from, ref) : CK_OK;
 }

@@ -136,7 +136,7 @@ static ck_status put_loose(put_run *r, uint32_t key_groups, uint32_t *done) {
 
 /* ---- all ---- */
 
-/* Rows that go through together; 0: these go one by one. Order columns of text do: what they are unescaped into is one
+/* Rows that go through together; 0: these go one by one, as they do when some are not in memory. Order columns of text do: what they are unescaped into is one
  * for all loose rows. */
 static uint32_t run_max(const ck_shape *s) {
     if (s->ordered || s->schema->bucketed) return 0;
@@ -148,7 +148,7 @@ static uint32_t run_max(const ck_shape *s) {
 
 ck_status ck_table_stored_puts(ck_table *t, const ck_stored_put *puts, uint32_t n, uint32_t key_groups,
                                uint32_t *done) {
-    uint32_t max = run_max(t->shape), at = 0;
+    uint32_t max = t->out_rows ? 0 : run_max(t->shape), at = 0;
     put_run r;
     r.t = t;
     ck_status s = t->shape->listed ? ck_lists_suspend(t) : CK_OK;

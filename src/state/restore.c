@@ -3,7 +3,7 @@
 
 #include "base/cursor.h"
 
-enum { PIECE_ROWS = 64 };
+enum { PIECE_ROWS = 64, PUTS_A_LOOK = 1024 }; /* a look: whether rows must leave memory */
 
 ck_status ck_state_restore_slot(ck_state_store *s, uint64_t op_id, const char *uid, const char *op_type,
                                 const ck_slot_schema *schema, ck_error *err) {
@@ -98,6 +98,7 @@ static ck_status slot_for(ck_state_store *s, uint64_t op_id, const taken_key *k,
 }
 
 static ck_status failed(ck_state_store *s, ck_status st, uint64_t op_id, const taken_key *k, ck_error *err) {
+    if (st != CK_OK && s->cold && ck_cold_check(s->cold, NULL) != CK_OK) return ck_cold_check(s->cold, err);
     if (st == CK_CORRUPT)
         return ck_fail(err, CK_CORRUPT, "operator %llu, slot \"%.*s\": a stored row (key of %zu bytes) does not parse",
                        (unsigned long long)op_id, (int)k->slot.n, k->slot.p, k->rest.n);
@@ -128,6 +129,7 @@ static ck_status raw_put(ck_table *t, ck_view key, ck_view value) {
     ck_loose_row l;
     ck_row *row;
     bool fresh;
+    if (CK_UNLIKELY(t->out_rows)) CK_TRY(ck_cold_bring_rest(t, key));
     CK_TRY(raw_loose(t, key, value, &l));
     CK_TRY(ck_table_loose_upsert(t, &l, &row, &fresh));
     return ck_loose_store(t, &l, t->shape->value_first, t->shape->field_count, row);
@@ -162,6 +164,10 @@ ck_status ck_state_restore_puts(ck_state_store *s, uint64_t op_id, const ck_stor
                                 ck_error *err) {
     piece p;
     p.slot = NULL, p.n = 0;
+    if (s->cold && (s->put_count += n) >= PUTS_A_LOOK) {
+        s->put_count = 0;
+        CK_TRY(ck_state_trim(s, err));
+    }
     for (uint32_t i = 0; i < n; i++) {
         taken_key k = {0};
         ck_state_slot *slot;
@@ -189,10 +195,12 @@ ck_status ck_state_restore_erase(ck_state_store *s, uint64_t op_id, ck_view key,
     ck_status st = CK_OK;
     ck_loose_row l;
     uint32_t ref;
+    if (s->cold && ++s->put_count % PUTS_A_LOOK == 0) CK_TRY(ck_state_trim(s, err));
     if (!slot->raw) {
         st = ck_table_stored_erase(slot->table, k.rest);
     } else {
-        st = raw_loose(slot->table, key, (ck_view){"", 0}, &l);
+        if (CK_UNLIKELY(slot->table->out_rows)) st = ck_cold_bring_rest(slot->table, key);
+        if (st == CK_OK) st = raw_loose(slot->table, key, (ck_view){"", 0}, &l);
         if (st == CK_OK && ck_table_loose_find(slot->table, &l, &ref)) {
             ck_row *row = ck_row_of(slot->table, ref);
             st = ck_table_erase(slot->table, &row, 1, NULL);

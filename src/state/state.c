@@ -31,6 +31,7 @@ void ck_state_store_free(ck_state_store *s) {
     CK_ASSERT(!s->marks);
     for (ck_state *st = s->ops; st; st = st->next)
         for (ck_state_slot *slot = st->slots; slot; slot = slot->next) ck_table_free(slot->table);
+    ck_cold_free(s->cold);
     ck_page_pool_destroy(&s->pool);
     ck_arena_destroy(&s->arena);
     ck_free(s->mem, s, sizeof *s);
@@ -130,12 +131,11 @@ ck_status ck_slot_make(ck_state *st, const ck_slot_schema *schema, bool raw, ck_
     CK_TRY(ck_shape_new(&s->arena, schema, &slot->shape, err));
     CK_TRY(name_slot(s, slot, err));
     CK_TRY(ck_table_new(&s->epochs, s->mem, slot->shape, s->cfg.hash_seed, &slot->table, err));
-    if (slot->shape->ordered) {
-        ck_status added = add_partitions(s, slot, err);
-        if (added != CK_OK) {
-            ck_table_free(slot->table);
-            return added;
-        }
+    ck_status added = s->cold ? ck_cold_adopt(s->cold, slot->table, err) : CK_OK;
+    if (added == CK_OK && slot->shape->ordered) added = add_partitions(s, slot, err);
+    if (added != CK_OK) {
+        ck_table_free(slot->table);
+        return added;
     }
     ck_state_slot **end = &st->slots;
     while (*end) end = &(*end)->next;
@@ -179,9 +179,13 @@ static ck_status rebuild_row(rebuild *r, const ck_table *from, const ck_row *row
 static ck_status rebuild_rows(rebuild *r, ck_table *from) {
     ck_table_scan scan = {0};
     ck_row *rows[64];
-    for (uint32_t n; (n = ck_table_scan_next(from, &scan, rows, 64)) > 0;)
+    for (uint32_t n; (n = ck_table_scan_next(from, &scan, rows, 64)) > 0;) {
         for (uint32_t i = 0; i < n; i++) CK_TRY(rebuild_row(r, from, rows[i]));
-    return CK_OK;
+        if (from->cold) CK_TRY(ck_cold_relieve(r->to));
+    }
+    if (!from->cold) return CK_OK;
+    CK_TRY(ck_cold_check(from->cold, NULL));
+    return ck_cold_forget(from);
 }
 
 static ck_status slot_rebuild(ck_state *st, ck_state_slot *slot, const ck_slot_schema *schema,
@@ -190,13 +194,16 @@ static ck_status slot_rebuild(ck_state *st, ck_state_slot *slot, const ck_slot_s
     ck_state_slot made = *slot;
     CK_TRY(ck_shape_new(&s->arena, schema, &made.shape, err));
     CK_TRY(ck_table_new(&s->epochs, s->mem, made.shape, s->cfg.hash_seed, &made.table, err));
-    ck_status added = made.shape->ordered ? add_partitions(s, &made, err) : CK_OK;
+    ck_status added = s->cold ? ck_cold_adopt(s->cold, made.table, err) : CK_OK;
+    if (added == CK_OK && made.shape->ordered) added = add_partitions(s, &made, err);
     rebuild r = {.to = made.table, .slot = slot, .store = s, .value_of = value_of};
     ck_bytes_init(&r.key, s->mem, SIZE_MAX);
     ck_bytes_init(&r.value, s->mem, SIZE_MAX);
     if (added == CK_OK) {
         added = rebuild_rows(&r, slot->table);
-        if (added == CK_CORRUPT)
+        if (s->cold && ck_cold_check(s->cold, NULL) != CK_OK)
+            added = ck_cold_check(s->cold, err);
+        else if (added == CK_CORRUPT)
             ck_fail(err, CK_REFUSED, "operator '%s', slot \"%s\": stored rows do not fit its schema", st->uid,
                     slot->name);
         else if (added != CK_OK)
@@ -206,7 +213,7 @@ static ck_status slot_rebuild(ck_state *st, ck_state_slot *slot, const ck_slot_s
     ck_bytes_destroy(&r.value);
     if (added != CK_OK) {
         ck_table_free(made.table);
-        return added == CK_CORRUPT ? CK_REFUSED : added;
+        return added == CK_CORRUPT && (!s->cold || ck_cold_check(s->cold, NULL) == CK_OK) ? CK_REFUSED : added;
     }
     ck_table_free(slot->table);
     s->last_slot = NULL, s->last_prefix.n = 0;

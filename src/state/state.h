@@ -25,6 +25,15 @@ void ck_state_store_free(ck_state_store *s); /* NULL is fine; no mark may be liv
  * CK_REFUSED: the folder will not do. */
 CK_NODISCARD ck_status ck_state_spill_to(ck_state_store *s, const char *dir, ck_error *err);
 
+/* Rows that would fill the account leave for RocksDB (state/rocks.h), and come back when they are asked for. After
+ * ck_state_spill_to, which then takes only what cannot leave; before the first operator. db outlives the store. */
+struct ck_rocks;
+CK_NODISCARD ck_status ck_state_evict_to(ck_state_store *s, struct ck_rocks *db, ck_error *err);
+/* Before the subtask takes new input, with nothing of an earlier one still under way: rows leave if the account is near
+ * its limit. What calls that answer no errors could not read is said here. Invalidates row pointers, not partitions. */
+CK_NODISCARD ck_status ck_state_trim(ck_state_store *s, ck_error *err);
+size_t ck_state_cold_rows(const ck_state_store *s); /* in RocksDB */
+
 /* The operator's part, made on first use; owned by the store. Its id is ck_op_id(uid); two uids with one id are
  * refused. */
 CK_NODISCARD ck_status ck_state_of(ck_state_store *s, const char *uid, const char *op_type, ck_state **out,

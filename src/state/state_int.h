@@ -5,7 +5,7 @@
 
 #include "state/mark.h"
 #include "state/operator_rows.h"
-#include "state/stored_int.h"
+#include "state/cold_int.h"
 
 enum { CK_MARKS_LIVE_MAX = 4, CK_MARKS_UNRESOLVED = 32, CK_SLOTS_MAX = 4096 };
 
@@ -47,6 +47,8 @@ struct ck_state_store {
     ck_unresolved unresolved[CK_MARKS_UNRESOLVED];
     uint32_t unresolved_count;
     uint64_t completed_checkpoint;
+    ck_cold *cold; /* NULL: no RocksDB */
+    uint32_t put_count; /* by a restore */
     ck_state_slot *last_slot; /* of the restore: rows come slot by slot */
     uint64_t last_op;
     ck_view last_prefix;
@@ -65,6 +67,10 @@ CK_NODISCARD ck_status ck_slot_agree(ck_mem mem, const char *uid, const ck_slot_
 /* All tables that hold rows, buckets included: fn for each. */
 void ck_state_each_table(ck_state_store *s, void (*fn)(void *arg, ck_state *st, ck_state_slot *slot, ck_table *t),
                          void *arg);
+/* Borrowed rows are put back or kept, in every table; what could not be said is said. */
+CK_NODISCARD ck_status ck_cold_settle_all(ck_state_store *s, ck_error *err);
+/* About so many bytes of the store's rows leave memory. */
+CK_NODISCARD ck_status ck_cold_evict_share(ck_state_store *s, size_t bytes, ck_error *err);
 static inline bool ck_one_byte_groups(uint32_t key_groups) { return key_groups <= 128; }
 
 #endif

@@ -4,16 +4,26 @@
 #include "state/model_int.h"
 #include "state/state_int.h"
 
+#include "os/modules.h"
+#include "state/rocks.h"
+
 enum { GROUPS = 128 };
 
 typedef struct backend {
     const char *name;
     bool spills;
-    size_t above; /* bytes in the account */
+    size_t above;   /* bytes in the account */
+    unsigned often; /* rows leave for RocksDB after one step of so many; 0: never */
+    size_t aim_at;  /* so many bytes stay, if that is not more than what is needed */
 } backend;
-static const backend backends[] = {{.name = "memory"},
-                                   {.name = "all in a file", .spills = true},
-                                   {.name = "some in a file", .spills = true, .above = 96 << 10}};
+static const backend backends[] = {
+    {.name = "memory"},
+    {.name = "all in a file", .spills = true},
+    {.name = "some in a file", .spills = true, .above = 96 << 10},
+    {.name = "all in RocksDB after each step", .often = 1},
+    {.name = "all in RocksDB now and then", .often = 7},
+    {.name = "some in RocksDB", .often = 2, .aim_at = 400 << 10},
+    {.name = "some in RocksDB, some in a file", .spills = true, .above = 96 << 10, .often = 3, .aim_at = 300 << 10}};
 
 typedef struct live_mark {
     ck_state_mark *mark;
@@ -39,7 +49,33 @@ typedef struct world {
     uint64_t seed, domain;
     uint64_t next_checkpoint, completed;
     uint32_t groups, rows_max;
+    size_t most_cold; /* rows in RocksDB at one time */
 } world;
+
+/* One database for the stores of all tests, as it is for those of a job. */
+typedef struct one_rocks {
+    ck_budget budget;
+    ck_proc proc;
+    ck_rocks *db;
+} one_rocks;
+static one_rocks rocks;
+
+static int make_rocks(void **state) {
+    (void)state;
+    ck_error err = CK_ERROR_INIT;
+    ck_budget_init(&rocks.budget, ck_heap_system(), 0);
+    if (ck_modules_new(ck_heap_system(), &rocks.proc.modules, &err) != CK_OK) return -1;
+    if (ck_rocks_new(&rocks.proc, (ck_mem){&rocks.budget, CK_MEM_STATE}, "/tmp", &rocks.db, &err) == CK_OK) return 0;
+    print_error("%s\n", err.msg);
+    return -1;
+}
+
+static int free_rocks(void **state) {
+    (void)state;
+    ck_rocks_free(rocks.db);
+    ck_modules_free(rocks.proc.modules);
+    return ck_budget_total(&rocks.budget) ? -1 : 0;
+}
 
 static ck_state *op_of(world *w, uint32_t slot, ck_error *err) {
     ck_state *st;
@@ -52,9 +88,22 @@ static void open_store(world *w, ck_key_group_range range, uint64_t hash_seed) {
     const ck_state_config cfg = {
         .proc = &w->proc, .mem = w->mem, .key_groups = w->groups, .range = range, .hash_seed = hash_seed};
     assert_int_equal(ck_state_store_new(&cfg, &w->store, &err), CK_OK);
-    if (!w->backend->spills) return;
-    assert_int_equal(ck_state_spill_to(w->store, "/tmp", &err), CK_OK);
-    w->store->pool.spill_above = w->backend->above;
+    if (w->backend->spills) {
+        assert_int_equal(ck_state_spill_to(w->store, "/tmp", &err), CK_OK);
+        w->store->pool.spill_above = w->backend->above;
+    }
+    if (!w->backend->often) return;
+    assert_int_equal(ck_state_evict_to(w->store, rocks.db, &err), CK_OK);
+    w->store->cold->least = 0;
+}
+
+/* As the runtime does between two inputs. */
+static void between_inputs(world *w) {
+    ck_error err = CK_ERROR_INIT;
+    if (!w->store->cold) return;
+    w->store->cold->evict_above = model_below(&w->seed, w->backend->often) == 0 ? 2 * w->backend->aim_at : SIZE_MAX;
+    if (ck_state_trim(w->store, &err) != CK_OK) fail_msg("%s", err.msg);
+    if (ck_state_cold_rows(w->store) > w->most_cold) w->most_cold = ck_state_cold_rows(w->store);
 }
 
 static void open_tables(world *w) {
@@ -551,6 +600,88 @@ static void on_numbered(world *w, ck_table *t, uint32_t slot, const ck_batch *b)
         list_change(w, t, slot, b, what < 8);
 }
 
+/* ---- walks ---- */
+
+/* Some of a piece's rows are erased (not of ordered slots), some get the values of other rows. */
+static void change_piece(world *w, ck_table *t, uint32_t slot, ck_row **rows, ck_batch *b, uint32_t n) {
+    const ck_slot_schema *s = &w->slots[slot];
+    ck_error err = CK_ERROR_INIT;
+    ck_row *gone[64];
+    uint32_t gone_count = 0;
+    ck_batch *other = model_batch(w->own, s, n, w->domain, &w->seed);
+    for (uint32_t i = 0; i < n; i++) {
+        uint64_t what = model_below(&w->seed, 8);
+        bool had;
+        if (what == 0 && (!s->order_count || s->hashed || s->listed || s->bucketed)) {
+            gone[gone_count++] = rows[i];
+            assert_true(forget(w, slot, b, i));
+        } else if (what == 1) {
+            for (uint32_t c = s->partition_count + s->order_count; c < b->column_count; c++) {
+                ck_column_unref(&b->columns[c]);
+                b->columns[c] = ck_column_ref(other->columns[c]);
+            }
+            remember(w, slot, b, i, &had);
+            assert_true(had);
+            assert_int_equal(ck_table_touch_rows(t, &rows[i], 1, &err), CK_OK);
+            set_values(w, t, slot, rows[i], b, i);
+        }
+    }
+    if (gone_count) assert_int_equal(ck_table_erase(t, gone, gone_count, &err), CK_OK);
+    ck_batch_unref(&other);
+}
+
+/* Every row comes once, whatever is done to those that came. */
+static void walk_table(world *w, ck_table *t, uint32_t slot) {
+    const ck_slot_schema *s = &w->slots[slot];
+    uint64_t count = ck_table_row_count(t);
+    bool ordered = s->order_count && !s->hashed && !s->listed && !s->bucketed;
+    uint32_t most = 1 + (uint32_t)model_below(&w->seed, 40);
+    ck_table_scan scan = {0};
+    ck_row *rows[64];
+    model seen = {0};
+    ck_bytes key;
+    ck_bytes_init(&key, w->own, SIZE_MAX);
+    for (uint32_t n; (n = ck_table_scan_next(t, &scan, rows, most)) > 0;) {
+        ck_batch *b = rows_batch(w, t, slot, rows, n);
+        for (uint32_t i = 0; i < n; i++) {
+            prefixed(w, slot, b, i, &key);
+            assert_true(model_has(&w->now, ck_bytes_as_view(&key)));
+            assert_false(model_has(&seen, ck_bytes_as_view(&key)));
+            model_put(&seen, ck_bytes_as_view(&key), (ck_view){"", 0});
+        }
+        change_piece(w, t, slot, rows, b, n);
+        ck_batch_unref(&b);
+        if (model_below(&w->seed, 30) == 0) break; /* given up in the middle */
+    }
+    if (ck_table_scan_next(t, &scan, rows, 1) == 0) assert_int_equal(seen.n, count);
+    if (ordered) {
+        ck_table_scan partitions = {0};
+        ck_partition p[16];
+        uint64_t all = 0;
+        for (uint32_t n; (n = ck_table_partition_scan(t, &partitions, p, 16)) > 0;)
+            for (uint32_t i = 0; i < n; i++) {
+                check_order(w, t, p[i]);
+                all += ck_partition_rows(t, p[i]);
+            }
+        assert_int_equal(all, count);
+    }
+    model_clear(&seen);
+    ck_bytes_destroy(&key);
+}
+
+static void walk_all(world *w, ck_table *t, uint32_t slot) {
+    ck_error err = CK_ERROR_INIT;
+    if (!w->slots[slot].bucketed) {
+        walk_table(w, t, slot);
+        return;
+    }
+    int64_t at = INT64_MIN; /* rows of a bucket are its own table's */
+    for (ck_table *bucket; ck_table_first_bucket(t, at, &at); at++) {
+        assert_int_equal(ck_table_bucket(t, at, false, &bucket, &err), CK_OK);
+        walk_table(w, bucket, slot);
+    }
+}
+
 static void on_global(world *w, ck_table *t, uint32_t slot, const ck_batch *b) {
     ck_error err = CK_ERROR_INIT;
     ck_row *row;
@@ -578,7 +709,9 @@ static void step(world *w) {
     else
         on_hash(w, t, slot, b);
     if (s->listed) check_lists(w, t, slot, b);
+    if (s->partition_count && s->mode == CK_SLOT_KEYED && model_below(&w->seed, 12) == 0) walk_all(w, t, slot);
     ck_batch_unref(&b);
+    between_inputs(w);
 }
 
 /* ---- marks ---- */
@@ -694,14 +827,15 @@ static void random_run(const backend *b, uint64_t seed, uint64_t domain, uint32_
     }
     while (live > 0) end_mark(&w, marks[--live], false, false);
     check_tables(&w);
-    if (b->spills) assert_true(ck_state_spilled_bytes(w.store) > 0);
+    if (b->spills && b->aim_at == 0) assert_true(ck_state_spilled_bytes(w.store) > 0);
+    if (b->often && !b->aim_at) assert_true(w.most_cold > 0);
     world_close(&w);
 }
 
 static void random_runs(void **state) {
     const backend *b = *state;
     print_message("    %s\n", b->name);
-    for (uint64_t seed = 1; seed <= 12; seed++)
+    for (uint64_t seed = 1; seed <= (b->often ? 6 : 12); seed++)
         random_run(b, seed, seed % 3 ? 40 : 2000, seed % 4 ? GROUPS : 1000, 40, 500);
     random_run(b, 100, 8000, GROUPS, 1000, 40); /* many pages */
 }
@@ -807,7 +941,9 @@ static void damaged_rows_are_refused(void **state) {
 
 #define ON_BACKEND(f, i)                                                                                               \
     { #f, f, NULL, NULL, (void *)(uintptr_t)&backends[i] }
-#define EACH_BACKEND(f) ON_BACKEND(f, 0), ON_BACKEND(f, 1), ON_BACKEND(f, 2)
+#define EACH_BACKEND(f)                                                                                                \
+    ON_BACKEND(f, 0), ON_BACKEND(f, 1), ON_BACKEND(f, 2), ON_BACKEND(f, 3), ON_BACKEND(f, 4), ON_BACKEND(f, 5),        \
+        ON_BACKEND(f, 6)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
@@ -815,5 +951,5 @@ int main(void) {
         EACH_BACKEND(restores),
         EACH_BACKEND(damaged_rows_are_refused),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, make_rocks, free_rocks);
 }

@@ -306,17 +306,23 @@ static uint64_t loose_field_hash(const ck_table *t, const ck_loose_row *l, uint3
     return ck_value_hash_str(seed, l->views[field]);
 }
 
-uint64_t ck_loose_hash(const ck_table *t, const ck_loose_row *l) {
+/* Of the first `count` key fields. */
+static uint64_t hash_of(const ck_table *t, const ck_loose_row *l, uint32_t count) {
     const ck_shape *s = t->shape;
-    if (s->key_count == 0) return ck_hash_u64(t->seed, 0);
-    if (s->key_count == 1) return loose_field_hash(t, l, s->key_fields[0]);
+    if (count == 0) return ck_hash_u64(t->seed, 0);
+    if (count == 1) return loose_field_hash(t, l, s->key_fields[0]);
     uint64_t h = t->seed;
-    for (uint32_t i = 0; i < s->key_count; i++) h = ck_hash_combine(h, loose_field_hash(t, l, s->key_fields[i]));
+    for (uint32_t i = 0; i < count; i++) h = ck_hash_combine(h, loose_field_hash(t, l, s->key_fields[i]));
     return h;
 }
 
-bool ck_loose_equal(const ck_table *t, const ck_loose_row *l, const ck_row *row) {
-    for (uint32_t i = 0; i < t->shape->key_count; i++) {
+uint64_t ck_loose_hash(const ck_table *t, const ck_loose_row *l) { return hash_of(t, l, t->shape->key_count); }
+uint64_t ck_loose_list_hash(const ck_table *t, const ck_loose_row *l) {
+    return hash_of(t, l, t->shape->partition_count);
+}
+
+static bool equal(const ck_table *t, const ck_loose_row *l, const ck_row *row, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) {
         uint32_t field = t->shape->key_fields[i];
         const ck_shape_field *f = &t->shape->fields[field];
         bool a = ck_row_null(l->row, f->null_bit), b = ck_row_null(row, f->null_bit);
@@ -327,6 +333,13 @@ bool ck_loose_equal(const ck_table *t, const ck_loose_row *l, const ck_row *row)
         if (!same) return false;
     }
     return true;
+}
+
+bool ck_loose_equal(const ck_table *t, const ck_loose_row *l, const ck_row *row) {
+    return equal(t, l, row, t->shape->key_count);
+}
+bool ck_loose_list_equal(const ck_table *t, const ck_loose_row *l, const ck_row *row) {
+    return equal(t, l, row, t->shape->partition_count);
 }
 
 ck_status ck_loose_store(ck_table *t, const ck_loose_row *l, uint32_t first, uint32_t end, ck_row *row) {

@@ -55,6 +55,9 @@ bool ck_value_decode(const ck_shape *s, ck_view value, ck_loose_row *out);
 
 uint64_t ck_loose_hash(const ck_table *t, const ck_loose_row *l);
 bool ck_loose_equal(const ck_table *t, const ck_loose_row *l, const ck_row *row); /* key fields */
+/* The same of the partition fields. */
+uint64_t ck_loose_list_hash(const ck_table *t, const ck_loose_row *l);
+bool ck_loose_list_equal(const ck_table *t, const ck_loose_row *l, const ck_row *row);
 /* Fields [first, end) of a writable row from the loose one. */
 CK_NODISCARD ck_status ck_loose_store(ck_table *t, const ck_loose_row *l, uint32_t first, uint32_t end, ck_row *row);
 

@@ -1,5 +1,5 @@
 /* See table.h: pages, rows and the life of a table. */
-#include "state/table_int.h"
+#include "state/cold_int.h"
 
 enum { ROOM_SHARE = 8, COMPACT_PAGES = 4 };
 
@@ -42,6 +42,8 @@ void ck_table_free(ck_table *t) {
     if (!t) return;
     ck_partitions_free(t);
     ck_buckets_free(t);
+    ck_cold_scan_free(t);
+    ck_cold_filter_clear(t);
     for (uint32_t id = 0; id < t->page_count; id++) {
         if (!t->at[id].rows) continue;
         uint32_t class = ck_class_of_page(id);
@@ -67,8 +69,8 @@ ck_status ck_table_nomem(const ck_table *t, size_t bytes, ck_error *err) {
 }
 
 uint64_t ck_table_row_count(const ck_table *t) {
-    uint64_t n = t->rows;
-    for (uint32_t i = 0; i < t->bucket_count; i++) n += t->buckets[i]->rows;
+    uint64_t n = t->rows + t->out_rows - t->borrowed;
+    for (uint32_t i = 0; i < t->bucket_count; i++) n += ck_table_row_count(t->buckets[i]);
     return n;
 }
 
@@ -298,7 +300,7 @@ void ck_table_tidy(ck_table *t) {
 
 /* ---- scan ---- */
 
-static uint32_t scan_one(ck_table *t, uint64_t *position, ck_row **rows, uint32_t max) {
+uint32_t ck_table_scan_pages(ck_table *t, uint64_t *position, ck_row **rows, uint32_t max) {
     uint32_t n = 0, id = (uint32_t)(*position >> 32), slot = (uint32_t)*position;
     for (; id < t->page_count; id++, slot = 0) {
         if (!t->at[id].rows) continue;
@@ -315,6 +317,11 @@ static uint32_t scan_one(ck_table *t, uint64_t *position, ck_row **rows, uint32_
     }
     *position = (uint64_t)id << 32;
     return n;
+}
+
+static uint32_t scan_one(ck_table *t, uint64_t *position, ck_row **rows, uint32_t max) {
+    uint32_t n = *position & CK_SCAN_OUT ? 0 : ck_table_scan_pages(t, position, rows, max);
+    return n || CK_LIKELY(t->out_rows == 0) ? n : ck_cold_scan(t, position, rows, max);
 }
 
 uint32_t ck_table_scan_next(ck_table *t, ck_table_scan *s, ck_row **rows, uint32_t max) {

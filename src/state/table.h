@@ -120,6 +120,7 @@ typedef struct ck_table_scan {
     uint64_t position;
     uint32_t bucket_index;
 } ck_table_scan;
+/* Reads may bring rows into memory that were not there (state.h, ck_state_evict_to), which moves no others. */
 uint32_t ck_table_scan_next(ck_table *t, ck_table_scan *s, ck_row **rows, uint32_t max);
 
 /* ---- ordered part: slots with order columns ---- */
@@ -131,6 +132,9 @@ CK_NODISCARD ck_status ck_table_partitions(ck_table *t, const ck_keys *keys, boo
 uint64_t ck_partition_rows(const ck_table *t, ck_partition p);
 /* All partitions, in no order, in pieces, as ck_table_scan_next gives rows: up to max, 0 at the end. */
 uint32_t ck_table_partition_scan(ck_table *t, ck_table_scan *s, ck_partition *out, uint32_t max);
+
+/* In a walk over many partitions, where no pointer or range of the table is in use: what memory is short of may leave. */
+CK_NODISCARD ck_status ck_table_let_go(ck_table *t, ck_error *err);
 
 /* Order keys are bytes from ck_order_encode over the order fields. Inserted rows get partition and order fields set. */
 CK_NODISCARD ck_status ck_partition_upsert(ck_table *t, ck_partition p, ck_view order_key, ck_row **row, bool *fresh,

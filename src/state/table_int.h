@@ -7,6 +7,8 @@
 #include "state/index_int.h"
 #include "state/shape_int.h"
 
+typedef struct ck_cold ck_cold;
+
 typedef struct ck_page_at { /* the owner's way to a page */
     uint8_t *rows;          /* NULL: this id has no page */
     uint32_t prepared;      /* epoch in which it was made private; only then rows are written */
@@ -87,6 +89,14 @@ struct ck_table {
     int64_t swept_us;
     bool swept;
     bool is_bucket;
+    /* rows that are not in memory (cold_int.h) */
+    ck_cold *cold; /* NULL: all are */
+    struct ck_cold_scan *scan; /* of rows out */
+    uint64_t out_rows; /* borrowed ones included */
+    uint32_t borrowed; /* rows of the present piece of a walk, in memory too */
+    struct ck_cold_filter *filter; /* of the keys of rows out */
+    uint32_t turn;     /* id of the page whose rows leave next */
+    uint16_t cold_slot;
 };
 
 /* A table of this shape. The shape outlives it. */
@@ -129,6 +139,8 @@ CK_NODISCARD ck_status ck_row_add(ck_table *t, uint32_t *ref, ck_row **row);
 CK_NODISCARD ck_status ck_row_drop_prepare(ck_table *t, uint32_t ref);
 /* Frees strings and slot; the row is in no index any more. */
 void ck_row_drop(ck_table *t, uint32_t ref);
+/* As ck_table_scan_next, of the rows in this table's pages. */
+uint32_t ck_table_scan_pages(ck_table *t, uint64_t *position, ck_row **rows, uint32_t max);
 /* Work that may move things, at the start of calls that invalidate pointers: compacts some variable pages. */
 void ck_table_tidy(ck_table *t);
 
@@ -181,6 +193,10 @@ void ck_table_list_hash_refs(void *table, const uint32_t *refs, uint32_t n, uint
 /* ---- batch.c ---- */
 /* Why a row could not be added: full or no memory. */
 ck_status ck_upsert_failed(ck_table *t, ck_status st, ck_error *err);
+/* rows[k]: of the k-th key in the source's index (of lists: the first one), or NULL. */
+void ck_table_find_keys(const ck_table *t, const ck_key_source *s, const ck_row **rows);
+/* A row out of every index it is in. */
+void ck_table_leave_indexes(ck_table *t, uint32_t ref, const ck_row *row);
 
 /* ---- put.c: one row at a time, out of loose rows (stored_int.h) ---- */
 struct ck_loose_row;
@@ -205,6 +221,7 @@ CK_NODISCARD ck_status ck_table_stored_puts(ck_table *t, const ck_stored_put *pu
 
 /* ---- erase_log.c ---- */
 void ck_log_erase(ck_table *t, const ck_row *row); /* gives the log up rather than fail */
+void ck_log_erase_key(ck_table *t, ck_view rest, uint32_t user_key_bytes); /* behind slot and '|' */
 void ck_log_forget(ck_table *t, uint32_t completed);
 void ck_log_free(ck_table *t);
 
@@ -215,6 +232,9 @@ CK_NODISCARD ck_status ck_lists_resume(ck_table *t);
 /* A row that is in no list; its partition fields are set. Nothing to do while lists are suspended. */
 CK_NODISCARD ck_status ck_list_link_row(ck_table *t, uint32_t ref);
 void ck_list_unlink_row(ck_table *t, uint32_t ref);
+/* The list of these partition fields, 0: none in memory. */
+struct ck_loose_row;
+uint32_t ck_list_of_loose(ck_table *t, const struct ck_loose_row *l);
 
 /* ---- ttl.c ---- */
 void ck_ttl_stamp(ck_table *t, ck_row *const *rows, uint32_t n);
@@ -226,6 +246,7 @@ CK_NODISCARD ck_status ck_ttl_convert(const ck_slot_schema *from, const ck_slot_
 
 /* ---- ordered.c, bucket.c ---- */
 void ck_partitions_free(ck_table *t);
+void ck_partition_end(ck_table *t, ck_partition p); /* it has no rows any more */
 void ck_buckets_free(ck_table *t);
 
 #endif

@@ -86,8 +86,10 @@ static ck_status sweep_ordered(ck_table *t, int64_t now_ms, uint64_t *gone, ck_e
     ck_bytes keys;
     ck_status s = CK_OK;
     ck_bytes_init(&keys, t->mem, SIZE_MAX);
-    for (uint32_t n; s == CK_OK && (n = ck_table_partition_scan(t, &scan, partitions, PIECE)) > 0;)
+    for (uint32_t n; s == CK_OK && (n = ck_table_partition_scan(t, &scan, partitions, PIECE)) > 0;) {
         for (uint32_t i = 0; s == CK_OK && i < n; i++) s = sweep_partition(t, partitions[i], now_ms, &keys, gone, err);
+        if (s == CK_OK) s = ck_table_let_go(t, err);
+    }
     ck_bytes_destroy(&keys);
     return s;
 }

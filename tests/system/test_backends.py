@@ -1,10 +1,12 @@
-"""The same result whatever holds the state: in memory, or in a file once it outgrows --memory, killed and restarted on the way, one
-backend going on from the checkpoints of another. What neither memory nor a file can hold is refused by name."""
+"""The same result whatever holds the state: in memory, or in a file or RocksDB once it outgrows --memory, killed and restarted on the way,
+one backend going on from the checkpoints of another. What memory cannot hold, with nothing behind it, is refused by name."""
 import collections
 import os
 import random
+import shutil
 import signal
 import subprocess
+import time
 
 import pytest
 from conftest import CLINK, run_clink
@@ -13,6 +15,7 @@ from test_recovery import read_dir
 ROWS = 300_000
 SEED = int(os.environ.get("CLINK_SEED", random.randrange(1 << 30)))
 SMALL = ["--memory", "64M"]
+ROWS_OUT = ["--memory", "144M"]  # rows leave for RocksDB
 SINKS = {
     "counts": "k VARCHAR, n BIGINT, t BIGINT, m VARCHAR, PRIMARY KEY (k) NOT ENFORCED",
     "firsts": "g BIGINT, v BIGINT, k VARCHAR, r BIGINT, PRIMARY KEY (g, r) NOT ENFORCED",
@@ -88,14 +91,57 @@ def test_a_file_holds_what_memory_does_not(inputs, undisturbed, tmp_path):
     assert not left, "working memory has no name and goes with the process"
 
 
+def until(what, seconds=60):
+    end = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < end, "this took too long"
+        time.sleep(0.005)
+
+
+def databases(work):
+    """Folders of RocksDB below the working folder, with what is in them."""
+    return {n: os.listdir(work / n) for n in os.listdir(work) if n.startswith("clink-rocksdb-")} if work.exists() else {}
+
+
+def test_rocksdb_holds_what_memory_does_not(inputs, undisturbed, tmp_path):
+    where = tmp_path / "r"
+    script, work = script_in(where, inputs), where / "work"
+    flags = [*ROWS_OUT, "--state-backend", f"rocksdb:{work}"]
+    job = subprocess.Popen([CLINK, "run", str(script), *flags], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    until(lambda: any("db" in names for names in databases(work).values()) or job.poll() is not None)
+    assert job.poll() is None, job.communicate()[1].decode()
+    job.send_signal(signal.SIGKILL)
+    job.communicate()
+    left = databases(work)
+    assert len(left) == 1, "rows had left memory, and kill -9 leaves the folder"
+    (work / next(iter(left)) / "db" / "CURRENT").write_text("nothing here is read again")
+    shutil.copytree(work / next(iter(left)), work / "clink-rocksdb-foreign", ignore=shutil.ignore_patterns("owner.lock"))
+    again = tmp_path / "again"
+    run_clink("run", script_in(again, inputs), *flags, "-p", 2, timeout=600)
+    assert results(again) == undisturbed
+    assert list(databases(work)) == ["clink-rocksdb-foreign"], "the dead process's folder and the run's own are gone; what nobody's lock is in stays"
+
+
+def test_rocksdb_says_what_it_lacks(inputs, tmp_path):
+    script = script_in(tmp_path / "d", inputs)
+    (tmp_path / "plain").write_text("")
+    r = run_clink("run", script, "--state-backend", f"rocksdb:{tmp_path / 'plain'}/x", ok=False)
+    assert r.code == 1 and f"{tmp_path / 'plain'}/x: could not make the folder" in r.err
+    r = run_clink("run", script, "--state-backend", "rocksdb:", ok=False)
+    assert r.code == 2 and "needs a directory" in r.err
+    r = run_clink("run", script, "--state-backend", "rocks:x", ok=False)
+    assert r.code == 2 and "rocksdb:DIR" in r.err
+
+
 def test_killed_and_going_on_with_another_backend(inputs, undisturbed, tmp_path):
     print(f"CLINK_SEED={SEED}")
     rnd, where = random.Random(SEED), tmp_path / "k"
     script = script_in(where, inputs)
     base = [CLINK, "run", str(script), "--checkpoint-dir", str(where / "ck"), "--checkpoint-interval-ms", "40"]
-    backends = [["--memory", "4G"], SMALL + ["--state-backend", f"file:{where / 'work'}"]]
-    for start in range(4):
-        job = subprocess.Popen(base + backends[start % 2] + ["-p", str(rnd.choice((1, 2, 3)))],
+    backends = [["--memory", "4G"], ROWS_OUT + ["--state-backend", f"rocksdb:{where / 'rows'}"],
+                SMALL + ["--state-backend", f"file:{where / 'work'}"]]
+    for start in range(6):
+        job = subprocess.Popen(base + backends[start % 3] + ["-p", str(rnd.choice((1, 2, 3)))],
                                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         try:
             job.wait(rnd.uniform(0.1, 0.7))
@@ -103,8 +149,9 @@ def test_killed_and_going_on_with_another_backend(inputs, undisturbed, tmp_path)
             job.send_signal(signal.SIGKILL)
         err = job.communicate()[1].decode()
         assert job.returncode in (0, -signal.SIGKILL), err
-    run_clink(*base[1:], *backends[1])
+    run_clink(*base[1:], *backends[1], timeout=600)
     assert results(where) == undisturbed
+    assert not databases(where / "rows")
 
 
 def test_a_folder_that_cannot_be(inputs, tmp_path):
