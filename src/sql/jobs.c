@@ -43,21 +43,6 @@ static ck_status ranks_end(ck_script *s, const ck_plan_node *n, bool *seen) {
     return ck_source_place(n->top.source, n->top.at, CK_REFUSED, s->b.err);
 }
 
-static ck_status warn_of_growth(ck_script *s, const ck_plan_node *n, bool *seen) {
-    if (seen[n->id]) return CK_OK;
-    seen[n->id] = true;
-    for (uint32_t i = 0; i < n->input_count; i++) CK_TRY(warn_of_growth(s, n->inputs[i], seen));
-    if (!ck_plan_grows(n)) return CK_OK;
-    return ck_bind_warn(
-        &s->b,
-        "state grows without end: %s keeps every %s it has ever seen, some 40 bytes each and what their texts "
-        "take; a time window or fewer keys would bound it",
-        n->identity,
-        n->kind == CK_PLAN_AGGREGATE && n->aggregate.call_count                 ? "group"
-        : n->kind == CK_PLAN_OVER || (n->kind == CK_PLAN_TOP_N && n->top.timed) ? "key"
-                                                                                : "row");
-}
-
 /* ---- what one table has for itself ---- */
 
 typedef struct claim {
@@ -138,10 +123,10 @@ ck_status ck_script_job(ck_script *s, const ck_script_output *from, uint32_t fro
     }
     CK_TRY(ck_optimise(&b->plan, outputs, count));
     CK_TRY(check_claims(s, outputs, count));
-    bool *seen = CK_BIND_ARRAY(b, b->plan.node_count, bool), *ranked = CK_BIND_ARRAY(b, b->plan.node_count, bool);
-    if (!seen || !ranked) return CK_NOMEM;
+    bool *ranked = CK_BIND_ARRAY(b, b->plan.node_count, bool);
+    if (!ranked) return CK_NOMEM;
     for (uint32_t i = 0; i < count; i++) CK_TRY(ranks_end(s, outputs[i].node, ranked));
-    for (uint32_t i = 0; i < count; i++) CK_TRY(warn_of_growth(s, outputs[i].node, seen));
+    CK_TRY(ck_script_warn_of_growth(s, outputs, count));
     ck_lowering l = {b->catalog, b->options, &b->plan, b->warnings, b->warning_count};
     return ck_lower(&l, outputs, count, step);
 }

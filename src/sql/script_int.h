@@ -28,6 +28,10 @@ CK_NODISCARD ck_status ck_script_job(ck_script *s, const ck_script_output *outpu
 /* All outputs: one job, or one a statement where the script reads what it writes or shows several results. */
 CK_NODISCARD ck_status ck_script_jobs(ck_script *s);
 
+/* ---- growth.c ---- */
+/* Warns of what keeps growing, with about how much each takes and what would bound it. */
+CK_NODISCARD ck_status ck_script_warn_of_growth(ck_script *s, const ck_output *outputs, uint32_t count);
+
 /* ---- sink_keys.c ---- */
 /* Fills rows_meet, and warns where it is set. */
 CK_NODISCARD ck_status ck_script_sink_keys(ck_script *s, ck_output *o);
