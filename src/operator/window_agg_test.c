@@ -177,6 +177,46 @@ static void what_it_is_not_made_for_is_refused(void **state) {
     assert_int_equal(harness_create(h, &ck_op_window_agg, TUMBLE "\"keys\":[0]," COUNT_SUM "}", SCHEMA), CK_INVALID);
 }
 
+/* Ten slides a window: what two windows have in common stays, sums pass 64 bits in between, a row comes for slices that
+ * are in already, and a restart begins anew; in the end nothing is left. */
+static void a_hop_of_many_slides_rolls(void **state) {
+    harness *h = &((fixture *)*state)->h;
+    harness_input(h, SCHEMA, CK_MODE_APPEND);
+    harness_start(h, &ck_op_window_agg,
+                  "{\"window\":{\"kind\":\"hop\",\"time\":1,\"size_us\":10000000,\"slide_us\":1000000,\"offset_us\":0},"
+                  "\"keys\":[0]," COUNT_SUM "}",
+                  OUTPUT);
+    HARNESS_ROWS(h, "a|1970-01-01 00:00:00|9000000000000000000", "a|1970-01-01 00:00:00|9000000000000000000",
+                 "a|1970-01-01 00:00:00.5|-8999999999999999999", "a|1970-01-01 00:00:01|-9000000000000000000",
+                 "b|1970-01-01 00:00:01|NULL", "b|1970-01-01 00:00:09|7");
+    watermark(h, 2999999);
+    harness_net(h);
+    assert_int_equal(h->line_count, 5); /* of a three, of b two */
+    for (int i = 0; i < 3; i++) assert_non_null(strstr(h->lines[i].text, i == 0 ? "|3|9000000000000000001" : "|4|1"));
+    harness_forget_lines(h);
+    HARNESS_ROWS(h, "a|1970-01-01 00:00:02|5", "c|1970-01-01 00:00:01.5|6"); /* those to come alone have the last */
+    watermark(h, 3999999);
+    harness_net(h);
+    HARNESS_EXPECT(h, "+a|1969-12-31 23:59:54|1970-01-01 00:00:04|1970-01-01 00:00:03.999|5|6",
+                   "+b|1969-12-31 23:59:54|1970-01-01 00:00:04|1970-01-01 00:00:03.999|1|NULL",
+                   "+c|1969-12-31 23:59:54|1970-01-01 00:00:04|1970-01-01 00:00:03.999|1|6");
+    harness_restart(h, 1);
+    watermark(h, 10999999);
+    harness_forget_lines(h);
+    watermark(h, 11999999);
+    harness_net(h);
+    HARNESS_EXPECT(h, "+a|1970-01-01 00:00:02|1970-01-01 00:00:12|1970-01-01 00:00:11.999|1|5",
+                   "+b|1970-01-01 00:00:02|1970-01-01 00:00:12|1970-01-01 00:00:11.999|1|7");
+    watermark(h, 12999999);
+    HARNESS_EXPECT(h, "+b|1970-01-01 00:00:03|1970-01-01 00:00:13|1970-01-01 00:00:12.999|1|7");
+    watermark(h, 18999999);
+    assert_int_equal(h->line_count, 6);
+    harness_forget_lines(h);
+    assert_int_equal(harness_kept_rows(h, 2), 0);
+    harness_end(h);
+    HARNESS_EXPECT_NOTHING(h);
+}
+
 /* ---- processing time ---- */
 
 #define BY_THE_CLOCK(kind, size, slide)                                                                                \
@@ -297,6 +337,7 @@ int main(void) {
                                        T(a_row_is_late_once),
                                        T(allowed_lateness_changes_what_was_said),
                                        T(hops_and_cumulations),
+                                       T(a_hop_of_many_slides_rolls),
                                        T(by_the_clock_windows_fire_by_themselves),
                                        T(by_the_clock_nothing_is_lost_when_subtasks_meet),
                                        T(by_the_clock_a_window_grows_by_steps),
