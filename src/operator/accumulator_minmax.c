@@ -133,6 +133,8 @@ static ck_status best_value(ck_acc *a, const ck_groups *g, const ck_type *type, 
 
 /* ---- retract: all values in order ---- */
 
+enum { AHEAD = 6 }; /* rows, to have their partitions in the cache */
+
 typedef struct gone { /* a value whose count came to zero in this batch */
     ck_partition partition;
     uint32_t key_at, key_bytes;
@@ -143,18 +145,31 @@ static int gone_order(const void *x, const void *y) {
     return (a->partition > b->partition) - (a->partition < b->partition);
 }
 
-/* Erasing may end a partition, so it waits until the batch is counted; then it goes partition by partition. */
+/* Not where the value has come back, or was listed twice. */
+static ck_status erase_one(ck_acc *a, const gone *g, const ck_bytes *order_keys, bool *erased, ck_op_ctx *ctx) {
+    ck_view key = {order_keys->p + g->key_at, g->key_bytes};
+    ck_row *row;
+    ck_status s = ck_partition_find(a->side_table, g->partition, key, &row);
+    *erased = s == CK_OK && ck_row_i64(row, a->side_offset) == 0;
+    if (*erased) return ck_partition_erase(a->side_table, g->partition, key, ctx->error);
+    return s == CK_NOTFOUND ? CK_OK : s;
+}
+
+/* Erasing may end a partition, so it waits until the batch is counted. Partitions that are down to one value come after
+ * the others, in their order: one that has ended is not asked again. */
 static ck_status erase_gone(ck_acc *a, gone *list, uint32_t n, const ck_bytes *order_keys, ck_op_ctx *ctx) {
-    qsort(list, n, sizeof *list, gone_order);
+    uint32_t ends = 0;
+    bool erased;
     for (uint32_t i = 0; i < n; i++) {
-        ck_view key = {order_keys->p + list[i].key_at, list[i].key_bytes};
-        ck_row *row;
-        ck_status s = ck_partition_find(a->side_table, list[i].partition, key, &row);
-        if (s == CK_NOTFOUND || (s == CK_OK && ck_row_i64(row, a->side_offset) != 0)) continue; /* listed twice, back */
-        if (s != CK_OK) return s;
-        bool ends = ck_partition_rows(a->side_table, list[i].partition) == 1;
-        CK_TRY(ck_partition_erase(a->side_table, list[i].partition, key, ctx->error));
-        while (ends && i + 1 < n && list[i + 1].partition == list[i].partition) i++;
+        if (ck_partition_rows(a->side_table, list[i].partition) == 1)
+            list[ends++] = list[i];
+        else
+            CK_TRY(erase_one(a, &list[i], order_keys, &erased, ctx));
+    }
+    qsort(list, ends, sizeof *list, gone_order);
+    for (uint32_t i = 0; i < ends; i++) {
+        CK_TRY(erase_one(a, &list[i], order_keys, &erased, ctx));
+        while (erased && i + 1 < ends && list[i + 1].partition == list[i].partition) i++;
     }
     return CK_OK;
 }
@@ -164,6 +179,8 @@ static ck_status count_values(ck_acc *a, const ck_lane *lane, const ck_batch *b,
     ck_order_spec order = {(uint32_t)a->arg, a->arg_type, false, false, false};
     uint32_t gone_count = 0;
     for (uint32_t i = 0; i < lane->n; i++) {
+        if (i + 2 * AHEAD < lane->n) ck_partition_prefetch(a->side_table, partitions[i + 2 * AHEAD], 0);
+        if (i + AHEAD < lane->n) ck_partition_prefetch(a->side_table, partitions[i + AHEAD], 1);
         size_t at = keys->n;
         ck_status s = ck_order_encode(&order, 1, b, ck_lane_at(lane, i), keys);
         if (s == CK_NOMEM) return ck_nomem(ctx->error, ctx->mem, keys->n);

@@ -52,6 +52,16 @@ ck_status ck_table_partitions(ck_table *t, const ck_keys *keys, bool create, ck_
     return CK_OK;
 }
 
+void ck_partition_prefetch(const ck_table *t, ck_partition p, unsigned stage) {
+    const ck_row *row = ck_row_of(t->partitions, p - 1) + t->partitions->shape->extra_at;
+    if (stage == 0) {
+        __builtin_prefetch(row);
+        return;
+    }
+    ck_partition_head h = head_load(t, p);
+    if (h.count > 1) ck_tree_prefetch_root(&h);
+}
+
 uint64_t ck_partition_rows(const ck_table *t, ck_partition p) { return head_load(t, p).count; }
 
 uint32_t ck_table_partition_scan(ck_table *t, ck_table_scan *s, ck_partition *out, uint32_t max) {

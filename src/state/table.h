@@ -129,6 +129,8 @@ uint32_t ck_table_scan_next(ck_table *t, ck_table_scan *s, ck_row **rows, uint32
 typedef uint32_t ck_partition;
 CK_NODISCARD ck_status ck_table_partitions(ck_table *t, const ck_keys *keys, bool create, ck_partition *out,
                                            ck_error *err);
+/* For who goes through many partitions: some rows ahead with stage 0, fewer ahead with stage 1. */
+void ck_partition_prefetch(const ck_table *t, ck_partition p, unsigned stage);
 uint64_t ck_partition_rows(const ck_table *t, ck_partition p);
 /* All partitions, in no order, in pieces, as ck_table_scan_next gives rows: up to max, 0 at the end. */
 uint32_t ck_table_partition_scan(ck_table *t, ck_table_scan *s, ck_partition *out, uint32_t max);

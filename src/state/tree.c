@@ -155,6 +155,11 @@ void ck_tree_prefetch(const ck_table *t, ck_tree_at at, uint32_t n) {
     }
 }
 
+void ck_tree_prefetch_root(const ck_partition_head *p) {
+    const char *at = (const char *)p->root;
+    for (size_t i = 0; i < sizeof *p->root + CK_TREE_NODE_MAX * sizeof(uint64_t); i += 64) __builtin_prefetch(at + i);
+}
+
 /* ---- nodes ---- */
 
 static void open_gap(ck_tree_node *n, uint32_t at) {

@@ -49,6 +49,7 @@ bool ck_tree_ref(const ck_partition_head *p, ck_tree_at at, uint32_t *ref); /* f
 ck_tree_at ck_tree_next(const ck_partition_head *p, ck_tree_at at);
 /* Rows from `at` on, up to n of them in its block, come into the cache. */
 void ck_tree_prefetch(const ck_table *t, ck_tree_at at, uint32_t n);
+void ck_tree_prefetch_root(const ck_partition_head *p); /* of more than one row */
 ck_tree_at ck_tree_last(const ck_partition_head *p); /* of at least one row */
 /* key is not there. CK_NOMEM changes nothing that can be seen. */
 CK_NODISCARD ck_status ck_tree_insert(ck_table *t, ck_partition_head *p, ck_tree_key *key, uint32_t ref);
