@@ -35,3 +35,7 @@ CK_FAULT_POINT(FILE_SINK_AFTER_SYNC, "file_sink.after_sync", "a staged part is s
 CK_FAULT_SERVER_POINT(POSTGRES_TOKEN, "postgres.token", "a transaction has moved the token, no row is sent")
 CK_FAULT_SERVER_POINT(POSTGRES_SENT, "postgres.sent", "rows are with the server, the transaction is open")
 CK_FAULT_SERVER_POINT(POSTGRES_COMMITTED, "postgres.committed", "the server has committed, nobody here knows it")
+CK_FAULT_SERVER_POINT(KAFKA_FENCED, "kafka.fenced", "who committed before is shut out, the tokens are not read")
+CK_FAULT_SERVER_POINT(KAFKA_BEGUN, "kafka.begun", "a transaction has begun, nothing is sent")
+CK_FAULT_SERVER_POINT(KAFKA_SENT, "kafka.sent", "rows and token are with the brokers, the transaction is open")
+CK_FAULT_SERVER_POINT(KAFKA_COMMITTED, "kafka.committed", "the brokers have committed, nobody here knows it")

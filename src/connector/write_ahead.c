@@ -231,8 +231,7 @@ static ck_status unlink_file(ck_proc *proc, const char *path, ck_error *err) {
 }
 
 ck_status ck_write_ahead_drop(ck_proc *proc, const ck_write_ahead_file *f, ck_error *err) {
-    CK_TRY(unlink_file(proc, f->here, err));
-    return strcmp(f->here, f->path) == 0 ? CK_OK : unlink_file(proc, f->path, err);
+    return unlink_file(proc, f->here, err);
 }
 
 static bool is_kept(const char *name, const ck_committable *keep, size_t count) {

@@ -61,7 +61,7 @@ typedef ck_status (*ck_write_ahead_row)(void *arg, ck_view key, ck_view value, c
  * before this has returned CK_OK. */
 CK_NODISCARD ck_status ck_write_ahead_read(ck_proc *proc, ck_mem mem, const ck_write_ahead_file *f,
                                            ck_write_ahead_row row, void *arg, ck_error *err);
-/* Its rows are with the server. A file that is gone is fine. */
+/* Its rows are with the server. A file that is gone is fine; one in another's directory of checkpoints stays. */
 CK_NODISCARD ck_status ck_write_ahead_drop(ck_proc *proc, const ck_write_ahead_file *f, ck_error *err);
 /* Removes all files this sink of this job wrote in the directory of checkpoints, except those of keep. */
 CK_NODISCARD ck_status ck_write_ahead_drop_others(ck_proc *proc, ck_mem mem, const char *checkpoint_dir,

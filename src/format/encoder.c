@@ -64,7 +64,7 @@ ck_status ck_encoder_rows(ck_encoder *e, const ck_batch *b, const uint8_t *kinds
     for (uint32_t k = 0; k < b->sel_count; k++) {
         uint32_t row = ck_batch_row(b, k);
         ck_change change = kinds ? (ck_change)kinds[k] : CK_CHANGE_INSERT;
-        CK_ASSERT(e->changes != CK_CHANGES_NONE || ck_batch_weight(b, row) > 0);
+        CK_ASSERT(e->changes != CK_CHANGES_NONE || kinds || ck_batch_weight(b, row) > 0);
         ck_status s = e->csv ? ck_csv_encode_row(e, b, row, change, out) : ck_json_encode_row(e, b, row, change, out);
         if (s != CK_OK) {
             out->n = before;

@@ -7,7 +7,7 @@
 #include "base/proc.h"
 
 typedef enum ck_change_style {
-    CK_CHANGES_NONE,   /* rows of an append edge; a row of weight -1 is a bug */
+    CK_CHANGES_NONE,   /* rows alone; one of weight -1 is a bug where no kinds are given */
     CK_CHANGES_PREFIX, /* "-U ", "+U ", "-D " in front; inserts bare */
     CK_CHANGES_FIELD,  /* first field "op": "+I", "-U", "+U", "-D" */
 } ck_change_style;

@@ -93,6 +93,7 @@ SINKS = {
     "file": ("conformance", "FileSink"),
     "postgres": ("postgres_conformance", "PostgresSink"),
     "postgres_upsert": ("postgres_conformance", "PostgresUpsertSink"),
+    "kafka": ("conformance_kafka", "KafkaSink"),
 }
 
 

@@ -57,6 +57,9 @@ ck_status ck_kafka_fail(ck_kafka_client *c, rd_kafka_resp_err_t code, ck_error *
     memcpy(trouble, c->trouble, sizeof trouble);
     pthread_mutex_unlock(&c->lock);
     const char *answer = c->lib->rd_kafka_err2str(code);
+    if (code == RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE)
+        answer =
+            "a record is larger than the topic's max.message.bytes; the job goes on where it is when that is raised";
     return ck_fail(err, CK_IO, trouble[0] ? "%s: %s (%s)" : "%s: %s", what, answer, trouble);
 }
 

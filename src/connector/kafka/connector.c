@@ -20,6 +20,13 @@ static const ck_option_desc kafka_options[] = {
      "reading: the table that takes such records, with columns raw BYTES, split VARCHAR, offset BIGINT, reason "
      "VARCHAR"},
     {"key", "columns", NULL, "writing: columns of the record's key, commas between; the PRIMARY KEY where not given"},
+    {"delivery", "exactly_once|at_least_once", "exactly_once",
+     "writing, where checkpoints are on: rows appear to read_committed readers when a checkpoint commits them; or at "
+     "once, and some again after a restart"},
+    {"token_topic", "text", "clink-tokens",
+     "writing exactly once: the compacted topic that says what is committed; it is made where it is missing"},
+    {"transaction_timeout_ms", "integer", "60000",
+     "writing exactly once: how long a transaction may take, and how long a dead job's open one may hold readers"},
     {"timeout_ms", "integer", "10000", "how long a broker may take to answer at the start, or to take a record"},
     {"properties.*", "property", NULL,
      "a property of the client library, as properties.security.protocol; ${env:NAME} and ${file:PATH} keep secrets "
@@ -44,6 +51,11 @@ static ck_guarantee kafka_guarantee(const ck_table_decl *t, bool checkpoints, co
     if (!checkpoints) {
         *why = "there is no checkpoint directory to continue from";
         return CK_NO_GUARANTEE;
+    }
+    ck_kafka_options o;
+    if (ck_kafka_options_read(&t->options, &o, NULL) == CK_OK && o.exactly_once) {
+        *why = "rows appear in a transaction when a checkpoint commits them";
+        return CK_EXACTLY_ONCE;
     }
     *why = is_keyed(t) ? "records are sent before a checkpoint has them; the last one of a key is right"
                        : "records are sent before a checkpoint has them, and again after a restart";

@@ -50,7 +50,23 @@
     X(rd_kafka_produceva)                                                                                              \
     X(rd_kafka_error_code)                                                                                             \
     X(rd_kafka_error_string)                                                                                           \
-    X(rd_kafka_error_destroy)
+    X(rd_kafka_error_destroy)                                                                                          \
+    X(rd_kafka_init_transactions)                                                                                      \
+    X(rd_kafka_begin_transaction)                                                                                      \
+    X(rd_kafka_commit_transaction)                                                                                     \
+    X(rd_kafka_abort_transaction)                                                                                      \
+    X(rd_kafka_consume)                                                                                                \
+    X(rd_kafka_queue_new)                                                                                              \
+    X(rd_kafka_queue_poll)                                                                                             \
+    X(rd_kafka_event_CreateTopics_result)                                                                              \
+    X(rd_kafka_event_error)                                                                                            \
+    X(rd_kafka_event_destroy)                                                                                          \
+    X(rd_kafka_CreateTopics)                                                                                           \
+    X(rd_kafka_CreateTopics_result_topics)                                                                             \
+    X(rd_kafka_topic_result_error)                                                                                     \
+    X(rd_kafka_NewTopic_new)                                                                                           \
+    X(rd_kafka_NewTopic_set_config)                                                                                    \
+    X(rd_kafka_NewTopic_destroy)
 
 typedef struct ck_kafka_lib {
     CK_MODULE_TABLE(CK_KAFKA_FUNCTIONS)
@@ -81,9 +97,14 @@ typedef struct ck_kafka_options {
     int64_t discover_ms; /* how often to look for new partitions; 0: never */
     /* writing */
     const char *key; /* NULL: the primary key, or none */
+    bool exactly_once;
+    const char *token_topic; /* exactly once: where it is noted what is committed */
+    int64_t transaction_ms;  /* exactly once: how long one may take */
     const ck_table_options *all;
 } ck_kafka_options;
 CK_NODISCARD ck_status ck_kafka_options_read(const ck_table_options *o, ck_kafka_options *out, ck_error *err);
+/* The largest record - key and value - that the client takes. */
+CK_NODISCARD ck_status ck_kafka_record_bytes_max(const ck_table_options *o, size_t *out, ck_error *err);
 /* The offset "0:42,1:7" gives partition; -1: it does not name it. CK_INVALID where it is no such list. */
 CK_NODISCARD ck_status ck_kafka_offset_of(const char *list, int32_t partition, int64_t *out, ck_error *err);
 
@@ -120,6 +141,11 @@ ck_status ck_kafka_fail(ck_kafka_client *c, rd_kafka_resp_err_t code, ck_error *
     CK_PRINTF(4, 5);
 /* CK_OK, or the sentence of a trouble that waiting does not cure. */
 CK_NODISCARD ck_status ck_kafka_hopeless(ck_kafka_client *c, const ck_kafka_options *o, ck_error *err);
+
+/* ---- committing exactly once (committer.c, transaction.c, tokens.c) ---- */
+
+extern const ck_committer_vtbl ck_kafka_committer_vtbl;
+CK_NODISCARD ck_status ck_kafka_committer_create(const ck_op_spec *spec, ck_mem mem, void **self, ck_error *err);
 
 /* ---- splits (splits.c) ---- */
 

@@ -45,6 +45,20 @@ static ck_status read_on_error(const ck_table_options *o, ck_kafka_options *out,
     return CK_OK;
 }
 
+static ck_status read_delivery(const ck_table_options *o, ck_kafka_options *out, ck_error *err) {
+    static const char *const words[] = {"at_least_once", "exactly_once"};
+    const char *word = ck_option_text(o, "delivery", "exactly_once");
+    int at = place_of(word, words, CK_ARRAY_COUNT(words));
+    if (at < 0)
+        return ck_fail(err, CK_INVALID, "option 'delivery' is '%s', which is neither exactly_once nor at_least_once",
+                       word);
+    out->exactly_once = at == 1;
+    out->token_topic = ck_option_text(o, "token_topic", "clink-tokens");
+    if (strcmp(out->token_topic, out->topic) == 0)
+        return ck_fail(err, CK_INVALID, "option 'token_topic' names the topic of the table, which holds rows");
+    return ck_option_i64(o, "transaction_timeout_ms", 60000, 1000, INT32_MAX, &out->transaction_ms, err);
+}
+
 ck_status ck_kafka_options_read(const ck_table_options *o, ck_kafka_options *out, ck_error *err) {
     *out = (ck_kafka_options){
         .brokers = ck_option_text(o, "brokers", NULL),
@@ -64,7 +78,15 @@ ck_status ck_kafka_options_read(const ck_table_options *o, ck_kafka_options *out
     CK_TRY(ck_option_bool(o, "bounded", false, &out->bounded, err));
     CK_TRY(ck_option_bool(o, "strict", false, &out->strict, err));
     CK_TRY(read_start(o, out, err));
+    CK_TRY(read_delivery(o, out, err));
     return read_on_error(o, out, err);
+}
+
+ck_status ck_kafka_record_bytes_max(const ck_table_options *o, size_t *out, ck_error *err) {
+    int64_t bytes;
+    CK_TRY(ck_option_i64(o, "properties.message.max.bytes", 1000000, 1000, 1000000000, &bytes, err));
+    *out = (size_t)bytes;
+    return CK_OK;
 }
 
 ck_status ck_kafka_offset_of(const char *list, int32_t partition, int64_t *out, ck_error *err) {

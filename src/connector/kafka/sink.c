@@ -1,10 +1,15 @@
-/* The `kafka` sink. A batch is encoded in the step; an I/O job hands its records to the library and comes back when
- * they are taken, so that the step never waits. At a barrier and at the end everything sent must have been acknowledged
- * by the brokers. With a PRIMARY KEY the key's latest record counts: a deletion is a record without a value. */
+/* The `kafka` sink. A batch is encoded in the step. With a PRIMARY KEY the key's latest record counts: a deletion is a
+ * record without a value.
+ *
+ * Exactly once: the records are written ahead, and the committer sends them when the checkpoint is complete.
+ *
+ * At least once: an I/O job hands the records to the library and comes back when they are taken, so that the step never
+ * waits. At a barrier and at the end everything sent must have been acknowledged by the brokers. */
 #include <stdio.h>
 
 #include "connector/connectors.h"
 #include "connector/kafka/kafka_int.h"
+#include "connector/write_ahead.h"
 #include "format/encoder.h"
 
 enum { JOB_MS = 100, TEXT_BYTES_MAX = 1 << 30 };
@@ -22,6 +27,9 @@ typedef struct kafka_sink {
     uint32_t key_count;
     ck_encoder *encoder, *key_encoder;
     uint8_t *kinds; /* CK_BATCH_ROWS_MAX; NULL: append */
+    bool commits;   /* exactly once */
+    ck_write_ahead ahead;
+    size_t record_bytes_max; /* what the client takes */
     /* the batch in hand; the job's while one runs */
     ck_bytes values, keys;
     size_t *value_ends, *key_ends; /* CK_BATCH_ROWS_MAX */
@@ -107,6 +115,7 @@ static void sink_free(kafka_sink *s) {
     ck_kafka_client_destroy(&s->client);
     ck_encoder_free(s->encoder);
     ck_encoder_free(s->key_encoder);
+    ck_write_ahead_destroy(&s->ahead);
     ck_bytes_destroy(&s->values);
     ck_bytes_destroy(&s->keys);
     if (s->value_ends) ck_free(s->mem, s->value_ends, CK_BATCH_ROWS_MAX * sizeof *s->value_ends);
@@ -120,6 +129,8 @@ static ck_status sink_init(kafka_sink *s, const ck_op_spec *spec, ck_error *err)
     CK_TRY(ck_sink_table_read(&s->arena, spec, &s->table, NULL, err));
     CK_TRY(ck_kafka_options_read(&s->table.options, &s->options, err));
     ck_encoder_spec e = {.format = s->options.format, .schema = s->table.schema, .delimiter = ','};
+    s->commits = spec->settings->checkpoints && s->options.exactly_once;
+    CK_TRY(ck_kafka_record_bytes_max(&s->table.options, &s->record_bytes_max, err));
     s->value_ends = ck_alloc(s->mem, CK_BATCH_ROWS_MAX * sizeof *s->value_ends);
     if (spec->inputs[0].mode != CK_MODE_APPEND) s->kinds = ck_alloc(s->mem, CK_BATCH_ROWS_MAX);
     if (!s->value_ends || (!s->kinds && spec->inputs[0].mode != CK_MODE_APPEND))
@@ -158,6 +169,7 @@ static const char *const producer_pairs[] = {
 static ck_status sink_open(void *self, ck_op_ctx *ctx) {
     kafka_sink *s = self;
     s->ctx = ctx;
+    if (s->commits) return ck_write_ahead_init(&s->ahead, ctx, s->mem);
     s->client.opaque = s;
     s->client.delivered = delivered;
     CK_TRY(ck_kafka_client_new(ctx->proc, &s->options, RD_KAFKA_PRODUCER, producer_pairs, &s->arena, &s->client,
@@ -184,23 +196,37 @@ static ck_status sink_look(const ck_op_spec *spec, ck_error *err) {
     return s;
 }
 
+/* ---- the batch in hand ---- */
+
+static ck_view value_of(const kafka_sink *s, uint32_t i) {
+    size_t from = i ? s->value_ends[i - 1] : 0, n = s->value_ends[i] - from;
+    if (s->encoded_kinds && s->kinds[i] == CK_CHANGE_DELETE) return (ck_view){0};
+    return (ck_view){s->values.p + from, n ? n - 1 : 0}; /* the line's end */
+}
+
+static ck_view key_of(const kafka_sink *s, uint32_t i) {
+    if (!s->key_ends) return (ck_view){0};
+    size_t from = i ? s->key_ends[i - 1] : 0;
+    return (ck_view){s->keys.p + from, s->key_ends[i] - from - 1};
+}
+
+/* The record behind an UPDATE_BEFORE replaces its row. */
+static bool is_replaced(const kafka_sink *s, uint32_t i) {
+    return s->encoded_kinds && s->kinds[i] == CK_CHANGE_UPDATE_BEFORE;
+}
+
 /* ---- the job: records to the library ---- */
 
 static rd_kafka_resp_err_t send_one(kafka_sink *s, uint32_t i) {
     const ck_kafka_lib *lib = s->client.lib;
-    size_t from = i ? s->value_ends[i - 1] : 0, n = s->value_ends[i] - from;
-    size_t key_from = i && s->key_ends ? s->key_ends[i - 1] : 0;
-    if (n) n--; /* the line's end */
-    bool gone = s->encoded_kinds && s->kinds[i] == CK_CHANGE_DELETE;
+    ck_view key = key_of(s, i), value = value_of(s, i);
     rd_kafka_vu_t vus[4] = {
         {.vtype = RD_KAFKA_VTYPE_RKT, .u.rkt = s->topic},
         {.vtype = RD_KAFKA_VTYPE_MSGFLAGS, .u.i = RD_KAFKA_MSG_F_COPY},
-        {.vtype = RD_KAFKA_VTYPE_VALUE, .u.mem = {gone ? NULL : s->values.p + from, gone ? 0 : n}},
+        {.vtype = RD_KAFKA_VTYPE_VALUE, .u.mem = {(void *)(uintptr_t)value.p, value.n}},
     };
     size_t count = 3;
-    if (s->key_ends)
-        vus[count++] = (rd_kafka_vu_t){.vtype = RD_KAFKA_VTYPE_KEY,
-                                       .u.mem = {s->keys.p + key_from, s->key_ends[i] - key_from - 1}};
+    if (key.p) vus[count++] = (rd_kafka_vu_t){.vtype = RD_KAFKA_VTYPE_KEY, .u.mem = {(void *)(uintptr_t)key.p, key.n}};
     rd_kafka_error_t *e = lib->rd_kafka_produceva(s->client.rk, vus, count);
     if (!e) return RD_KAFKA_RESP_ERR_NO_ERROR;
     rd_kafka_resp_err_t code = lib->rd_kafka_error_code(e);
@@ -212,7 +238,7 @@ static ck_status send_all(kafka_sink *s) {
     const ck_kafka_lib *lib = s->client.lib;
     bool waited = false;
     while (s->sent < s->count) {
-        if (s->encoded_kinds && s->kinds[s->sent] == CK_CHANGE_UPDATE_BEFORE) { /* the record behind it replaces it */
+        if (is_replaced(s, s->sent)) {
             s->sent++;
             continue;
         }
@@ -279,25 +305,50 @@ static ck_status flush(kafka_sink *s, ck_op_ctx *ctx) {
 
 /* ---- events ---- */
 
+/* Before it is on its way: a record that no broker will take would stop the commit for good. */
+static ck_status check_size(const kafka_sink *s, uint32_t i, ck_op_ctx *ctx) {
+    size_t bytes = key_of(s, i).n + value_of(s, i).n;
+    if (bytes <= s->record_bytes_max) return CK_OK;
+    return ck_fail(ctx->error, CK_DATA,
+                   "topic %s: a record of %zu bytes is larger than the %zu that are taken "
+                   "(properties.message.max.bytes; the topic's max.message.bytes must allow it too)",
+                   s->options.topic, bytes, s->record_bytes_max);
+}
+
 static ck_status encode(kafka_sink *s, const ck_batch *b, ck_op_ctx *ctx) {
     ck_bytes_clear(&s->values);
     ck_bytes_clear(&s->keys);
     s->sent = s->count = 0;
     s->encoded_kinds = s->kinds != NULL;
     if (s->kinds) CK_TRY(ck_change_kinds(b, s->key, s->key_count, s->kinds));
-    if (ck_encoder_rows(s->encoder, b, NULL, &s->values, s->value_ends) != CK_OK)
+    if (ck_encoder_rows(s->encoder, b, s->kinds, &s->values, s->value_ends) != CK_OK)
         return ck_nomem(ctx->error, s->mem, s->values.n);
     if (s->key_encoder) {
         ck_batch *k = ck_batch_project(b, s->key, s->key_count);
-        ck_status status = k ? ck_encoder_rows(s->key_encoder, k, NULL, &s->keys, s->key_ends) : CK_NOMEM;
+        ck_status status = k ? ck_encoder_rows(s->key_encoder, k, s->kinds, &s->keys, s->key_ends) : CK_NOMEM;
         ck_batch_unref(&k);
         if (status != CK_OK) return ck_nomem(ctx->error, s->mem, s->keys.n);
     }
     s->count = b->sel_count;
+    for (uint32_t i = 0; i < s->count; i++) CK_TRY(check_size(s, i, ctx));
     return CK_OK;
 }
 
+static ck_status write_ahead(kafka_sink *s, const ck_batch *b, ck_op_ctx *ctx) {
+    CK_TRY(ck_write_ahead_room(&s->ahead));
+    if (b->sel_count == 0) return CK_OK;
+    CK_TRY(ck_sink_check_nulls(&s->table, b, ctx->error));
+    CK_TRY(encode(s, b, ctx));
+    for (uint32_t i = 0; i < s->count; i++) {
+        if (is_replaced(s, i)) continue;
+        CK_TRY(ck_write_ahead_add(&s->ahead, key_of(s, i), value_of(s, i), ctx));
+    }
+    ck_op_count(ctx, "rows_out", b->sel_count);
+    return ck_write_ahead_flush(&s->ahead, ctx);
+}
+
 static ck_status take(kafka_sink *s, const ck_batch *b, ck_op_ctx *ctx) {
+    if (s->commits) return write_ahead(s, b, ctx);
     CK_TRY(settle(s, ctx));
     if (s->sent < s->count) { /* the library's queue was full */
         submit(s, false, ctx);
@@ -314,14 +365,31 @@ static ck_status take(kafka_sink *s, const ck_batch *b, ck_op_ctx *ctx) {
 
 static ck_status sink_on_event(void *self, uint32_t input, const ck_event *ev, ck_op_ctx *ctx) {
     (void)input;
-    if (ev->kind == CK_EVENT_BATCH) return take(self, ev->batch, ctx);
-    if (ev->kind == CK_EVENT_END) return flush(self, ctx);
+    kafka_sink *s = self;
+    if (ev->kind == CK_EVENT_BATCH) return take(s, ev->batch, ctx);
+    if (ev->kind == CK_EVENT_END && !s->commits) return flush(s, ctx);
     return CK_OK;
 }
 
 static ck_status sink_pre_snapshot(void *self, uint64_t checkpoint, ck_op_ctx *ctx) {
-    (void)checkpoint;
-    return flush(self, ctx);
+    kafka_sink *s = self;
+    return s->commits ? ck_write_ahead_prepare(&s->ahead, checkpoint, ctx) : flush(s, ctx);
+}
+
+static ck_status sink_on_committed(void *self, uint64_t checkpoint, ck_op_ctx *ctx) {
+    kafka_sink *s = self;
+    return s->commits ? ck_commits_forget(ctx->state, checkpoint, ctx->error) : CK_OK;
+}
+
+static ck_status sink_slots(const ck_op_spec *spec, ck_arena *a, const ck_slot_schema **slots, uint32_t *count,
+                            ck_error *err) {
+    ck_sink_table t;
+    ck_kafka_options o;
+    CK_TRY(ck_sink_table_read(a, spec, &t, NULL, err));
+    CK_TRY(ck_kafka_options_read(&t.options, &o, err));
+    *slots = ck_commit_slot();
+    *count = o.exactly_once;
+    return CK_OK;
 }
 
 static void sink_close(void *self, ck_op_ctx *ctx) {
@@ -334,7 +402,16 @@ static const ck_operator_vtbl sink_vtbl = {
     .open = sink_open,
     .on_event = sink_on_event,
     .pre_snapshot = sink_pre_snapshot,
+    .on_committed = sink_on_committed,
     .close = sink_close,
 };
 
-const ck_op_desc ck_op_sink_kafka = {.type = "sink.kafka", .op = &sink_vtbl, .create = sink_create, .look = sink_look};
+const ck_op_desc ck_op_sink_kafka = {
+    .type = "sink.kafka",
+    .op = &sink_vtbl,
+    .committer = &ck_kafka_committer_vtbl,
+    .create = sink_create,
+    .create_committer = ck_kafka_committer_create,
+    .slots = sink_slots,
+    .look = sink_look,
+};
