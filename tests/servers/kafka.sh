@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # A Kafka broker of one node (KRaft) on loopback for tests.   kafka.sh DIR PORT
+# PORT + 1 is the controller's; PORT + 2 takes clients by SASL (PLAIN; user clink, password secret).
 # Fetches the pinned jars of kafka.jars once (54 MB, kept under ${XDG_CACHE_HOME:-~/.cache}/clink/kafka), starts the broker with
 # everything it writes in DIR, and says when it answers; the broker is the process that this script becomes. Needs java.
 set -euo pipefail
@@ -26,10 +27,13 @@ cat >"$dir/server.properties" <<EOF
 process.roles=broker,controller
 node.id=1
 controller.quorum.voters=1@127.0.0.1:$((port + 1))
-listeners=PLAINTEXT://127.0.0.1:$port,CONTROLLER://127.0.0.1:$((port + 1))
-advertised.listeners=PLAINTEXT://127.0.0.1:$port
+listeners=PLAINTEXT://127.0.0.1:$port,CONTROLLER://127.0.0.1:$((port + 1)),SASL://127.0.0.1:$((port + 2))
+advertised.listeners=PLAINTEXT://127.0.0.1:$port,SASL://127.0.0.1:$((port + 2))
 controller.listener.names=CONTROLLER
-listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL:SASL_PLAINTEXT
+inter.broker.listener.name=PLAINTEXT
+listener.name.sasl.sasl.enabled.mechanisms=PLAIN
+listener.name.sasl.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required user_clink="secret";
 log.dirs=$dir/data
 num.partitions=1
 default.replication.factor=1

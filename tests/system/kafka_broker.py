@@ -18,24 +18,26 @@ class NoBroker(Exception):
 
 
 def free_ports():
-    """A port whose neighbour is free too, below those that outgoing connections take: it must be free again after a restart."""
+    """A port whose two neighbours are free too, below those that outgoing connections take: it must be free again after a restart."""
     for _ in range(1000):
         port = random.randrange(15000, 32000)
-        a, b = socket.socket(), socket.socket()
-        with a, b:
+        a, b, c = socket.socket(), socket.socket(), socket.socket()
+        with a, b, c:
             try:
                 a.bind(("127.0.0.1", port))
                 b.bind(("127.0.0.1", port + 1))
+                c.bind(("127.0.0.1", port + 2))
                 return port
             except OSError:
                 continue
-    raise RuntimeError("no two free ports side by side")
+    raise RuntimeError("no three free ports side by side")
 
 
 class Broker:
     def __init__(self, directory):
         self.dir, self.port, self.proc, self.names = directory, free_ports(), None, 0
         self.address = f"127.0.0.1:{self.port}"
+        self.sasl_address = f"127.0.0.1:{self.port + 2}"
 
     def start(self):
         self.proc = subprocess.Popen([os.path.join(TOP, "tests", "servers", "kafka.sh"), self.dir, str(self.port)],

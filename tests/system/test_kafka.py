@@ -440,3 +440,89 @@ def test_the_broker_is_away_while_results_are_due(tmp_path):
         assert job.proc.wait(60) == 1 and own.address in job.log.read_text().splitlines()[-1]
     finally:
         own.stop()
+
+
+# ---- what is beside the value ----
+
+
+def test_metadata_columns(broker):
+    """Key, headers, time, partition, offset and topic of each record beside its value, also where some records do not fit."""
+    topic = broker.topic(3)
+    p = Producer({"bootstrap.servers": broker.address})
+    want = []
+    for i in range(300):
+        key = None if i % 5 == 0 else f"key {i}"
+        headers = None if i % 4 == 0 else [("n", str(i)), ("empty", None), ("trace", b"\xff" if i % 8 == 1 else "abc")]
+        bad = i % 7 == 3
+        p.produce(topic, "{" if bad else json.dumps({"id": i, "offset": "of the value"}), key=key, headers=headers, partition=i % 3,
+                  timestamp=1_600_000_000_000 + i)
+        if not bad:
+            want.append((i, key, i % 3, i // 3, 1_600_000_000_000 + i))
+    assert p.flush(60) == 0
+    columns = ("k VARCHAR METADATA FROM 'key', id BIGINT, p INTEGER METADATA FROM 'partition' VIRTUAL, offset BIGINT NOT NULL METADATA,"
+               " at TIMESTAMP_LTZ(3) METADATA FROM 'timestamp', ms BIGINT METADATA FROM 'timestamp', h MAP<VARCHAR, VARCHAR> METADATA FROM 'headers',"
+               " topic VARCHAR METADATA, raw BYTES METADATA FROM 'key', WATERMARK FOR at AS at - INTERVAL '1' SECOND")
+    sql = table("o", columns, topic, broker, bounded="true", on_error="skip")
+    got = run_clink("run", "-p", 2, "--set", "batch_rows=13", "-e", sql + "SELECT id, k, p, offset, ms, at, topic, h, CAST(raw AS VARCHAR) = k AS same FROM o").rows
+    assert sorted((r["id"], r["k"], r["p"], r["offset"], r["ms"]) for r in got) == sorted(want)
+    for r in got:
+        i = r["id"]
+        ms = 1_600_000_000_000 + i
+        assert r["topic"] == topic and r["same"] is (True if r["k"] else None)
+        assert r["at"] == time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(ms // 1000)) + (f".{ms % 1000:03d}" if ms % 1000 else "") + "Z"
+        headers = {} if i % 4 == 0 else {"n": str(i), "empty": None, "trace": None if i % 8 == 1 else "abc"}
+        assert (dict(r["h"]) if isinstance(r["h"], list) else r["h"]) == headers, r["h"]
+    some = run_clink("run", "-e", sql + "SELECT MAX(offset) AS m, COUNT(*) AS n FROM o WHERE p = 1").rows
+    assert some == [{"m": max(w[3] for w in want if w[2] == 1), "n": sum(w[2] == 1 for w in want)}]
+
+
+@pytest.mark.parametrize("column, sentence", [
+    ("o BIGINT METADATA FROM 'offse'", "there is no metadata 'offse': it is one of key|headers|timestamp|partition|offset|topic"),
+    ("key BIGINT METADATA", "which is VARCHAR or BYTES"),
+    ("offset VARCHAR METADATA", "which is BIGINT"),
+    ("headers VARCHAR METADATA", "MAP<VARCHAR, BYTES>"),
+    ("key VARCHAR NOT NULL METADATA", "a record may have no key"),
+])
+def test_metadata_columns_that_cannot_be(broker, orders, column, sentence):
+    r = run_clink("run", "-e", table("o", f"id BIGINT, {column}", orders, broker, bounded="true") + "SELECT * FROM o", ok=False)
+    assert r.code == 1 and sentence in r.err, r.err
+
+
+def test_metadata_columns_are_read_only(broker, orders):
+    r = run_clink("run", "-e", table("o", "id BIGINT, offset BIGINT METADATA", orders, broker) + "INSERT INTO o VALUES (1, 2)", ok=False)
+    assert r.code == 1 and "is read, not written" in r.err, r.err
+
+
+# ---- who may ----
+
+
+def sasl(broker, password):
+    return {"brokers": broker.sasl_address, "properties.security.protocol": "SASL_PLAINTEXT", "properties.sasl.mechanism": "PLAIN",
+            "properties.sasl.username": "clink", "properties.sasl.password": password}
+
+
+def words_of(options):
+    return ", ".join(f"{k}='{v}'" for k, v in options.items())
+
+
+def test_who_has_the_password_reads_and_writes_exactly_once(broker, orders, tmp_path):
+    topic = broker.topic(2)
+    secret = tmp_path / "secret"
+    secret.write_text("secret\n")
+    job = tmp_path / "job.sql"
+    job.write_text(f"CREATE TABLE o (id BIGINT) WITH (connector='kafka', topic='{orders}', bounded='true', {words_of(sasl(broker, '${env:CLINK_PW}'))});\n"
+                   f"CREATE TABLE s (id BIGINT) WITH (connector='kafka', topic='{topic}', {words_of(sasl(broker, '${file:' + str(secret) + '}'))});\n"
+                   "INSERT INTO s SELECT id FROM o WHERE id < 100;\n")
+    run_clink("run", job, "--checkpoint-dir", tmp_path / "ck", env={"CLINK_PW": "secret"})
+    assert sorted(json.loads(v)["id"] for _, v in broker.read(topic, 2)) == list(range(100))
+
+
+@pytest.mark.parametrize("way", ["reading", "writing"])
+def test_who_has_not_is_refused_with_a_sentence(broker, orders, tmp_path, way):
+    words = words_of(sasl(broker, "hush-hush"))
+    sql = (f"CREATE TABLE o (id BIGINT) WITH (connector='kafka', topic='{orders}', bounded='true', {words}); SELECT id FROM o" if way == "reading" else
+           f"CREATE TABLE o (id BIGINT) WITH (connector='kafka', topic='{orders}', {words}); INSERT INTO o VALUES (1)")
+    began = time.monotonic()
+    r = run_clink("run", "--name", "j", "--checkpoint-dir", tmp_path / "ck", "-e", sql, ok=False)
+    assert r.code == 1 and "uthentication" in r.err and broker.sasl_address in r.err and "hush-hush" not in r.err, r.err
+    assert time.monotonic() - began < 8

@@ -2,6 +2,7 @@
 #include "connector/connectors.h"
 
 #include "connector/kafka/kafka_int.h"
+#include "connector/kafka/metadata_int.h"
 
 static const ck_option_desc kafka_options[] = {
     {"brokers", "text", NULL, "host:port of some brokers, commas between"},
@@ -28,6 +29,8 @@ static const ck_option_desc kafka_options[] = {
     {"transaction_timeout_ms", "integer", "60000",
      "writing exactly once: how long a transaction may take, and how long a dead job's open one may hold readers"},
     {"timeout_ms", "integer", "10000", "how long a broker may take to answer at the start, or to take a record"},
+    {"metadata.*", "key|headers|timestamp|partition|offset|topic", NULL,
+     "reading: what column * is, as in `off BIGINT METADATA FROM 'offset'`"},
     {"properties.*", "property", NULL,
      "a property of the client library, as properties.security.protocol; ${env:NAME} and ${file:PATH} keep secrets "
      "out of the script"},
@@ -36,8 +39,7 @@ static const ck_option_desc kafka_options[] = {
 static ck_status kafka_check(const ck_table_decl *t, bool as_sink, ck_error *err) {
     ck_kafka_options o;
     CK_TRY(ck_kafka_options_read(&t->options, &o, err));
-    if (as_sink) return ck_kafka_sink_check(t, &o, err);
-    return CK_OK;
+    return as_sink ? ck_kafka_sink_check(t, &o, err) : ck_kafka_metadata_check(t, err);
 }
 
 static bool ends(const ck_table_decl *t) {

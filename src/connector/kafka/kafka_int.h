@@ -44,6 +44,9 @@
     X(rd_kafka_consume_batch)                                                                                          \
     X(rd_kafka_message_destroy)                                                                                        \
     X(rd_kafka_message_errstr)                                                                                         \
+    X(rd_kafka_message_timestamp)                                                                                      \
+    X(rd_kafka_message_headers)                                                                                        \
+    X(rd_kafka_header_get_all)                                                                                         \
     X(rd_kafka_queue_get_partition)                                                                                    \
     X(rd_kafka_queue_destroy)                                                                                          \
     X(rd_kafka_queue_cb_event_enable)                                                                                  \

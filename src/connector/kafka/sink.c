@@ -77,6 +77,10 @@ static size_t names_in(const char *list) {
 }
 
 ck_status ck_kafka_sink_check(const ck_table_decl *t, const ck_kafka_options *o, ck_error *err) {
+    for (uint32_t i = 0; i < t->options.count; i++)
+        if (strncmp(t->options.names[i], "metadata.", 9) == 0)
+            return ck_fail(err, CK_REFUSED,
+                           "a table with METADATA columns is read, not written; declare the topic again without them");
     if (o->key && t->primary_key_count)
         return ck_fail(err, CK_INVALID, "option 'key' cannot be given beside a PRIMARY KEY, which is the record's key");
     if (!o->key) return CK_OK;

@@ -6,6 +6,7 @@
 #include "connector/connectors.h"
 #include "connector/dead_letters.h"
 #include "connector/kafka/kafka_int.h"
+#include "connector/kafka/metadata_int.h"
 #include "connector/show_raw.h"
 #include "os/clock.h"
 
@@ -32,7 +33,9 @@ typedef struct partition {
     size_t begin, end;
     size_t *ends;
     int64_t *offsets;
-    size_t copied, decoded;
+    size_t copied, decoded, taken; /* taken: of them in earlier batches */
+    ck_kafka_beside *beside;       /* FETCH_RECORDS; NULL: nobody wants it */
+    ck_bytes beside_text;
 } partition;
 
 /* A look at how many partitions there are, on an I/O thread. */
@@ -54,6 +57,7 @@ typedef struct kafka_source {
     ck_source_table table;
     ck_kafka_options options;
     ck_decoder *decoder;
+    ck_kafka_metadata metadata;
     ck_event_time event_time;
     ck_dead_letters letters;
     ck_kafka_client client;
@@ -115,6 +119,8 @@ static void partition_free(kafka_source *s, partition *p) {
     if (p->records) ck_free(s->mem, p->records, FETCH_RECORDS * sizeof(void *));
     if (p->ends) ck_free(s->mem, p->ends, FETCH_RECORDS * sizeof *p->ends);
     if (p->offsets) ck_free(s->mem, p->offsets, FETCH_RECORDS * sizeof *p->offsets);
+    if (p->beside) ck_free(s->mem, p->beside, FETCH_RECORDS * sizeof *p->beside);
+    ck_bytes_destroy(&p->beside_text);
 }
 
 static void source_free(kafka_source *s) {
@@ -134,11 +140,13 @@ static ck_status source_init(kafka_source *s, const ck_op_spec *spec, ck_error *
     CK_TRY(ck_kafka_options_read(&s->table.options, &s->options, err));
     CK_TRY(ck_event_time_init(&s->event_time, s->table.event_time, spec, &s->arena, s->mem, err));
     const ck_kafka_options *o = &s->options;
+    CK_TRY(ck_kafka_metadata_read(&s->arena, &s->table, &s->metadata, err));
     ck_decoder_spec d = {
         .format = o->format,
-        .schema = s->table.schema,
-        .wanted = s->table.wanted,
-        .checked = s->table.checked,
+        .schema = s->metadata.values,
+        .wanted = s->metadata.wanted,
+        .checked = s->metadata.checked,
+        .origins = s->metadata.any,
         .strict = o->strict || o->on_error != CK_ON_ERROR_FAIL, /* what is skipped does not depend on the query */
         .batch_rows = spec->settings->batch_rows,
     };
@@ -196,7 +204,10 @@ static ck_status start(kafka_source *s, partition *p, ck_op_ctx *ctx) {
     p->records = ck_alloc(s->mem, FETCH_RECORDS * sizeof(void *));
     p->ends = ck_alloc(s->mem, FETCH_RECORDS * sizeof *p->ends);
     p->offsets = ck_alloc(s->mem, FETCH_RECORDS * sizeof *p->offsets);
-    if (!p->records || !p->ends || !p->offsets) return ck_nomem(ctx->error, s->mem, FETCH_RECORDS * sizeof(void *));
+    if (s->metadata.any) p->beside = ck_alloc(s->mem, FETCH_RECORDS * sizeof *p->beside);
+    ck_bytes_init(&p->beside_text, s->mem, UINT32_MAX);
+    if (!p->records || !p->ends || !p->offsets || (s->metadata.any && !p->beside))
+        return ck_nomem(ctx->error, s->mem, FETCH_RECORDS * sizeof(void *));
     if (lib->rd_kafka_consume_start(s->topic, p->split.partition, p->split.position) != 0)
         return ck_kafka_fail(&s->client, lib->rd_kafka_last_error(), ctx->error, "reading partition %d of topic %s",
                              p->split.partition, p->split.topic);
@@ -344,7 +355,8 @@ static ck_status copy_records(kafka_source *s, partition *p, ck_op_ctx *ctx) {
     size_t room = FETCH_BYTES, need = p->records[p->record_at]->len + 2;
     if (room < need) room = need;
     ck_buffer_unref(&p->buffer);
-    p->begin = p->end = p->copied = p->decoded = 0;
+    p->begin = p->end = p->copied = p->decoded = p->taken = 0;
+    ck_bytes_clear(&p->beside_text);
     if (!(p->buffer = ck_buffer_new(s->mem, room))) return ck_nomem(ctx->error, s->mem, room);
     bool json = strcmp(s->options.format, "json") == 0;
     for (; p->record_at < p->record_count; p->record_at++) {
@@ -362,6 +374,9 @@ static ck_status copy_records(kafka_source *s, partition *p, ck_op_ctx *ctx) {
                 memcpy(p->buffer->p + p->end, (char[]){EMPTY, '\n'}, 2);
             else
                 copy_value(p->buffer->p + p->end, m, json);
+            if (p->beside &&
+                ck_kafka_beside_take(&s->metadata, s->client.lib, m, &p->beside_text, &p->beside[p->copied]) != CK_OK)
+                return ck_nomem(ctx->error, s->mem, p->beside_text.n);
             p->end += n + 1;
             p->ends[p->copied] = p->end;
             p->offsets[p->copied++] = blank ? ~m->offset : m->offset;
@@ -398,6 +413,26 @@ static ck_status decode(kafka_source *s, partition *p, ck_op_ctx *ctx) {
     return status;
 }
 
+/* What is beside the records of the batch's rows goes in. */
+static ck_status add_metadata(kafka_source *s, partition *p, ck_batch **b, ck_op_ctx *ctx) {
+    if (!s->metadata.any) return CK_OK;
+    const ck_batch *values = *b;
+    const ck_kafka_beside **rows = ck_arena_array(ctx->arena, values->row_count, sizeof *rows);
+    if (!rows) return ck_nomem(ctx->error, ctx->mem, values->row_count * sizeof *rows);
+    size_t record = p->taken;
+    for (uint32_t i = 0; i < values->row_count; i++) {
+        uint64_t at = values->origin->base_offset + values->origin->row_offset[i];
+        while (p->ends[record] <= at) record++;
+        rows[i] = &p->beside[record];
+    }
+    ck_batch *whole;
+    CK_TRY(ck_kafka_metadata_add(&s->metadata, &s->table, &p->split, values, rows, &p->beside_text, s->mem, &whole,
+                                 ctx->error));
+    ck_batch_unref(b);
+    *b = whole;
+    return CK_OK;
+}
+
 static ck_status emit(kafka_source *s, partition *p, ck_op_ctx *ctx) {
     if (p->decoded) {
         int64_t last = p->offsets[p->decoded - 1];
@@ -409,10 +444,12 @@ static ck_status emit(kafka_source *s, partition *p, ck_op_ctx *ctx) {
     CK_TRY(ck_dead_letters_emit(&s->letters, ctx));
     uint32_t rows = ck_decoder_rows(s->decoder);
     if (rows == 0) return CK_OK;
-    ck_batch *b = ck_decoder_take(s->decoder);
-    ck_batch *out = b ? ck_source_output(&s->table, b) : NULL;
-    ck_status status = out ? ck_event_time_see(&s->event_time, p->clock, b, ctx)
-                           : ck_nomem(ctx->error, ctx->mem, rows * sizeof(ck_strview));
+    ck_batch *b = ck_decoder_take(s->decoder), *out = NULL;
+    ck_status status = b ? add_metadata(s, p, &b, ctx) : ck_nomem(ctx->error, ctx->mem, rows * sizeof(ck_strview));
+    p->taken = p->decoded;
+    if (status == CK_OK && !(out = ck_source_output(&s->table, b)))
+        status = ck_nomem(ctx->error, ctx->mem, rows * sizeof(ck_strview));
+    if (status == CK_OK) status = ck_event_time_see(&s->event_time, p->clock, b, ctx);
     ck_batch_unref(&b);
     if (status != CK_OK) {
         ck_batch_unref(&out);

@@ -50,7 +50,7 @@ static ck_status column_of(ck_binder *b, const ck_ast_column *c, ck_table_column
     if (!out->name || (c->comment.p && !out->comment)) return ck_bind_nomem(b);
     if (c->primary_key)
         return ck_bind_refuse(b, c->primary_pos, "ALTER TABLE gives no PRIMARY KEY; DROP and CREATE the table");
-    if (c->metadata_pos.line) return ck_bind_refuse(b, c->metadata_pos, "METADATA columns are not supported yet");
+    if (c->metadata_pos.line) return ck_bind_refuse(b, c->metadata_pos, "METADATA columns come with CREATE TABLE");
     if (c->not_null && c->null) return ck_bind_fail(b, c->name.pos, "column \"%s\" is NULL and NOT NULL", out->name);
     if (c->computed) {
         out->computed = CK_ARENA_NEW(b->plan.arena, ck_expr); /* that it is computed; the text is what counts */

@@ -12,6 +12,9 @@ CK_NODISCARD ck_status ck_bind_options(ck_binder *b, const ck_ast_options *list,
 /* Of the connector's options and those that every table has; NULL: there is none of that name. */
 const ck_option_desc *ck_bind_option_named(const ck_connector_desc *d, ck_view name);
 
+/* METADATA columns become options metadata.<column> of the table, where its connector has such. After the options. */
+CK_NODISCARD ck_status ck_bind_metadata(ck_binder *b, ck_catalog_entry *e, const ck_ast_create_table *t);
+
 /* WATERMARK FOR and the options about event time, which every connector's tables have. After columns and options. */
 CK_NODISCARD ck_status ck_bind_state_ttl(ck_binder *b, ck_catalog_entry *e, const ck_ast_create_table *t);
 CK_NODISCARD ck_status ck_bind_event_time(ck_binder *b, ck_catalog_entry *e, const ck_ast_create_table *t);

@@ -37,8 +37,6 @@ ck_status ck_bind_free_name(ck_binder *b, const ck_ast_names *name, bool if_not_
 
 static ck_status refuse_unsupported(ck_binder *b, const ck_ast_create_table *t, ck_pos pos) {
     if (t->partitioned_pos.line) return ck_bind_refuse(b, t->partitioned_pos, "PARTITIONED BY is not supported");
-    for (const ck_ast_column *c = t->columns; c; c = c->next)
-        if (c->metadata_pos.line) return ck_bind_refuse(b, c->metadata_pos, "METADATA columns are not supported yet");
     if (t->columns && t->query)
         return ck_bind_refuse(b, t->columns->name.pos,
                               "CREATE TABLE ... AS takes its columns from the query; name them there with AS, and give "
@@ -191,6 +189,7 @@ static ck_status fill(ck_binder *b, ck_catalog_entry *e, const ck_ast_create_tab
     e->table.comment = ck_arena_strndup(&e->arena, t->comment.p ? t->comment.p : "", t->comment.n);
     if (!e->table.comment) return ck_bind_nomem(b);
     CK_TRY(ck_bind_options(b, &t->options, e, t->name.first->ident.pos, pos));
+    CK_TRY(ck_bind_metadata(b, e, t));
     CK_TRY(ck_bind_state_ttl(b, e, t));
     return ck_bind_event_time(b, e, t);
 }

@@ -177,3 +177,42 @@ ck_status ck_bind_options(ck_binder *b, const ck_ast_options *list, ck_catalog_e
     t->decl.options = (ck_table_options){names, values, n};
     return CK_OK;
 }
+
+static ck_status metadata_option(ck_binder *b, ck_catalog_entry *e, const ck_ast_column *c, const char **name,
+                                 const char **value) {
+    ck_view from = c->metadata.text.n ? c->metadata.text : c->name.text;
+    char *lower = lower_copy(&e->arena, c->name.text);
+    *name = lower ? ck_arena_printf(&e->arena, "metadata.%s", lower) : NULL;
+    *value = lower_copy(&e->arena, from);
+    if (!*name || !*value) return ck_bind_nomem(b);
+    const ck_option_desc *d = ck_bind_option_named(e->table.connector, ck_view_of(*name));
+    if (!d)
+        return ck_bind_refuse(b, c->metadata_pos, "records of connector '%s' have no metadata",
+                              e->table.connector->name);
+    if (is_one_of(d->values, from)) return CK_OK;
+    return ck_bind_fail(b, c->metadata_pos, "there is no metadata '%.*s': it is one of %s (METADATA FROM '...')",
+                        ck_cut(from), from.p, d->values);
+}
+
+ck_status ck_bind_metadata(ck_binder *b, ck_catalog_entry *e, const ck_ast_create_table *t) {
+    ck_table_options *o = &e->table.decl.options;
+    uint32_t more = 0;
+    for (const ck_ast_column *c = t->columns; c; c = c->next) more += c->metadata_pos.line != 0;
+    if (more == 0) return CK_OK;
+    const char **names = ck_arena_array(&e->arena, o->count + more, sizeof *names);
+    const char **values = ck_arena_array(&e->arena, o->count + more, sizeof *values);
+    if (!names || !values) return ck_bind_nomem(b);
+    memcpy(names, o->names, o->count * sizeof *names);
+    memcpy(values, o->values, o->count * sizeof *values);
+    uint32_t n = o->count;
+    for (const ck_ast_column *c = t->columns; c; c = c->next) {
+        if (!c->metadata_pos.line) continue;
+        CK_TRY(metadata_option(b, e, c, &names[n], &values[n]));
+        for (uint32_t k = 0; k < n; k++)
+            if (strcmp(names[k], names[n]) == 0)
+                return ck_bind_fail(b, c->metadata_pos, "option '%s' says it, too", names[n]);
+        n++;
+    }
+    *o = (ck_table_options){names, values, n};
+    return CK_OK;
+}

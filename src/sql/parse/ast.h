@@ -326,9 +326,10 @@ typedef struct ck_ast_column {
     ck_ast_expr *computed; /* name AS expr */
     bool not_null, null, primary_key;
     ck_pos primary_pos;
-    bool enforced;       /* PRIMARY KEY without NOT ENFORCED */
-    ck_pos metadata_pos; /* METADATA column: line > 0 */
-    ck_view comment;     /* p NULL: none */
+    bool enforced;         /* PRIMARY KEY without NOT ENFORCED */
+    ck_pos metadata_pos;   /* METADATA column: line > 0 */
+    ck_ast_ident metadata; /* FROM 'name'; no text: the column's own name */
+    ck_view comment;       /* p NULL: none */
     struct ck_ast_column *next;
 } ck_ast_column;
 

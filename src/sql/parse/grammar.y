@@ -147,7 +147,7 @@ static bool push_order(ck_parser *ps, ck_ast_orders *list, ck_ast_order o) {
 %type <columns> function_params column_defs column_def_list
 %type <names> names table_name parenthesised_names opt_columns drop_names
 %type <options> options option_list opt_with_options reset_keys
-%type <ident> option_key option_value set_value signed_number opt_comment
+%type <ident> option_key option_value set_value signed_number opt_comment opt_metadata_from
 %type <flag> opt_if_not_exists opt_if_exists opt_or_replace opt_temporary not_enforced opt_all_distinct opt_desc
 %type <flag> opt_ordinality into
 %type <number> object_kind opt_nulls unit opt_to_unit opt_zone join_kind comparison
@@ -319,9 +319,9 @@ column_constraints:
         $$->primary_key = true, $$->enforced = !$4, $$->primary_pos = ck_pos_span(@2, @4);
     }
   | column_constraints K_COMMENT STRING_TEXT { $$ = $1; $$->comment = $3.text; }
-  | column_constraints K_METADATA opt_metadata_from opt_virtual { $$ = $1; $$->metadata_pos = @2; }
+  | column_constraints K_METADATA opt_metadata_from opt_virtual { $$ = $1; $$->metadata_pos = @2, $$->metadata = $3; }
   ;
-opt_metadata_from: %empty | K_FROM STRING_TEXT;
+opt_metadata_from: %empty { $$ = (ck_ast_ident){0}; } | K_FROM STRING_TEXT { $$ = $2; };
 opt_virtual: %empty | K_VIRTUAL;
 
 options:
