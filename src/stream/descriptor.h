@@ -90,6 +90,7 @@ typedef struct ck_connector_desc {
     /* Checks the options together (the names and single values are checked already). */
     ck_status (*check)(const ck_table_decl *t, bool as_sink, ck_error *err);
     bool (*bounded)(const ck_table_decl *t);         /* as a source; NULL = yes */
+    bool (*changes)(const ck_table_decl *t);         /* as a source: its rows change (weights); NULL = no */
     bool (*accepts_changes)(const ck_table_decl *t); /* as a sink: takes retractions; NULL = no */
     bool (*accepts_upserts)(const ck_table_decl *t); /* as a sink keyed by its primary key; NULL = no */
     /* What a sink can promise with checkpoints on, and in one sentence what limits it. */

@@ -61,9 +61,9 @@ class Broker:
             self.proc.send_signal(how)
             self.proc.wait()
 
-    def topic(self, partitions, **config):
+    def topic(self, partitions, name=None, **config):
         self.names += 1
-        name = f"t{self.names}"
+        name = name or f"t{self.names}"
         options = {k.replace("_", "."): str(v) for k, v in config.items()}
         for f in self.admin.create_topics([NewTopic(name, partitions, 1, config=options)]).values():
             f.result(30)

@@ -1,4 +1,5 @@
 """Kafka topics as tables, against a real broker: what is read is what was written, once, whatever dies."""
+import base64
 import json
 import os
 import random
@@ -526,3 +527,108 @@ def test_who_has_not_is_refused_with_a_sentence(broker, orders, tmp_path, way):
     r = run_clink("run", "--name", "j", "--checkpoint-dir", tmp_path / "ck", "-e", sql, ok=False)
     assert r.code == 1 and "uthentication" in r.err and broker.sasl_address in r.err and "hush-hush" not in r.err, r.err
     assert time.monotonic() - began < 8
+
+
+# ---- changes of rows ----
+
+
+def changes_of(rnd, count):
+    """Random changes in Debezium's envelope, some beside their schema, and the rows that are there in the end."""
+    rows, out = {}, []
+    for _ in range(count):
+        key = rnd.randrange(40)
+        old, new = rows.get(key), {"id": key, "usr": f"u{rnd.randrange(5)}", "amount": rnd.randrange(1000), "note": rnd.choice(["", "a \"}] b", None])}
+        if old and rnd.random() < 0.3:
+            change, rows[key] = {"before": old, "after": None, "op": "d"}, None
+        elif old:
+            change, rows[key] = {"before": old, "after": new, "op": "u"}, new
+        else:
+            change, rows[key] = {"before": None, "after": new, "op": rnd.choice("cr")}, new
+        change.update(source={"table": "orders", "nested": [{"}": "]"}]}, ts_ms=1)
+        out.append((key, change if rnd.random() < 0.7 else {"schema": {"type": "struct", "fields": []}, "payload": change}))
+    return out, [r for r in rows.values() if r]
+
+
+def send_changes(broker, topic, changes, partitions):
+    p = Producer({"bootstrap.servers": broker.address})
+    for key, change in changes:
+        p.produce(topic, json.dumps(change), key=str(key), partition=key % partitions)
+        if "payload" not in change and change["op"] == "d":
+            p.produce(topic, None, key=str(key), partition=key % partitions)  # as Debezium does for compaction
+    assert p.flush(60) == 0
+
+
+def totals_of(rows):
+    want = {}
+    for r in rows:
+        n, s = want.get(r["usr"], (0, 0))
+        want[r["usr"]] = (n + 1, s + r["amount"])
+    return want
+
+
+CHANGING = "id BIGINT, usr VARCHAR, amount BIGINT, note VARCHAR"
+
+
+@pytest.mark.parametrize("batch_rows", [1, 7, 4096])
+def test_changes_by_debezium_are_changes(broker, batch_rows):
+    rnd = random.Random(batch_rows)
+    topic = broker.topic(3)
+    changes, rows = changes_of(rnd, 2000)
+    send_changes(broker, topic, changes, 3)
+    sql = table("o", CHANGING + ", off BIGINT METADATA FROM 'offset'", topic, broker, bounded="true", format="debezium-json")
+    got = run_clink("run", "-p", 2, "--set", f"batch_rows={batch_rows}", "-e", sql + "SELECT usr, COUNT(*) AS n, SUM(amount) AS s FROM o GROUP BY usr").rows
+    assert {r["usr"]: (r["n"], r["s"]) for r in got} == totals_of(rows)
+    got = run_clink("run", "--set", f"batch_rows={batch_rows}", "--changes=json", "-e", sql + "SELECT id, usr, amount, note FROM o").rows
+    net = {}
+    for r in got:
+        key = tuple(r[c] for c in ("id", "usr", "amount", "note"))
+        net[key] = net.get(key, 0) + (1 if r["op"] in ("+I", "+U") else -1)
+    assert {k for k, n in net.items() if n} == {(r["id"], r["usr"], r["amount"], r["note"]) for r in rows} and set(net.values()) <= {0, 1}
+
+
+def test_changes_survive_kills_between_the_halves_of_an_update(broker, tmp_path):
+    print(f"CLINK_SEED={SEED}")
+    rnd = random.Random(SEED)
+    source, sink = broker.topic(3), broker.topic(2)
+    changes, rows = changes_of(rnd, 6000)
+    job = Job(tmp_path, "SET batch_rows = 1;\n" + table("o", CHANGING, source, broker, format="debezium-json")
+              + table("t", "usr VARCHAR, n BIGINT, s BIGINT, PRIMARY KEY (usr) NOT ENFORCED", sink, broker)
+              + "INSERT INTO t SELECT usr, COUNT(*), SUM(amount) FROM o GROUP BY usr;\n")
+    for life in range(6):
+        send_changes(broker, source, changes[life * 1000:(life + 1) * 1000], 3)
+        job.start(rnd.choice([1, 2, 3]), interval_ms=20)
+        time.sleep(0.2 + rnd.random() * 0.8)
+        job.kill()
+    job.start(2)
+
+    def latest():
+        last = {json.loads(k)["usr"]: json.loads(v) if v else None for k, v in broker.read(sink, 2)}
+        return {u: (r["n"], r["s"]) for u, r in last.items() if r}
+
+    wait_for(lambda: latest() == totals_of(rows), job, 60)
+    time.sleep(0.3)
+    job.kill()
+    assert latest() == totals_of(rows)
+
+
+def test_what_is_no_change(broker, tmp_path):
+    topic = broker.topic(1)
+    good = {"before": None, "after": {"id": 1, "usr": "a"}, "op": "c"}
+    broker.send(topic, [good, "{}", {"before": None, "after": {"id": 2}, "op": "u"}, {"op": "t"}, "", {"op": "c", "after": {"id": "x"}}, good])
+    columns, options = "id BIGINT, usr VARCHAR", {"bounded": "true", "format": "debezium-json"}
+    r = run_clink("run", "-e", table("o", columns, topic, broker, **options) + "SELECT id FROM o", ok=False)
+    assert r.code == 1 and "partition 0, offset 1: this is no change by Debezium" in r.err, r.err
+    r = run_clink("run", "-e", table("o", columns, topic, broker, start="offsets", start_offsets="0:2", **options) + "SELECT id FROM o", ok=False)
+    assert r.code == 1 and "offset 2: an update without the row before it" in r.err and "REPLICA IDENTITY FULL" in r.err
+    dead = tmp_path / "dead"
+    sql = (f"CREATE TABLE d (raw BYTES, split VARCHAR, offset BIGINT, reason VARCHAR) WITH (connector='file', format='json', path='{dead}');\n"
+           + table("o", columns, topic, broker, on_error="dead_letter", dead_letter_table="d", **options) + "SELECT COUNT(*) AS n FROM o;")
+    assert run_clink("run", "-e", sql).rows == [{"n": 2}]
+    letters = sorted(rows_of(dead), key=lambda r: r["offset"])
+    assert [r["offset"] for r in letters] == [1, 2, 3, 4, 5]
+    assert base64.b64decode(letters[2]["raw"]) == b'{"op": "t"}' and "none of c, r, u, d" in letters[2]["reason"]
+    r = run_clink("run", "-e", table("o", columns, topic, broker, format="debezium-json") + "INSERT INTO o VALUES (1, 'a')", ok=False)
+    assert r.code == 1 and "is read, not written" in r.err
+    r = run_clink("run", "-e", table("o", columns, topic, broker, **options)
+                  + f"CREATE TABLE f (id BIGINT) WITH (connector='file', format='json', path='{tmp_path}/out'); INSERT INTO f SELECT id FROM o", ok=False)
+    assert r.code == 1 and "PRIMARY KEY" in r.err, r.err

@@ -7,7 +7,7 @@
 static const ck_option_desc kafka_options[] = {
     {"brokers", "text", NULL, "host:port of some brokers, commas between"},
     {"topic", "text", NULL, "the topic; it must be there"},
-    {"format", "json|csv", "json", "how a value is written"},
+    {"format", "json|csv|debezium-json", "json", "how a value is written; debezium-json: reading, changes of rows"},
     {"group", "text", NULL, "reading: the consumer group of start = 'group-offsets'; nothing is committed to it"},
     {"start", "earliest|latest|group-offsets|timestamp|offsets", "earliest",
      "reading: where a new job begins in each partition; one that continues goes on where it was"},
@@ -47,6 +47,11 @@ static bool ends(const ck_table_decl *t) {
     return ck_kafka_options_read(&t->options, &o, NULL) == CK_OK && o.bounded;
 }
 
+static bool is_changelog(const ck_table_decl *t) {
+    ck_kafka_options o;
+    return ck_kafka_options_read(&t->options, &o, NULL) == CK_OK && o.changelog;
+}
+
 static bool is_keyed(const ck_table_decl *t) { return t->primary_key_count > 0; }
 
 static ck_guarantee kafka_guarantee(const ck_table_decl *t, bool checkpoints, const char **why) {
@@ -72,6 +77,7 @@ const ck_connector_desc ck_connector_kafka = {
     .sink_type = "sink.kafka",
     .check = kafka_check,
     .bounded = ends,
+    .changes = is_changelog,
     .accepts_changes = is_keyed,
     .accepts_upserts = is_keyed,
     .guarantee = kafka_guarantee,

@@ -86,8 +86,9 @@ typedef enum ck_kafka_start {
 } ck_kafka_start;
 
 typedef struct ck_kafka_options {
-    const char *brokers, *topic, *format;
-    const char *group; /* NULL: none; only its committed offsets are read */
+    const char *brokers, *topic, *format; /* format: of a row */
+    bool changelog;                       /* reading: records are changes in Debezium's envelope */
+    const char *group;                    /* NULL: none; only its committed offsets are read */
     int64_t timeout_ms;
     /* reading */
     ck_kafka_start start;
@@ -159,6 +160,7 @@ typedef struct ck_kafka_split {
     int64_t position; /* offset of the next record not yet emitted */
     int64_t end;      /* bounded: where it is finished; INT64_MAX: never */
     int64_t time_us;  /* the greatest event time before position; INT64_MIN: none */
+    bool half;        /* of the record at position, an update, the row before it is emitted already */
 } ck_kafka_split;
 CK_NODISCARD ck_status ck_kafka_split_print(ck_arena *a, const ck_kafka_split *s, const char **out, ck_error *err);
 CK_NODISCARD ck_status ck_kafka_split_parse(ck_arena *a, const char *spec, ck_kafka_split *out, ck_error *err);

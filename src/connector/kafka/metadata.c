@@ -200,11 +200,12 @@ static ck_status make_column(const ck_field *f, ck_kafka_meta kind, const ck_kaf
 }
 
 ck_status ck_kafka_metadata_add(const ck_kafka_metadata *m, const ck_source_table *t, const ck_kafka_split *split,
-                                const ck_batch *values, const ck_kafka_beside *const *rows, const ck_bytes *text,
-                                ck_mem mem, ck_batch **out, ck_error *err) {
+                                const ck_batch *values, const ck_kafka_beside *const *rows, const int8_t *weights,
+                                const ck_bytes *text, ck_mem mem, ck_batch **out, ck_error *err) {
     uint32_t n = t->schema->field_count;
-    ck_batch *b = ck_batch_new(mem, n, values->row_count, false, false);
+    ck_batch *b = ck_batch_new(mem, n, values->row_count, false, weights != NULL);
     if (!b) return ck_nomem(err, mem, n * sizeof(void *));
+    if (weights) memcpy(b->weights, weights, values->row_count);
     b->origin = ck_origin_ref(values->origin);
     for (uint32_t k = 0; k < m->values->field_count; k++) {
         if (!values->columns[k]) continue;

@@ -39,10 +39,11 @@ typedef struct ck_kafka_beside {
 CK_NODISCARD ck_status ck_kafka_beside_take(const ck_kafka_metadata *m, const ck_kafka_lib *lib,
                                             const rd_kafka_message_t *msg, ck_bytes *text, ck_kafka_beside *out);
 
-/* A batch of the table's columns from one of the value's columns; row i of it is of record rows[i]. */
+/* A batch of the table's columns from one of the value's columns; row i of it is of record rows[i] (NULL where the
+ * table has no metadata) and weighs weights[i] (NULL: +1). */
 CK_NODISCARD ck_status ck_kafka_metadata_add(const ck_kafka_metadata *m, const ck_source_table *t,
                                              const ck_kafka_split *split, const ck_batch *values,
-                                             const ck_kafka_beside *const *rows, const ck_bytes *text, ck_mem mem,
-                                             ck_batch **out, ck_error *err);
+                                             const ck_kafka_beside *const *rows, const int8_t *weights,
+                                             const ck_bytes *text, ck_mem mem, ck_batch **out, ck_error *err);
 
 #endif

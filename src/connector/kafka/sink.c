@@ -81,6 +81,10 @@ ck_status ck_kafka_sink_check(const ck_table_decl *t, const ck_kafka_options *o,
         if (strncmp(t->options.names[i], "metadata.", 9) == 0)
             return ck_fail(err, CK_REFUSED,
                            "a table with METADATA columns is read, not written; declare the topic again without them");
+    if (o->changelog)
+        return ck_fail(err, CK_REFUSED,
+                       "format 'debezium-json' is read, not written; with a PRIMARY KEY, json writes the latest row of "
+                       "each key");
     if (o->key && t->primary_key_count)
         return ck_fail(err, CK_INVALID, "option 'key' cannot be given beside a PRIMARY KEY, which is the record's key");
     if (!o->key) return CK_OK;

@@ -5,15 +5,17 @@
 
 #include "connector/connectors.h"
 #include "connector/dead_letters.h"
+#include "connector/kafka/debezium.h"
 #include "connector/kafka/kafka_int.h"
 #include "connector/kafka/metadata_int.h"
 #include "connector/show_raw.h"
 #include "os/clock.h"
 
 enum {
-    FETCH_RECORDS = 4096,    /* taken from the library at once */
-    FETCH_BYTES = 256 << 10, /* copied into one buffer, or one record */
-    EMPTY = 1,               /* a byte that is no value */
+    FETCH_RECORDS = 4096,      /* taken from the library at once */
+    LINES = 2 * FETCH_RECORDS, /* they become: a change has a row before it and one after */
+    FETCH_BYTES = 256 << 10,   /* copied into one buffer, or one record */
+    EMPTY = 1,                 /* a byte that is no value */
 };
 
 /* One owned partition. */
@@ -27,14 +29,15 @@ typedef struct partition {
     /* taken and not copied yet */
     rd_kafka_message_t **records;
     size_t record_count, record_at;
-    /* copied and not decoded yet: record i of the buffer ends at ends[i] and has offset offsets[i], or ~offset where it
-     * is empty and EMPTY stands for it: an empty line is no record to the decoder */
+    /* copied and not decoded yet: line i of the buffer ends at ends[i] and is of the record at offset offsets[i], or
+     * ~offset where that is empty and EMPTY stands for it: an empty line is no record to the decoder */
     ck_buffer *buffer;
     size_t begin, end;
     size_t *ends;
     int64_t *offsets;
     size_t copied, decoded, taken; /* taken: of them in earlier batches */
-    ck_kafka_beside *beside;       /* FETCH_RECORDS; NULL: nobody wants it */
+    ck_kafka_beside *beside;       /* LINES; NULL: nobody wants it */
+    int8_t *weights;               /* LINES; NULL: no changes. 0: EMPTY and the record, which is no change of a row */
     ck_bytes beside_text;
 } partition;
 
@@ -81,9 +84,16 @@ static size_t record_of(const partition *p, size_t at) {
 static ck_status on_bad_record(void *arg, const ck_bad_record *given, ck_error *err) {
     kafka_source *s = arg;
     const partition *p = s->decoding;
-    int64_t offset = p->offsets[record_of(p, (size_t)given->offset)];
+    size_t line = record_of(p, (size_t)given->offset);
+    int64_t offset = p->offsets[line];
     ck_bad_record at = *given;
     const ck_bad_record *bad = &at;
+    if (p->weights && p->weights[line] == 0 && offset >= 0) { /* EMPTY and the record */
+        ck_debezium change;
+        at = (ck_bad_record){.raw = {given->raw.p + 1, given->raw.n - 1}};
+        at.reason = ck_debezium_read(at.raw, &change);
+        if (!at.reason) at.reason = given->reason;
+    }
     if (offset < 0) { /* EMPTY stands for it */
         offset = ~offset;
         at = (ck_bad_record){.raw = {given->raw.p, 0}, .reason = "the record is empty"};
@@ -117,9 +127,10 @@ static void partition_free(kafka_source *s, partition *p) {
     for (size_t i = p->record_at; i < p->record_count; i++) lib->rd_kafka_message_destroy(p->records[i]);
     ck_buffer_unref(&p->buffer);
     if (p->records) ck_free(s->mem, p->records, FETCH_RECORDS * sizeof(void *));
-    if (p->ends) ck_free(s->mem, p->ends, FETCH_RECORDS * sizeof *p->ends);
-    if (p->offsets) ck_free(s->mem, p->offsets, FETCH_RECORDS * sizeof *p->offsets);
-    if (p->beside) ck_free(s->mem, p->beside, FETCH_RECORDS * sizeof *p->beside);
+    if (p->ends) ck_free(s->mem, p->ends, LINES * sizeof *p->ends);
+    if (p->offsets) ck_free(s->mem, p->offsets, LINES * sizeof *p->offsets);
+    if (p->beside) ck_free(s->mem, p->beside, LINES * sizeof *p->beside);
+    if (p->weights) ck_free(s->mem, p->weights, LINES);
     ck_bytes_destroy(&p->beside_text);
 }
 
@@ -146,7 +157,7 @@ static ck_status source_init(kafka_source *s, const ck_op_spec *spec, ck_error *
         .schema = s->metadata.values,
         .wanted = s->metadata.wanted,
         .checked = s->metadata.checked,
-        .origins = s->metadata.any,
+        .origins = s->metadata.any || o->changelog,
         .strict = o->strict || o->on_error != CK_ON_ERROR_FAIL, /* what is skipped does not depend on the query */
         .batch_rows = spec->settings->batch_rows,
     };
@@ -202,12 +213,14 @@ static void has_records(rd_kafka_t *rk, void *opaque) { /* thread: the library's
 static ck_status start(kafka_source *s, partition *p, ck_op_ctx *ctx) {
     const ck_kafka_lib *lib = s->client.lib;
     p->records = ck_alloc(s->mem, FETCH_RECORDS * sizeof(void *));
-    p->ends = ck_alloc(s->mem, FETCH_RECORDS * sizeof *p->ends);
-    p->offsets = ck_alloc(s->mem, FETCH_RECORDS * sizeof *p->offsets);
-    if (s->metadata.any) p->beside = ck_alloc(s->mem, FETCH_RECORDS * sizeof *p->beside);
+    p->ends = ck_alloc(s->mem, LINES * sizeof *p->ends);
+    p->offsets = ck_alloc(s->mem, LINES * sizeof *p->offsets);
+    if (s->metadata.any) p->beside = ck_alloc(s->mem, LINES * sizeof *p->beside);
+    if (s->options.changelog) p->weights = ck_alloc(s->mem, LINES);
     ck_bytes_init(&p->beside_text, s->mem, UINT32_MAX);
-    if (!p->records || !p->ends || !p->offsets || (s->metadata.any && !p->beside))
-        return ck_nomem(ctx->error, s->mem, FETCH_RECORDS * sizeof(void *));
+    bool have =
+        p->records && p->ends && p->offsets && (p->beside || !s->metadata.any) && (p->weights || !s->options.changelog);
+    if (!have) return ck_nomem(ctx->error, s->mem, FETCH_RECORDS * sizeof(void *));
     if (lib->rd_kafka_consume_start(s->topic, p->split.partition, p->split.position) != 0)
         return ck_kafka_fail(&s->client, lib->rd_kafka_last_error(), ctx->error, "reading partition %d of topic %s",
                              p->split.partition, p->split.topic);
@@ -336,12 +349,12 @@ static bool is_blank(const rd_kafka_message_t *m) {
 
 /* A line break cannot be in a record of NDJSON or, outside quotes, of csv: between values of JSON it is a space, in a
  * text it is an error and stays one. */
-static void copy_value(uint8_t *to, const rd_kafka_message_t *m, bool json) {
-    if (m->len) memcpy(to, m->payload, m->len);
-    to[m->len] = '\n';
-    if (!json || !memchr(to, '\n', m->len)) return;
+static void copy_value(uint8_t *to, ck_view text, bool json) {
+    if (text.n) memcpy(to, text.p, text.n);
+    to[text.n] = '\n';
+    if (!json || !memchr(to, '\n', text.n)) return;
     bool quoted = false;
-    for (size_t i = 0; i < m->len; i++) {
+    for (size_t i = 0; i < text.n; i++) {
         if (to[i] == '"') quoted = !quoted;
         if (to[i] == '\\' && quoted)
             i++;
@@ -350,15 +363,54 @@ static void copy_value(uint8_t *to, const rd_kafka_message_t *m, bool json) {
     }
 }
 
+/* One line of the buffer: what the decoder makes a row of. */
+static ck_status add_line(kafka_source *s, partition *p, const rd_kafka_message_t *m, ck_view text, bool blank,
+                          int weight, ck_op_ctx *ctx) {
+    bool json = strcmp(s->options.format, "json") == 0;
+    uint8_t *to = p->buffer->p + p->end;
+    size_t before = 0;
+    if (blank || weight == 0) to[before++] = EMPTY;
+    if (blank)
+        to[before] = '\n', text.n = 0;
+    else
+        copy_value(to + before, text, json);
+    if (p->beside &&
+        ck_kafka_beside_take(&s->metadata, s->client.lib, m, &p->beside_text, &p->beside[p->copied]) != CK_OK)
+        return ck_nomem(ctx->error, s->mem, p->beside_text.n);
+    if (p->weights) p->weights[p->copied] = (int8_t)weight;
+    p->end += before + text.n + 1;
+    p->ends[p->copied] = p->end;
+    p->offsets[p->copied++] = blank ? ~m->offset : m->offset;
+    return CK_OK;
+}
+
+/* An update is two lines, the row before it and the row after it; of the record a restart begins with, the first may
+ * have been emitted. */
+static ck_status add_change(kafka_source *s, partition *p, const rd_kafka_message_t *m, ck_op_ctx *ctx) {
+    ck_debezium change;
+    ck_view text = {m->payload, m->len};
+    bool half = p->split.half && m->offset == p->split.position;
+    if (ck_debezium_read(text, &change)) return add_line(s, p, m, text, false, 0, ctx);
+    if (change.before.n && !half) CK_TRY(add_line(s, p, m, change.before, false, -1, ctx));
+    return change.after.n ? add_line(s, p, m, change.after, false, 1, ctx) : CK_OK;
+}
+
+static ck_status add_record(kafka_source *s, partition *p, const rd_kafka_message_t *m, ck_op_ctx *ctx) {
+    bool blank = is_blank(m);
+    if (s->options.changelog && !blank) return add_change(s, p, m, ctx);
+    return add_line(s, p, m, (ck_view){m->payload, m->len}, blank, 1, ctx);
+}
+
+enum { LINE_ENDS = 3 }; /* beside a value: of two lines, and EMPTY */
+
 /* Values of taken records into a new buffer, as many as fit. */
 static ck_status copy_records(kafka_source *s, partition *p, ck_op_ctx *ctx) {
-    size_t room = FETCH_BYTES, need = p->records[p->record_at]->len + 2;
+    size_t room = FETCH_BYTES, need = p->records[p->record_at]->len + LINE_ENDS;
     if (room < need) room = need;
     ck_buffer_unref(&p->buffer);
     p->begin = p->end = p->copied = p->decoded = p->taken = 0;
     ck_bytes_clear(&p->beside_text);
     if (!(p->buffer = ck_buffer_new(s->mem, room))) return ck_nomem(ctx->error, s->mem, room);
-    bool json = strcmp(s->options.format, "json") == 0;
     for (; p->record_at < p->record_count; p->record_at++) {
         rd_kafka_message_t *m = p->records[p->record_at];
         if (m->err) {
@@ -367,19 +419,8 @@ static ck_status copy_records(kafka_source *s, partition *p, ck_op_ctx *ctx) {
         } else if (m->offset >= p->split.end) {
             p->finished = true;
         } else if (m->offset >= p->split.position && m->payload) { /* a tombstone is no row */
-            bool blank = is_blank(m);
-            size_t n = blank ? 1 : m->len;
-            if (room - p->end < n + 1) break;
-            if (blank)
-                memcpy(p->buffer->p + p->end, (char[]){EMPTY, '\n'}, 2);
-            else
-                copy_value(p->buffer->p + p->end, m, json);
-            if (p->beside &&
-                ck_kafka_beside_take(&s->metadata, s->client.lib, m, &p->beside_text, &p->beside[p->copied]) != CK_OK)
-                return ck_nomem(ctx->error, s->mem, p->beside_text.n);
-            p->end += n + 1;
-            p->ends[p->copied] = p->end;
-            p->offsets[p->copied++] = blank ? ~m->offset : m->offset;
+            if (room - p->end < m->len + LINE_ENDS) break;
+            CK_TRY(add_record(s, p, m, ctx));
         }
         s->client.lib->rd_kafka_message_destroy(m);
     }
@@ -413,31 +454,38 @@ static ck_status decode(kafka_source *s, partition *p, ck_op_ctx *ctx) {
     return status;
 }
 
-/* What is beside the records of the batch's rows goes in. */
-static ck_status add_metadata(kafka_source *s, partition *p, ck_batch **b, ck_op_ctx *ctx) {
-    if (!s->metadata.any) return CK_OK;
+/* What is beside the records of the batch's rows goes in: metadata, and which way a row goes. */
+static ck_status complete(kafka_source *s, partition *p, ck_batch **b, ck_op_ctx *ctx) {
+    if (!s->metadata.any && !p->weights) return CK_OK;
     const ck_batch *values = *b;
     const ck_kafka_beside **rows = ck_arena_array(ctx->arena, values->row_count, sizeof *rows);
-    if (!rows) return ck_nomem(ctx->error, ctx->mem, values->row_count * sizeof *rows);
-    size_t record = p->taken;
+    int8_t *weights = ck_arena_array(ctx->arena, values->row_count, sizeof *weights);
+    if (!rows || !weights) return ck_nomem(ctx->error, ctx->mem, values->row_count * sizeof *rows);
+    size_t line = p->taken;
     for (uint32_t i = 0; i < values->row_count; i++) {
         uint64_t at = values->origin->base_offset + values->origin->row_offset[i];
-        while (p->ends[record] <= at) record++;
-        rows[i] = &p->beside[record];
+        while (p->ends[line] <= at) line++;
+        if (s->metadata.any) rows[i] = &p->beside[line];
+        if (p->weights) weights[i] = p->weights[line];
     }
     ck_batch *whole;
-    CK_TRY(ck_kafka_metadata_add(&s->metadata, &s->table, &p->split, values, rows, &p->beside_text, s->mem, &whole,
-                                 ctx->error));
+    CK_TRY(ck_kafka_metadata_add(&s->metadata, &s->table, &p->split, values, rows, p->weights ? weights : NULL,
+                                 &p->beside_text, s->mem, &whole, ctx->error));
     ck_batch_unref(b);
     *b = whole;
     return CK_OK;
 }
 
+/* Behind the last line that is decoded. */
+static void move_on(partition *p) {
+    if (!p->decoded) return;
+    int64_t last = p->offsets[p->decoded - 1];
+    p->split.half = p->decoded < p->copied && p->offsets[p->decoded] == last; /* an update is emitted by halves */
+    p->split.position = (last < 0 ? ~last : last) + !p->split.half;
+}
+
 static ck_status emit(kafka_source *s, partition *p, ck_op_ctx *ctx) {
-    if (p->decoded) {
-        int64_t last = p->offsets[p->decoded - 1];
-        p->split.position = (last < 0 ? ~last : last) + 1;
-    }
+    move_on(p);
     if (s->bad_rows) ck_op_count(ctx, "bad_rows", s->bad_rows);
     if (s->bad_rows && s->letters.on) ck_op_count(ctx, "dead_letters", s->bad_rows);
     s->bad_rows = 0;
@@ -445,7 +493,7 @@ static ck_status emit(kafka_source *s, partition *p, ck_op_ctx *ctx) {
     uint32_t rows = ck_decoder_rows(s->decoder);
     if (rows == 0) return CK_OK;
     ck_batch *b = ck_decoder_take(s->decoder), *out = NULL;
-    ck_status status = b ? add_metadata(s, p, &b, ctx) : ck_nomem(ctx->error, ctx->mem, rows * sizeof(ck_strview));
+    ck_status status = b ? complete(s, p, &b, ctx) : ck_nomem(ctx->error, ctx->mem, rows * sizeof(ck_strview));
     p->taken = p->decoded;
     if (status == CK_OK && !(out = ck_source_output(&s->table, b)))
         status = ck_nomem(ctx->error, ctx->mem, rows * sizeof(ck_strview));

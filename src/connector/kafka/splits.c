@@ -19,6 +19,7 @@ ck_status ck_kafka_split_print(ck_arena *a, const ck_kafka_split *s, const char 
               yyjson_mut_obj_add_int(doc, root, "partition", s->partition) &&
               yyjson_mut_obj_add_sint(doc, root, "position", s->position) &&
               (s->end == INT64_MAX || yyjson_mut_obj_add_sint(doc, root, "end", s->end)) &&
+              (!s->half || yyjson_mut_obj_add_bool(doc, root, "half", true)) &&
               (s->time_us == INT64_MIN || yyjson_mut_obj_add_sint(doc, root, "time", s->time_us));
     if (!ok) return ck_nomem(err, a->mem, strlen(s->topic));
     ck_view text;
@@ -45,6 +46,7 @@ ck_status ck_kafka_split_parse(ck_arena *a, const char *spec, ck_kafka_split *ou
         return ck_fail(err, CK_CORRUPT, "this is no split of a Kafka topic: %.200s", spec);
     out->topic = yyjson_get_str(topic);
     out->partition = (int32_t)partition;
+    out->half = yyjson_get_bool(yyjson_obj_get(root, "half"));
     return CK_OK;
 }
 

@@ -11,6 +11,8 @@ ck_status ck_plan_scan(ck_plan *p, const ck_catalog_entry *table, ck_columns col
     const ck_schema *physical = table->table.decl.schema;
     for (uint32_t i = 0; i < columns.count; i++) fields[i] = physical->fields[columns.at[i]];
     n->schema = schema, n->bounded = bounded;
+    const ck_connector_desc *c = table->table.connector;
+    if (c && c->changes && c->changes(&table->table.decl)) n->mode = CK_MODE_RETRACT;
     n->scan.table = table, n->scan.columns = columns;
     ck_plan_canonical(n, ck_view_of(table->name));
     const char *identity = ck_arena_printf(p->arena, "source:%s", table->name);
