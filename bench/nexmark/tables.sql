@@ -9,3 +9,5 @@ CREATE TABLE auction (id BIGINT, itemname VARCHAR, description VARCHAR, initialb
 CREATE TABLE bid (auction BIGINT, bidder BIGINT, price BIGINT, channel VARCHAR, url VARCHAR, datetime BIGINT, extra VARCHAR,
   rt AS TO_TIMESTAMP_LTZ(datetime, 3), WATERMARK FOR rt AS rt - INTERVAL '4' SECOND)
   WITH (connector='file', format='json', path='${DATA}/bid.ndjson');
+-- What q13 looks up: not one of the three, and for tests alone.
+CREATE TABLE side_input (key BIGINT, value VARCHAR) WITH (connector='file', format='csv', header='true', path='${DATA}/side_input.csv');

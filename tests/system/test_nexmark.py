@@ -22,6 +22,11 @@ TYPES = {"person": "id,datetime", "auction": "id,initialbid,reserve,datetime,exp
 sys.path.insert(0, BENCH)
 
 
+def write_side_input(folder):
+    """What q13 looks up: half of the keys it asks for."""
+    (folder / "side_input.csv").write_text("key,value\n" + "".join(f"{k},value of {k}\n" for k in range(0, 1000, 2)))
+
+
 def norm(v):
     import compare
     return compare.norm("null" if v is None else str(v))
@@ -35,6 +40,7 @@ def data(tmp_path_factory):
     rnd = random.Random(SEED)
     subprocess.run(["cc", "-O1", "-o", out / "gen", os.path.join(BENCH, "nexmark_gen.c"), "-lm"], check=True)
     subprocess.run([out / "gen", "30000", out, "500"], check=True)
+    write_side_input(out)
     for t in TYPES:
         with open(out / f"{t}.ndjson") as f:
             lines = [(json.loads(line)["datetime"] + rnd.randrange(DELAY_MS), line) for line in f]
@@ -50,6 +56,7 @@ def oracle_over(folder):
             columns = {k: "BIGINT" if k in numbers.split(",") else "VARCHAR" for k in json.loads(f.readline())}
         c.execute(f"CREATE VIEW {t} AS SELECT *, make_timestamp(datetime * 1000) AS rt FROM "
                   f"read_json('{folder}/{t}.ndjson', format='newline_delimited', columns={columns})")
+    c.execute(f"CREATE VIEW side_input AS SELECT * FROM read_csv('{folder}/side_input.csv', header=true)")
     return lambda q: collections.Counter(tuple(map(norm, r)) for r in
                                          c.execute(open(f"{BENCH}/queries/duckdb/{q}.sql").read()).fetchall())
 
@@ -139,6 +146,8 @@ def generated(tmp_path_factory):
     out = tmp_path_factory.mktemp("generated")
     files = open(f"{BENCH}/nexmark/tables.sql").read()
     made = re.sub(r"connector='file', format='json', path='[^']*'", "connector='nexmark', events='30000', events_per_second='500'", files)
+    made = made.replace("${DATA}", str(out))
+    write_side_input(out)
     for t in TYPES:
         (out / f"{t}.ndjson").write_text(run_clink("run", "-e", made + f"SELECT {columns_of(t)} FROM {t}").out)
     return made, oracle_over(out)

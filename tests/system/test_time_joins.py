@@ -1,14 +1,12 @@
 """Joins in time, as of a time, and with state that is forgotten: against plain Python, at every parallelism and batch size, from rows that are out of order
-within the watermark's delay; a lookup table of NEXMark's q13; flights with the weather of their hour."""
+within the watermark's delay; flights with the weather of their hour."""
 import collections
 import datetime
 import json
 import os
 import random
-import subprocess
 
 import pytest
-from conftest import TOP
 
 SEED = int(os.environ.get("CLINK_SEED", random.randrange(1 << 30)))
 DELAY = 6
@@ -107,29 +105,6 @@ def test_state_by_event_time_is_forgotten(clink, data):
     got = [tuple(json.loads(line).values()) for line in clink("run", "--changes=json", "-e", sql).lines]
     news = [(k, n) for kind, k, n in got if kind.startswith("+")]
     assert news == [("a", 1), ("b", 1), ("a", 2), ("c", 1), ("b", 1), ("a", 1), ("c", 1), ("a", 1)]
-
-
-Q13 = """
-CREATE TABLE side_input (key BIGINT, value VARCHAR) WITH (connector='file', path='{0}/side.ndjson');
-SELECT B.auction, B.bidder, B.price, B.datetime, S.value
-FROM (SELECT *, PROCTIME() AS p FROM bid) B JOIN side_input FOR SYSTEM_TIME AS OF B.p AS S ON B.auction % 1000 = S.key"""
-
-
-def test_q13(clink, tmp_path):
-    bench = os.path.join(TOP, "bench")
-    subprocess.run(["cc", "-O1", "-o", tmp_path / "gen", os.path.join(bench, "nexmark_gen.c"), "-lm"], check=True)
-    subprocess.run([tmp_path / "gen", "10000", tmp_path, "500"], check=True)
-    with open(tmp_path / "side.ndjson", "w") as f:
-        f.writelines(json.dumps({"key": k, "value": f"value of {k}"}) + "\n" for k in range(0, 1000, 2))
-    with open(tmp_path / "bid.ndjson") as f:
-        bids = [json.loads(line) for line in f]
-    want = collections.Counter((b["auction"], b["bidder"], b["price"], b["datetime"], f"value of {b['auction'] % 1000}")
-                               for b in bids if b["auction"] % 2 == 0)
-    assert want
-    tables = open(f"{bench}/nexmark/tables.sql").read().replace("${DATA}", str(tmp_path))
-    for p, batch in ((1, 4096), (2, 7), (4, 4096)):
-        got = clink("run", "-p", p, "--set", f"batch_rows={batch}", "-e", tables + Q13.format(tmp_path)).rows
-        assert collections.Counter(tuple(r.values()) for r in got) == want
 
 
 def test_lookup(clink, tmp_path):
