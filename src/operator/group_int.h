@@ -67,7 +67,8 @@ typedef struct ck_group_plan {
     uint32_t result_count;
     ck_acc *row_count; /* the hidden COUNT(*) over retract input; NULL over append */
     ck_slot_schema slot;
-    uint32_t capacity; /* of distincts, their members and accs; twice of lanes */
+    bool sets_in_order; /* values of a set stand in the order of scope and value: sessions, which meet */
+    uint32_t capacity;  /* of distincts, their members and accs; twice of lanes */
     ck_op_ttl ttl;
     int64_t ttl_us; /* of its slots; 0: for ever */
 } ck_group_plan;
@@ -78,7 +79,8 @@ CK_NODISCARD ck_status ck_group_plan_make(ck_group_plan *p, ck_arena *arena, con
  * `within_columns` of the batches counted; slot is left to the caller but for its values. */
 CK_NODISCARD ck_status ck_group_plan_make_within(ck_group_plan *p, ck_arena *arena, const ck_op_spec *spec,
                                                  struct yyjson_val *root, const ck_order_field *within,
-                                                 const uint32_t *within_columns, uint32_t within_count, ck_error *err);
+                                                 const uint32_t *within_columns, uint32_t within_count,
+                                                 bool sets_in_order, ck_error *err);
 /* All slots, the group's own first. */
 CK_NODISCARD ck_status ck_group_plan_slots(const ck_group_plan *p, ck_arena *a, const ck_slot_schema **slots,
                                            uint32_t *count, ck_error *err);

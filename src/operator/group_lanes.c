@@ -73,9 +73,38 @@ static ck_status cut(ck_lanes *l, uint32_t lane, const ck_batch *b, ck_op_ctx *c
     return CK_OK;
 }
 
+/* Values into a set in order: of each key by scope, then value (sessions), so that those of one scope are a range. */
+static ck_status put_in_order(const ck_lanes *l, const ck_distinct_plan *d, ck_table *set, const ck_batch *b,
+                              uint8_t *fresh, ck_op_ctx *ctx) {
+    uint32_t n = b->sel_count, keys = l->plan->keys.count;
+    ck_partition *partitions = ck_arena_alloc(ctx->arena, n * sizeof *partitions);
+    uint64_t *hashes = ck_keys_hash(&l->plan->keys, b, set, ctx);
+    if (!partitions || !hashes) return ck_nomem(ctx->error, ctx->mem, n * sizeof *hashes);
+    ck_order_spec order[2] = {{l->plan->side_keys.columns[keys], l->plan->side_keys.types[keys], false, false, false},
+                              {d->spec.columns[keys], d->spec.types[keys], false, false, false}};
+    ck_keys k = {&l->plan->keys, b, hashes, n};
+    ck_bytes key;
+    ck_bytes_init(&key, ctx->mem, SIZE_MAX);
+    ck_status s = ck_table_partitions(set, &k, true, partitions, ctx->error);
+    for (uint32_t i = 0; s == CK_OK && i < n; i++) {
+        ck_row *row;
+        bool is_new = false;
+        ck_bytes_clear(&key);
+        s = ck_order_encode(order, 2, b, ck_batch_row(b, i), &key);
+        if (s == CK_FULL)
+            s = ck_fail(ctx->error, CK_FULL, "%s: a value is over %d bytes, more than DISTINCT keeps in a SESSION",
+                        ctx->uid, (int)CK_KEY_BYTES_MAX);
+        if (s == CK_NOMEM) s = ck_nomem(ctx->error, ctx->mem, key.capacity);
+        if (s == CK_OK) s = ck_partition_upsert(set, partitions[i], ck_bytes_as_view(&key), &row, &is_new, ctx->error);
+        fresh[i] = is_new;
+    }
+    ck_bytes_destroy(&key);
+    return s;
+}
+
 /* The rows of a set that these rows' values have, made where they are missing. */
-static ck_status set_rows(const ck_distinct_plan *d, ck_table *set, const ck_batch *b, const ck_lane *in,
-                          ck_row ***values, uint8_t **fresh, ck_op_ctx *ctx) {
+static ck_status set_rows(const ck_lanes *l, const ck_distinct_plan *d, ck_table *set, const ck_batch *b,
+                          const ck_lane *in, ck_row ***values, uint8_t **fresh, ck_op_ctx *ctx) {
     *values = ck_arena_alloc(ctx->arena, in->n * sizeof **values);
     *fresh = ck_arena_alloc(ctx->arena, in->n);
     ck_batch *some =
@@ -84,9 +113,12 @@ static ck_status set_rows(const ck_distinct_plan *d, ck_table *set, const ck_bat
         ck_batch_unref(&some);
         return ck_nomem(ctx->error, ctx->mem, in->n * sizeof **values);
     }
-    uint64_t *hashes = ck_keys_hash(&d->spec, some, set, ctx);
+    bool in_order = !d->slot->hashed && !d->slot->bucketed;
+    uint64_t *hashes = in_order ? NULL : ck_keys_hash(&d->spec, some, set, ctx);
     ck_keys keys = {&d->spec, some, hashes, in->n};
-    ck_status s = hashes ? ck_table_upsert(set, &keys, *values, *fresh, ctx->error) : CK_NOMEM;
+    ck_status s = in_order ? put_in_order(l, d, set, some, *fresh, ctx)
+                  : hashes ? ck_table_upsert(set, &keys, *values, *fresh, ctx->error)
+                           : CK_NOMEM;
     ck_batch_unref(&some);
     return s;
 }
@@ -103,7 +135,7 @@ static ck_status cut_distinct(ck_lanes *l, uint32_t lane, const ck_batch *b, ck_
     ck_row **values;
     uint8_t *fresh;
     if (!out) return CK_NOMEM;
-    CK_TRY(set_rows(d, set, b, in, &values, &fresh, ctx));
+    CK_TRY(set_rows(l, d, set, b, in, &values, &fresh, ctx));
 
     uint32_t n = 0;
     if (!l->plan->retract) {
@@ -194,7 +226,7 @@ static ck_status cut_members(ck_lanes *l, uint32_t set_number, const ck_batch *b
     member_bits(d, b, &in, bits, &none);
     if (none) CK_TRY(drop_passing_none(&in, bits, ctx));
     if (in.n) {
-        CK_TRY(set_rows(d, l->sets[set_number], b, &in, &values, &fresh, ctx));
+        CK_TRY(set_rows(l, d, l->sets[set_number], b, &in, &values, &fresh, ctx));
         keep_new_bits(l->sets[set_number], values, in.n, bits);
     }
     for (uint32_t m = 0; m < d->member_count; m++) {

@@ -31,7 +31,9 @@ static ck_status distinct_new(ck_group_plan *p, const call *c, int64_t not_null,
     uint32_t skip = p->scope.within_count ? 1 : 0, own = p->side_keys.count - skip, n = own + 1;
     uint32_t *columns = ck_arena_array(p->arena, n, sizeof *columns);
     const ck_type **types = ck_arena_array(p->arena, n, sizeof(ck_type *));
-    uint32_t most = p->retract ? 1 : p->capacity < CK_DISTINCT_MEMBERS_MAX ? p->capacity : CK_DISTINCT_MEMBERS_MAX;
+    uint32_t most = p->retract || p->sets_in_order          ? 1
+                    : p->capacity < CK_DISTINCT_MEMBERS_MAX ? p->capacity
+                                                            : CK_DISTINCT_MEMBERS_MAX;
     ck_distinct_member *members = ck_arena_array(p->arena, most, sizeof *members);
     if (!columns || !types || !members) return ck_nomem(err, p->arena->mem, most * sizeof *members);
     for (uint32_t i = 0; i < own; i++) {
@@ -58,7 +60,7 @@ static ck_status distinct_of(ck_group_plan *p, const call *c, int64_t not_null, 
             *set = i, *lane = d->members[m].lane;
             return CK_OK;
         }
-        if (!p->retract && d->member_count < CK_DISTINCT_MEMBERS_MAX) break;
+        if (!p->retract && !p->sets_in_order && d->member_count < CK_DISTINCT_MEMBERS_MAX) break;
     }
     if (i == p->distinct_count) CK_TRY(distinct_new(p, c, not_null, err));
     ck_distinct_plan *d = &p->distincts[i];
@@ -109,7 +111,7 @@ static ck_status plan_set(ck_group_plan *p, ck_distinct_plan *d, ck_error *err) 
         ck_acc_side_slot(p->arena, slot, shared ? "distinct_filters" : "distinct_set", &p->scope, order, "count");
     if (!s) return ck_nomem(err, p->arena->mem, sizeof *s);
     s->hashed = p->scope.within_count == 0;
-    s->bucketed = p->scope.within_count > 0;
+    s->bucketed = p->scope.within_count > 0 && !p->sets_in_order;
     if (shared) CK_TRY(plan_members(p, d, s, err));
     if (!p->retract && !shared) s->value_count = 0;
     d->lane = lane_of(p, (ck_lane_plan){shared ? -1 : d->members[0].filter, d->not_null, -1, 0});
@@ -283,11 +285,12 @@ static ck_status check_output(const ck_group_plan *p, const ck_op_spec *spec, ck
 
 ck_status ck_group_plan_make_within(ck_group_plan *p, ck_arena *arena, const ck_op_spec *spec, struct yyjson_val *root,
                                     const ck_order_field *within, const uint32_t *within_columns, uint32_t within_count,
-                                    ck_error *err) {
+                                    bool sets_in_order, ck_error *err) {
     yyjson_val *v;
     CK_TRY(ck_params_inputs(spec, 1, 1u << CK_MODE_UPSERT, err));
     *p = (ck_group_plan){.arena = arena, .input = spec->inputs[0].schema};
     p->retract = spec->inputs[0].mode == CK_MODE_RETRACT;
+    p->sets_in_order = sets_in_order;
     p->final = spec->final;
     CK_TRY(ck_op_ttl_read(spec, root, "ttl_us", &p->ttl, &p->ttl_us, err));
     CK_TRY(plan_keys(p, spec, root, within, within_columns, within_count, err));
@@ -322,7 +325,7 @@ ck_status ck_group_plan_make(ck_group_plan *p, ck_arena *arena, const ck_op_spec
     yyjson_val *root;
     CK_TRY(ck_params_inputs(spec, 1, 1u << CK_MODE_UPSERT, err));
     CK_TRY(ck_params_read(arena, spec, known, &root, err));
-    CK_TRY(ck_group_plan_make_within(p, arena, spec, root, NULL, NULL, 0, err));
+    CK_TRY(ck_group_plan_make_within(p, arena, spec, root, NULL, NULL, 0, false, err));
     return check_output(p, spec, err);
 }
 

@@ -56,7 +56,7 @@ struct harness {
     void (*run_io)(harness *h);                        /* runs what was submitted */
     void *io;
     bool keep_batches;     /* instead of lines */
-    const ck_schema *side; /* what port 1 emits, as lines with a '!' in front; NULL: nothing */
+    const ck_schema *side; /* what side ports emit, as lines with a '!' in front; NULL: nothing */
     ck_batch **batches;
 };
 
@@ -90,7 +90,7 @@ HARNESS_FN ck_status harness_emit(ck_op_ctx *ctx, uint32_t port, ck_batch **pb) 
     ck_batch *b = *pb;
     *pb = NULL;
     const ck_schema *schema = port == 0 ? h->spec.schema : h->side;
-    assert_true(port == 0 || (port == 1 && h->side));
+    assert_true(port == 0 || (port <= h->spec.input_count && h->side));
     assert_int_equal(b->column_count, schema->field_count);
     h->batch_count++;
     if (b->sel_count > h->largest_batch) h->largest_batch = b->sel_count;

@@ -21,6 +21,7 @@ typedef struct interval_join {
     interval_kind kind;
     ck_time_side sides[2];
     bool waits[2]; /* the side's rows are said when they have met nobody */
+    ck_late late[2];
     int64_t lower_us, upper_us;
     int64_t slack_us; /* a row is behind when its time is at or below the watermark less this */
     const ck_schema *output;
@@ -41,6 +42,7 @@ typedef struct interval_join {
     ck_row *pair_partner[PAIRS_MAX];
     uint16_t sel[CK_BATCH_ROWS_MAX];
     uint16_t lone[CK_BATCH_ROWS_MAX]; /* rows that are said alone at once */
+    uint16_t late_rows[CK_BATCH_ROWS_MAX];
     uint16_t kept[CK_BATCH_ROWS_MAX]; /* live number of what is kept */
     /* what is forgotten */
     bool forgetting;
@@ -83,7 +85,8 @@ static bool left_only(interval_kind k) { return k == SEMI || k == ANTI; }
 
 static ck_status make_plan(interval_join *op, ck_arena *a, const ck_op_spec *spec, yyjson_val **root, ck_error *err) {
     static const char *const known[] = {"kind",     "left_keys", "right_keys", "left_time", "right_time", "lower_us",
-                                        "upper_us", "residual",  "slack_us",   "windowed",  NULL};
+                                        "upper_us", "residual",  "left_late",  "right_late", "slack_us",  "windowed",
+                                        NULL};
     static const char *const kinds[] = {"inner", "left", "right", "full", "semi", "anti"};
     CK_TRY(ck_params_inputs(spec, 2, 1u << CK_MODE_UPSERT | 1u << CK_MODE_RETRACT, err));
     CK_TRY(ck_params_read(a, spec, known, root, err));
@@ -101,6 +104,8 @@ static ck_status make_plan(interval_join *op, ck_arena *a, const ck_op_spec *spe
     CK_TRY(ck_time_side_plan(a, &op->sides[0], spec, *root, "left_keys", "left_time", "left", "interval_join", err));
     CK_TRY(ck_time_side_plan(a, &op->sides[1], spec, *root, "right_keys", "right_time", "right", "interval_join", err));
     CK_TRY(bounds(op, spec, *root, err));
+    CK_TRY(ck_late_read(a, spec, *root, "left_late", 0, &op->late[0], err));
+    CK_TRY(ck_late_read(a, spec, *root, "right_late", 1, &op->late[1], err));
     return ck_time_side_check(&op->sides[0], &op->sides[1], spec, left_only(op->kind), err);
 }
 
@@ -296,19 +301,35 @@ static ck_status run(interval_join *op, uint32_t side, const ck_batch *b, ck_op_
 /* ---- rows ---- */
 
 typedef struct fate {
-    uint32_t kept, lone, bad_times;
+    uint32_t kept, lone, late, bad_times;
 } fate;
 
-/* Which rows partners may still come for, and which are said alone at once: nobody can come for them. */
+/* Rows at or before it are late: they are behind the watermark, those of the other side that they could have met have
+ * all been forgotten, and none can come any more. One that is behind and not late meets who is still there. */
+static int64_t late_until(const interval_join *op, uint32_t side) {
+    int64_t before = op->sides[side].reach_us, kept = op->sides[1 - side].reach_us;
+    if (op->clock.watermark == CK_WATERMARK_MIN) return INT64_MIN;
+    if (kept > 0) before += kept;
+    return before > 0 ? op->clock.watermark - before : op->clock.watermark;
+}
+
+/* Which rows partners may still come for, which are late, and which are said alone at once: nobody can come for them.
+ */
 static void choose(interval_join *op, uint32_t side, const ck_batch *b, fate *f) {
     const ck_time_side *s = &op->sides[side];
+    int64_t until = late_until(op, side);
     bool said = op->kind == SEMI && side == 0, settled = left_only(op->kind) && side == 0;
     *f = (fate){0};
     for (uint32_t k = 0; k < b->sel_count; k++) {
         uint32_t row = ck_batch_row(b, k);
         int64_t us;
         bool timed = ck_window_row_time(&s->time, b->columns[s->time.time], row, &us);
-        bool keeps = timed && us + s->reach_us > op->clock.watermark && !ck_time_side_null_key(&s->keys, b, row);
+        bool may_meet = timed && !ck_time_side_null_key(&s->keys, b, row);
+        bool keeps = may_meet && us + s->reach_us > op->clock.watermark;
+        if (may_meet && us <= until) {
+            op->late_rows[f->late++] = (uint16_t)row;
+            continue;
+        }
         if (keeps && settled && op->met[k]) keeps = false;
         if (keeps) {
             op->kept[f->kept] = (uint16_t)k;
@@ -354,6 +375,7 @@ static ck_status take_batch(interval_join *op, uint32_t side, const ck_batch *b,
     op->running = false;
     choose(op, side, b, &f);
     if (f.bad_times) ck_op_count(ctx, "bad_time_rows", f.bad_times);
+    CK_TRY(ck_late_drop(&op->late[side], b, op->late_rows, f.late, ctx));
     CK_TRY(keep(op, &op->sides[side], b, f.kept, ctx));
     return ck_time_side_pad(b, op->lone, f.lone, left_only(op->kind) ? NULL : op->sides[1 - side].schema, side == 1,
                             ctx);

@@ -174,6 +174,29 @@ static void a_row_is_said_alone_when_its_bound_is_passed(void **state) {
     assert_int_equal(h->desc->op->watermark_delay_us(h->self), 10000000);
 }
 
+/* A row is late when nobody is left that it could meet, and nobody can come: not said, counted, handed on. One that is
+ * behind the watermark meets who is still there. */
+static void a_row_is_late_when_nobody_can_be_met(void **state) {
+    harness *h = &((fixture *)*state)->h;
+    harness_input(h, LEFT_SIDE, CK_MODE_APPEND);
+    harness_input(h, RIGHT_SIDE, CK_MODE_APPEND);
+    h->side = harness_schema(h, "k VARCHAR; n BIGINT");
+    harness_start(h, &ck_op_interval_join,
+                  "{\"kind\":\"left\",\"left_keys\":[0],\"right_keys\":[1],\"left_time\":1,\"right_time\":2,"
+                  "\"lower_us\":-10000000,\"upper_us\":5000000,\"residual\":[],\"left_late\":[0,2],"
+                  "\"right_late\":[1,0]}",
+                  OUTPUT);
+    const char *const kept[] = {"7|k|55001"}, *const late[] = {"8|k|50000", "9|k|50001"};
+    harness_ok(h, harness_try_rows(h, 1, kept, 1));
+    harness_ok(h, harness_event(h, 0, ck_event_watermark(65000000, false)));
+    harness_restart(h, 1);
+    HARNESS_ROWS(h, "k|1970-01-01 00:00:50|1", "k|1970-01-01 00:00:50.001|2", "NULL|1970-01-01 00:00:01|3");
+    HARNESS_EXPECT(h, "+k|1970-01-01 00:00:50.001|2|7|k|55001", "+!k|1", "+NULL|1970-01-01 00:00:01|3|NULL|NULL|NULL");
+    harness_ok(h, harness_try_rows(h, 1, late, 2));
+    HARNESS_EXPECT(h, "+!k|8");
+    assert_int_equal(harness_counter(h, "late_rows"), 2);
+}
+
 static void random_histories_give_all_pairs(void **state) {
     (void)state;
     const char *only = getenv("CLINK_TEST_SEED");
@@ -288,6 +311,7 @@ static void windows_meet_until_they_are_over(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_histories_give_all_pairs), T(a_row_is_said_alone_when_its_bound_is_passed),
-        T(windows_meet_until_they_are_over), T(what_it_is_not_made_for_is_refused), T(every_allocation_may_fail)};
+        T(a_row_is_late_when_nobody_can_be_met), T(windows_meet_until_they_are_over),
+        T(what_it_is_not_made_for_is_refused), T(every_allocation_may_fail)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,8 +4,9 @@
 
 #include "data/builder.h"
 
-ck_status ck_late_read(ck_arena *a, const ck_op_spec *spec, struct yyjson_val *root, ck_late *out, ck_error *err) {
-    yyjson_val *list = yyjson_obj_get(root, "late"), *v;
+ck_status ck_late_read(ck_arena *a, const ck_op_spec *spec, struct yyjson_val *root, const char *member, uint32_t input,
+                       ck_late *out, ck_error *err) {
+    yyjson_val *list = yyjson_obj_get(root, member), *v;
     size_t i, n;
     *out = (ck_late){0};
     if (!list || yyjson_is_null(list)) return CK_OK;
@@ -13,7 +14,7 @@ ck_status ck_late_read(ck_arena *a, const ck_op_spec *spec, struct yyjson_val *r
     const ck_type **types = ck_arena_array(a, yyjson_arr_size(list) + 1, sizeof(ck_type *));
     if (!columns || !types) return ck_nomem(err, a->mem, yyjson_arr_size(list) * sizeof *columns);
     bool fine = yyjson_arr_size(list) > 0;
-    const ck_schema *in = spec->inputs[0].schema;
+    const ck_schema *in = spec->inputs[input].schema;
     yyjson_arr_foreach(list, i, n, v) {
         bool is_column = yyjson_is_uint(v) && yyjson_get_uint(v) < in->field_count;
         columns[i] = is_column ? (int64_t)yyjson_get_uint(v) : -1;
@@ -22,9 +23,9 @@ ck_status ck_late_read(ck_arena *a, const ck_op_spec *spec, struct yyjson_val *r
         fine = fine && (is_column || yyjson_is_null(v));
     }
     if (!fine)
-        return ck_fail(err, CK_INVALID, "%s (%s): parameter \"late\" is an array of input columns", spec->type,
-                       spec->uid);
-    *out = (ck_late){true, columns, types, (uint32_t)n};
+        return ck_fail(err, CK_INVALID, "%s (%s): parameter \"%s\" is an array of input columns", spec->type, spec->uid,
+                       member);
+    *out = (ck_late){true, CK_PORT_LATE + input, columns, types, (uint32_t)n};
     return CK_OK;
 }
 
@@ -67,5 +68,5 @@ ck_status ck_late_drop(const ck_late *l, const ck_batch *b, const uint16_t *rows
         }
         ck_batch_set_column(out, i, &c);
     }
-    return ck_op_emit(ctx, CK_PORT_LATE, &out);
+    return ck_op_emit(ctx, l->port, &out);
 }

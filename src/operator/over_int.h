@@ -87,6 +87,7 @@ typedef struct ck_over_plan {
     bool has_first;
     uint64_t limit; /* rows whose first call, a rank, is above it are not said; 0: none */
     bool hide;      /* the first call is no column */
+    ck_late late;   /* by event time */
     ck_slot_schema rows, keyed;
 } ck_over_plan;
 
@@ -168,6 +169,7 @@ typedef struct ck_over {
     uint64_t hashes[CK_BATCH_ROWS_MAX];
     const ck_row *found[CK_BATCH_ROWS_MAX];
     uint16_t sel[CK_BATCH_ROWS_MAX];
+    uint16_t late[CK_BATCH_ROWS_MAX];
 } ck_over;
 
 /* over_rows.c: rows into their places. */

@@ -54,7 +54,7 @@ static ck_status read_order(ck_over_plan *p, const ck_op_spec *spec, yyjson_val 
                            &p->peer_count) != CK_OK)
         return ck_nomem(err, p->arena->mem, p->input->field_count * sizeof *p->order);
     uint32_t peers = p->peer_count;
-    if (p->by == CK_OVER_EVENT_TIME) p->order[0].nullable = false; /* rows without a time are not taken */
+    if (p->by == CK_OVER_EVENT_TIME) p->order[0].nullable = false;         /* rows without a time are not taken */
     if (yyjson_get_bool(yyjson_obj_get(root, "whole"))) p->peer_count = 0; /* all rows of a key are one place */
     for (uint32_t i = peers; yyjson_get_bool(desc) && i < p->order_count; i++) p->order[i].descending = true;
     return CK_OK;
@@ -288,8 +288,8 @@ static ck_status check_output(const ck_over_plan *p, const ck_op_spec *spec, ck_
 }
 
 ck_status ck_over_plan_make(ck_over_plan *p, ck_arena *a, const ck_op_spec *spec, ck_error *err) {
-    static const char *const known[] = {"keys",  "order", "by",   "unit",      "preceding",
-                                        "calls", "limit", "hide", "ties_desc", "whole", NULL};
+    static const char *const known[] = {"keys",  "order", "by",        "unit",  "preceding", "calls",
+                                        "limit", "hide",  "ties_desc", "whole", "late",      NULL};
     yyjson_val *root;
     uint32_t *keys;
     ck_field *partition;
@@ -305,6 +305,7 @@ ck_status ck_over_plan_make(ck_over_plan *p, ck_arena *a, const ck_op_spec *spec
     CK_TRY(read_order(p, spec, root, err));
     CK_TRY(read_frame(p, spec, root, err));
     CK_TRY(read_calls(p, spec, root, err));
+    CK_TRY(ck_late_read(a, spec, root, "late", 0, &p->late, err));
     CK_TRY(plan_keys(p, &partition, err));
     CK_TRY(plan_rows(p, partition, err));
     CK_TRY(plan_keyed(p, partition, err));

@@ -31,15 +31,14 @@ static ck_status choose(ck_over *op, const ck_batch *b, uint32_t *count, ck_op_c
         if (timed && !ck_window_row_time(&p->time, b->columns[p->time.time], row, &us)) {
             bad++;
         } else if (timed && us <= op->clock.watermark) {
-            late++;
+            op->late[late++] = (uint16_t)row;
         } else if (!is_full(op, p->limit ? op->found[k] : NULL)) {
             op->sel[n++] = (uint16_t)row;
         }
     }
     if (bad) ck_op_count(ctx, "bad_time_rows", bad);
-    if (late) ck_op_count(ctx, "late_rows", late);
     *count = n;
-    return CK_OK;
+    return ck_late_drop(&p->late, b, op->late, late, ctx);
 }
 
 /* ---- places ---- */

@@ -18,9 +18,10 @@ static void watermark(harness *h, int seconds) {
 static void the_first_row_of_a_key_is_said_once(void **state) {
     harness *h = &((fixture *)*state)->h;
     harness_input(h, INPUT, CK_MODE_APPEND);
+    h->side = harness_schema(h, "v BIGINT; op VARCHAR");
     harness_start(h, &ck_op_over,
                   "{" EVENT "\"unit\":\"rows\",\"preceding\":null,\"calls\":[{\"fn\":\"row_number\"}],\"limit\":1,"
-                  "\"hide\":true}",
+                  "\"hide\":true,\"late\":[2,null]}",
                   INPUT);
     HARNESS_ROWS(h, "a|1970-01-01 00:00:09|1", "a|1970-01-01 00:00:05|3", "a|1970-01-01 00:00:05|2",
                  "b|1970-01-01 00:00:20|4");
@@ -31,6 +32,7 @@ static void the_first_row_of_a_key_is_said_once(void **state) {
     HARNESS_EXPECT(h, "+a|1970-01-01 00:00:05|2");
     harness_restart(h, 1);
     HARNESS_ROWS(h, "a|1970-01-01 00:00:08|1", "c|1970-01-01 00:00:05|1", "b|1970-01-01 00:00:19|5");
+    HARNESS_EXPECT(h, "+!1|+I");
     assert_int_equal(harness_counter(h, "late_rows"), 1);
     watermark(h, 30);
     HARNESS_EXPECT(h, "+b|1970-01-01 00:00:19|5");

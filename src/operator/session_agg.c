@@ -11,6 +11,7 @@
 
 static void session_free(ck_session_agg *op) {
     if (op->out.schema) ck_batch_builder_destroy(&op->out);
+    ck_batch_unref(&op->was);
     ck_session_timers_destroy(&op->timers);
     ck_lanes_destroy(&op->lanes);
     ck_arena_destroy(&op->arena);
@@ -31,20 +32,23 @@ static ck_status check_output(const ck_session_agg *op, const ck_op_spec *spec, 
                           spec->uid);
 }
 
-/* The slot: sessions of a key in the order of their starts; the end in front of the accumulators. */
+/* The slot: sessions of a key in the order of their starts; the end, and whether it has been said, in front of the
+ * accumulators. */
 static ck_status plan_slot(ck_session_agg *op, ck_arena *a, const ck_order_field *start, ck_error *err) {
     ck_slot_schema *slot = &op->plan.slot;
-    ck_field *values = ck_arena_array(a, slot->value_count + 1u, sizeof *values);
+    uint32_t own = op->lateness_us ? 2 : 1;
+    ck_field *values = ck_arena_array(a, slot->value_count + own, sizeof *values);
     if (!values) return ck_nomem(err, a->mem, slot->value_count * sizeof *values);
     values[0] = (ck_field){"session_end", op->window.type, false};
-    if (slot->value_count) memcpy(values + 1, slot->values, slot->value_count * sizeof *values);
-    for (uint32_t i = 0; i < op->plan.acc_count; i++) op->plan.accs[i]->first_field++;
+    if (own > 1) values[1] = (ck_field){"#said", ck_type_simple(CK_TYPE_BOOLEAN), false};
+    if (slot->value_count) memcpy(values + own, slot->values, slot->value_count * sizeof *values);
+    for (uint32_t i = 0; i < op->plan.acc_count; i++) op->plan.accs[i]->first_field += own;
     slot->slot = "session";
     slot->state_type = "session_agg";
     slot->order = start;
     slot->order_count = 1;
     slot->values = values;
-    slot->value_count++;
+    slot->value_count += own;
     return CK_OK;
 }
 
@@ -75,15 +79,15 @@ static ck_status make_plan(ck_session_agg *op, ck_arena *a, const ck_op_spec *sp
     CK_TRY(ck_params_read(a, spec, known, &root, err));
     CK_TRY(read_time(op, a, spec, root, err));
     CK_TRY(ck_params_u64(spec, root, "lateness_us", &lateness, &has, err));
-    CK_TRY(ck_late_read(a, spec, root, &op->late, err));
+    if (lateness > (uint64_t)CK_EVENT_TIME_MAX)
+        return ck_fail(err, CK_INVALID, "%s (%s): parameter \"lateness_us\" is too large", spec->type, spec->uid);
+    op->lateness_us = (int64_t)lateness;
+    CK_TRY(ck_late_read(a, spec, root, "late", 0, &op->late, err));
     ck_order_field *start = CK_ARENA_NEW(a, ck_order_field);
     if (!start) return ck_nomem(err, a->mem, sizeof *start);
     *start = (ck_order_field){.field = {"session_start", op->window.type, false}};
     uint32_t column = spec->inputs[0].schema->field_count;
-    CK_TRY(ck_group_plan_make_within(&op->plan, a, spec, root, start, &column, 1, err));
-    if (lateness || op->plan.distinct_count)
-        return ck_fail(err, CK_REFUSED, "%s (%s): sessions have no %s", spec->type, spec->uid,
-                       lateness ? "allowed lateness" : "DISTINCT aggregates");
+    CK_TRY(ck_group_plan_make_within(&op->plan, a, spec, root, start, &column, 1, true, err));
     CK_TRY(plan_slot(op, a, start, err));
     return check_output(op, spec, err);
 }
@@ -123,7 +127,7 @@ static ck_status session_slots(const ck_op_spec *spec, ck_arena *a, const ck_slo
     return CK_OK;
 }
 
-/* Every key that was restored is due when its first session ends. */
+/* Every key that was restored is due when its first session ends; one that is said has ended. */
 static ck_status restore_timers(ck_session_agg *op, ck_op_ctx *ctx) {
     ck_table_scan scan = {0};
     ck_row *row;
@@ -144,6 +148,7 @@ static ck_status session_open(void *self, ck_op_ctx *ctx) {
     const ck_row_layout *layout = ck_table_layout(op->table);
     op->start_at = layout->fields[op->plan.keys.count].offset;
     op->end_at = layout->fields[layout->value_first].offset;
+    if (op->lateness_us) op->said_at = layout->fields[layout->value_first + 1].offset;
     for (uint32_t i = 0; i < op->plan.acc_count; i++) CK_TRY(ck_acc_open(op->plan.accs[i], op->table, ctx));
     CK_TRY(ck_lanes_open(&op->lanes, &op->plan, op->mem, ctx));
     return restore_timers(op, ctx);
@@ -186,15 +191,16 @@ ck_status ck_session_erase_beside(ck_session_agg *op, const ck_batch *keys, uint
             if (rows[i]) gone[count++] = (ck_row *)(uintptr_t)rows[i];
         if (count) CK_TRY(ck_table_erase(a->side_table, gone, count, ctx->error));
     }
-    return CK_OK;
+    return ck_session_sets_erase(op, keys, n, ctx);
 }
 
-static ck_status put_rows(ck_session_agg *op, const ck_batch *keys, ck_column *const *results, uint32_t n) {
+static ck_status put_rows(ck_session_agg *op, ck_row *const *rows, const ck_batch *keys, ck_column *const *results,
+                          uint32_t n) {
     uint32_t key_count = op->plan.keys.count;
     ck_column_builder *to = op->out.columns;
     for (uint32_t i = 0; i <= key_count; i++) CK_TRY(ck_build_gather(&to[i], keys->columns[i], op->identity, n));
     for (uint32_t i = 0; i < n; i++) {
-        int64_t end = ck_row_i64(op->found[i], op->end_at);
+        int64_t end = ck_row_i64(rows[i], op->end_at);
         CK_TRY(ck_build_i64(&to[key_count + 1], end));
         CK_TRY(ck_build_i64(&to[key_count + 2], ck_window_time_of(end)));
     }
@@ -204,54 +210,106 @@ static ck_status put_rows(ck_session_agg *op, const ck_batch *keys, ck_column *c
     return CK_OK;
 }
 
-/* The sessions of op->found[0..n), as rows; then they go. */
-static ck_status say(ck_session_agg *op, uint32_t n, ck_op_ctx *ctx) {
-    const ck_row *const *rows = (const ck_row *const *)op->found;
+ck_status ck_session_put(ck_session_agg *op, ck_row *const *rows, const ck_batch *keys, uint32_t n, ck_op_ctx *ctx) {
     ck_column **results = ck_arena_array(ctx->arena, op->plan.result_count + 1u, sizeof(ck_column *));
-    ck_batch *keys = NULL;
     if (!results) return ck_nomem(ctx->error, ctx->mem, op->plan.result_count * sizeof(ck_column *));
-    CK_TRY(ck_session_keys(op, rows, n, &keys, ctx));
-    ck_groups g = {rows, n, keys, &op->plan.own_side_keys};
+    ck_groups g = {(const ck_row *const *)rows, n, keys, &op->plan.own_side_keys};
     ck_status s = ck_group_results(&op->plan, &g, results, ctx);
-    if (s == CK_OK && put_rows(op, keys, results, n) != CK_OK)
+    if (s == CK_OK && put_rows(op, rows, keys, results, n) != CK_OK)
         s = ck_nomem(ctx->error, ctx->mem, n * sizeof(ck_strview));
-    if (s == CK_OK) s = ck_session_erase_beside(op, keys, n, ctx);
     for (uint32_t i = 0; i < op->plan.result_count; i++) ck_column_unref(&results[i]);
-    ck_batch *b = s == CK_OK ? ck_batch_builder_finish(&op->out) : NULL;
-    if (s == CK_OK && !b) s = ck_nomem(ctx->error, ctx->mem, n * sizeof(ck_strview));
-    for (uint32_t i = 0; s == CK_OK && i < n; i++) {
-        char key[CK_SESSION_KEY_BYTES];
-        s = ck_partition_erase(op->table, op->partitions[i],
-                               ck_session_key(keys->columns[op->plan.keys.count]->i64[i], key), ctx->error);
-    }
-    ck_batch_unref(&keys);
-    if (s == CK_OK) return ck_op_emit(ctx, 0, &b);
-    ck_batch_unref(&b);
     return s;
 }
 
-/* Sessions that are over at op->target: about one batch; CK_MORE until all are said. */
+ck_status ck_session_emit(ck_session_agg *op, ck_op_ctx *ctx) {
+    if (op->out.row_count == 0) return CK_OK;
+    ck_batch *b = ck_batch_builder_finish(&op->out);
+    return b ? ck_op_emit(ctx, 0, &b) : ck_nomem(ctx->error, ctx->mem, op->out.row_count * sizeof(ck_strview));
+}
+
+/* Those of op->found[0..n) that have not been said, with their keys. */
+static ck_status say(ck_session_agg *op, uint32_t n, ck_op_ctx *ctx) {
+    ck_row **rows = ck_arena_alloc(ctx->arena, (n + 1u) * sizeof *rows);
+    ck_batch *keys = NULL;
+    uint32_t count = 0;
+    if (!rows) return ck_nomem(ctx->error, ctx->mem, n * sizeof *rows);
+    for (uint32_t i = 0; i < n; i++)
+        if (op->says[i]) rows[count++] = op->found[i];
+    if (count == 0) return CK_OK;
+    CK_TRY(ck_session_keys(op, (const ck_row *const *)rows, count, &keys, ctx));
+    ck_status s = ck_session_put(op, rows, keys, count, ctx);
+    ck_batch_unref(&keys);
+    return s;
+}
+
+static ck_status mark_said(ck_session_agg *op, uint32_t n, ck_op_ctx *ctx) {
+    ck_row **rows = ck_arena_alloc(ctx->arena, (n + 1u) * sizeof *rows);
+    uint32_t count = 0;
+    if (!rows) return ck_nomem(ctx->error, ctx->mem, n * sizeof *rows);
+    for (uint32_t i = 0; i < n; i++)
+        if (op->says[i] && !op->goes[i]) rows[count++] = op->found[i];
+    CK_TRY(ck_table_touch_rows(op->table, rows, count, ctx->error));
+    for (uint32_t i = 0; i < count; i++) ck_row_set_bool(rows[i], op->said_at, true);
+    return CK_OK;
+}
+
+/* The sessions of op->found[0..n) say what they have to say; those that are closed go. */
+static ck_status settle(ck_session_agg *op, uint32_t n, ck_op_ctx *ctx) {
+    ck_row **rows = ck_arena_alloc(ctx->arena, (n + 1u) * sizeof *rows);
+    ck_partition *of = ck_arena_alloc(ctx->arena, (n + 1u) * sizeof *of);
+    ck_batch *keys = NULL;
+    uint32_t gone = 0;
+    if (!rows || !of) return ck_nomem(ctx->error, ctx->mem, n * sizeof *rows);
+    for (uint32_t i = 0; i < n; i++) {
+        if (!op->goes[i]) continue;
+        of[gone] = op->partitions[i];
+        rows[gone++] = op->found[i];
+    }
+    CK_TRY(say(op, n, ctx));
+    if (gone) CK_TRY(ck_session_keys(op, (const ck_row *const *)rows, gone, &keys, ctx));
+    ck_status s = gone < n ? mark_said(op, n, ctx) : CK_OK; /* rows are not looked at any more */
+    if (s == CK_OK && gone) s = ck_session_erase_beside(op, keys, gone, ctx);
+    for (uint32_t i = 0; s == CK_OK && i < gone; i++) {
+        char key[CK_SESSION_KEY_BYTES];
+        s = ck_partition_erase(op->table, of[i], ck_session_key(keys->columns[op->plan.keys.count]->i64[i], key),
+                               ctx->error);
+    }
+    ck_batch_unref(&keys);
+    return s == CK_OK ? ck_session_emit(op, ctx) : s;
+}
+
+/* Sessions of one key that are due at op->target, behind the n found so far; a timer for what is due later. */
+static ck_status due_of(ck_session_agg *op, ck_partition p, uint32_t most, uint32_t *n, ck_op_ctx *ctx) {
+    ck_range r;
+    ck_row *row;
+    ck_range_open(&r, op->table, p, (ck_view){0}, (ck_view){0});
+    while (ck_range_next(&r, &row)) {
+        int64_t end = ck_row_i64(row, op->end_at), next = ck_session_due(op, row);
+        bool over = ck_event_clock_passed(op->target, end), says = over && !ck_session_said(op, row);
+        bool goes = ck_event_clock_passed(op->target, end + op->lateness_us);
+        bool due = says || goes, taken = due && *n < most;
+        if (taken) {
+            op->found[*n] = row;
+            op->says[*n] = says;
+            op->goes[*n] = goes;
+            op->partitions[(*n)++] = p;
+            if (goes) continue;
+            next = end + op->lateness_us;
+        }
+        if (ck_session_timers_set(&op->timers, p, next) != CK_OK)
+            return ck_nomem(ctx->error, op->mem, sizeof(ck_session_timer));
+        if (!over || (due && !taken)) return CK_OK; /* what is behind it is due no sooner */
+    }
+    return CK_OK;
+}
+
+/* Sessions that are over, or closed, at op->target: about one batch; CK_MORE until all are said. */
 static ck_status fire(ck_session_agg *op, ck_op_ctx *ctx) {
     uint32_t n = 0, most = ctx->settings->batch_rows;
     int64_t until = op->target == CK_WATERMARK_MAX ? op->target : op->target + 1;
     ck_partition p;
-    while (n < most && ck_session_timers_take(&op->timers, until, &p)) {
-        ck_range r;
-        ck_row *row;
-        ck_range_open(&r, op->table, p, (ck_view){0}, (ck_view){0});
-        while (ck_range_next(&r, &row)) {
-            bool over = ck_event_clock_passed(op->target, ck_row_i64(row, op->end_at));
-            if (over && n < most) {
-                op->found[n] = row;
-                op->partitions[n++] = p;
-                continue;
-            }
-            if (ck_session_timers_set(&op->timers, p, ck_row_i64(row, op->end_at)) != CK_OK)
-                return ck_nomem(ctx->error, op->mem, sizeof(ck_session_timer));
-            break;
-        }
-    }
-    if (n) CK_TRY(say(op, n, ctx));
+    while (n < most && ck_session_timers_take(&op->timers, until, &p)) CK_TRY(due_of(op, p, most, &n, ctx));
+    if (n) CK_TRY(settle(op, n, ctx));
     if (n == most) return CK_MORE;
     op->clock.watermark = op->target;
     return CK_OK;

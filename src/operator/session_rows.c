@@ -1,5 +1,5 @@
 /* Rows of a batch into sessions. By key, and in the order of their time, rows with less than a gap between them are one
- * piece; a piece joins every session of its key that it overlaps, and is late when what comes out has been over
+ * piece; a piece joins every session of its key that it overlaps, and is late when what comes out has been closed
  * already. */
 #include "operator/session_int.h"
 
@@ -63,7 +63,12 @@ static ck_status partitions_of(ck_session_agg *op, const ck_batch *b, bool creat
     return ck_table_partitions(op->table, &keys, create, op->partitions, ctx->error);
 }
 
-/* Rows with a time into op->sel; rows that are surely late - over by themselves, of a key without sessions - are left
+/* Whether a session with this end takes no more rows. */
+static bool is_closed(const ck_session_agg *op, int64_t end) {
+    return ck_event_clock_passed(op->clock.watermark, end + op->lateness_us);
+}
+
+/* Rows with a time into op->sel; rows that are surely late - closed by themselves, of a key without sessions - are left
  * out, so that they leave no trace of their key. */
 static ck_status choose_rows(ck_session_agg *op, const ck_batch *b, uint32_t *count, ck_op_ctx *ctx) {
     const ck_window *w = &op->window;
@@ -75,7 +80,7 @@ static ck_status choose_rows(ck_session_agg *op, const ck_batch *b, uint32_t *co
         int64_t us;
         if (!ck_window_row_time(w, ck_window_times(w, b), row, &us)) {
             bad++;
-        } else if (op->partitions[k] == 0 && ck_event_clock_passed(op->clock.watermark, us + w->size_us)) {
+        } else if (op->partitions[k] == 0 && is_closed(op, us + w->size_us)) {
             op->late_rows[op->late_count++] = (uint16_t)row;
         } else {
             op->sel[(*count)++] = (uint16_t)row;
@@ -132,8 +137,9 @@ static ck_status absorb(ck_session_agg *op, ck_partition p, int64_t to, int64_t 
     ck_groups g = {rows, 1, src_keys, &op->plan.own_side_keys};
     for (uint32_t i = 0; s == CK_OK && i < op->plan.acc_count; i++) {
         ck_acc *a = op->plan.accs[i];
-        if (!a->shares_side) s = a->merge(a, &dst, op->table, &g, dst_keys, ctx);
+        if (!a->shares_side && a->distinct < 0) s = a->merge(a, &dst, op->table, &g, dst_keys, ctx);
     }
+    if (s == CK_OK) s = ck_session_sets_move(op, src_keys, to, dst, ctx);
     if (s == CK_OK) s = ck_session_erase_beside(op, src_keys, 1, ctx);
     ck_batch_unref(&src_keys);
     ck_batch_unref(&dst_keys);
@@ -141,7 +147,7 @@ static ck_status absorb(ck_session_agg *op, ck_partition p, int64_t to, int64_t 
     return ck_partition_erase(op->table, p, ck_session_key(from, from_key), ctx->error);
 }
 
-/* The session the piece belongs to, made of all it overlaps; *late: it was over before. */
+/* The session the piece belongs to, made of all it overlaps; *late: it was closed before. */
 static ck_status settle(ck_session_agg *op, piece *p, bool *late, ck_op_ctx *ctx) {
     int64_t starts[OVERLAPS_MAX], ends[OVERLAPS_MAX];
     *late = false;
@@ -149,14 +155,16 @@ static ck_status settle(ck_session_agg *op, piece *p, bool *late, ck_op_ctx *ctx
         uint32_t n = overlaps(op, p, starts, ends);
         int64_t start = n && starts[0] < p->start ? starts[0] : p->start, end = p->end;
         if (n && ends[n - 1] > end) end = ends[n - 1];
-        if (n == 0 && ck_event_clock_passed(op->clock.watermark, end)) {
+        if (n == 0 && is_closed(op, end)) {
             *late = true;
             return CK_OK;
         }
         ck_row *row;
         bool fresh;
+        CK_TRY(ck_session_take_back(op, p->partition, starts, n, ctx));
         CK_TRY(session_row(op, p->partition, start, &row, &fresh, ctx));
         ck_row_set_i64(row, op->end_at, end);
+        if (op->lateness_us) ck_row_set_bool(row, op->said_at, false);
         for (uint32_t i = 0; i < n; i++)
             if (starts[i] != start) CK_TRY(absorb(op, p->partition, start, starts[i], ctx));
         p->start = start;
@@ -192,7 +200,7 @@ static ck_status count_piece(ck_session_agg *op, piece p, const ck_batch *b, int
         if (s == CK_OK && lane->n > 0) s = a->update(a, lane, some, &op->plan.side_keys, ctx);
     }
     ck_batch_unref(&some);
-    return s;
+    return s == CK_OK ? ck_session_say_anew(op, p.partition, p.start, ctx) : s;
 }
 
 /* b's columns, and one for the start of each row's session. */
@@ -248,5 +256,6 @@ ck_status ck_session_count(ck_session_agg *op, const ck_batch *b, ck_op_ctx *ctx
     if (s == CK_OK) group_rows(op, n);
     if (s == CK_OK) s = count_pieces(op, some, n, ctx);
     ck_batch_unref(&some);
+    if (s == CK_OK) s = ck_session_emit(op, ctx);
     return s == CK_OK ? ck_late_drop(&op->late, b, op->late_rows, op->late_count, ctx) : s;
 }

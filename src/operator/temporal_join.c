@@ -26,6 +26,7 @@ typedef struct temporal_join {
     ck_time_side left, right;
     const ck_schema *output;
     ck_eval *eval; /* of the residual; NULL: none */
+    ck_late late;  /* rows of the left */
     ck_event_clock clock;
     int64_t next_seq;
     bool ended[2];
@@ -37,6 +38,7 @@ typedef struct temporal_join {
     int64_t us[CK_BATCH_ROWS_MAX];
     uint16_t sel[CK_BATCH_ROWS_MAX];
     uint16_t lone[CK_BATCH_ROWS_MAX];
+    uint16_t late_rows[CK_BATCH_ROWS_MAX];
     uint16_t last[LAST_SLOTS]; /* open addressing by partition: live row + 1 */
 } temporal_join;
 
@@ -51,8 +53,8 @@ static void temporal_free(temporal_join *op) {
 }
 
 static ck_status make_plan(temporal_join *op, ck_arena *a, const ck_op_spec *spec, yyjson_val **root, ck_error *err) {
-    static const char *const known[] = {"kind",       "as_of",     "left_keys", "right_keys",
-                                        "right_time", "left_time", "residual",  NULL};
+    static const char *const known[] = {"kind",      "as_of",    "left_keys", "right_keys", "right_time",
+                                        "left_time", "residual", "left_late", NULL};
     CK_TRY(ck_params_inputs(spec, 2, 1u << CK_MODE_UPSERT, err));
     CK_TRY(ck_params_read(a, spec, known, root, err));
     yyjson_val *kind = yyjson_obj_get(*root, "kind"), *as_of = yyjson_obj_get(*root, "as_of");
@@ -71,6 +73,7 @@ static ck_status make_plan(temporal_join *op, ck_arena *a, const ck_op_spec *spe
                              "temporal_join", err));
     CK_TRY(ck_time_side_plan(a, &op->right, spec, *root, "right_keys", op->now ? NULL : "right_time", "versions",
                              "temporal_join", err));
+    CK_TRY(ck_late_read(a, spec, *root, "left_late", 0, &op->late, err));
     return ck_time_side_check(&op->left, &op->right, spec, false, err);
 }
 
@@ -263,14 +266,14 @@ static ck_status take_left(temporal_join *op, const ck_batch *b, bool wait, ck_o
             op->lone[lone++] = (uint16_t)row;
             bad_times += !timed && !op->outer;
         } else if (!op->now && us <= op->clock.watermark) {
-            late++;
+            op->late_rows[late++] = (uint16_t)row;
         } else {
             op->us[kept] = us;
             op->sel[kept++] = (uint16_t)row;
         }
     }
     if (bad_times) ck_op_count(ctx, "bad_time_rows", bad_times);
-    if (late) ck_op_count(ctx, "late_rows", late);
+    CK_TRY(ck_late_drop(&op->late, b, op->late_rows, late, ctx));
     ck_batch *some = kept ? ck_batch_select(b, op->sel, kept) : NULL, *rows = NULL;
     if (kept && !some) return ck_nomem(ctx->error, ctx->mem, kept * sizeof *op->sel);
     ck_status s = CK_OK;

@@ -36,6 +36,9 @@ static const sample samples[] = {
     {&ck_op_window_agg, WINDOW("hop", "31000000", "3000000") MEANS "]}", MEANS_OUTPUT, NULL},
     {&ck_op_window_agg, WINDOW("cumulate", "12000000", "3000000") CALLS "]}", OUTPUT, NULL},
     {&ck_op_session_agg, "{\"time\":1,\"gap_us\":3000000," CALLS "]}", OUTPUT, NULL},
+    {&ck_op_session_agg, "{\"time\":1,\"gap_us\":3000000," CALLS DISTINCT "]}", OUTPUT "; d BIGINT", NULL},
+    {&ck_op_session_agg, "{\"time\":1,\"gap_us\":1500000,\"lateness_us\":5000000," CALLS DISTINCT "]}",
+     OUTPUT "; d BIGINT", NULL},
     {&ck_op_window_agg, WINDOW("hop", "4000000", "2000000") CALLS "],\"late\":[3,null,1]}", OUTPUT, LATE},
     {&ck_op_session_agg, "{\"time\":1,\"gap_us\":500000,\"late\":[3,null,1]," CALLS "]}", OUTPUT, LATE},
 };

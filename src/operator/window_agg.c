@@ -65,13 +65,13 @@ static ck_status plan_groups(ck_window_agg *op, ck_arena *a, const ck_op_spec *s
     op->rolling = w->kind == CK_WINDOW_HOP && !w->processing && !op->lateness_us &&
                   w->size_us / w->slide_us >= CK_WINDOW_ROLLS_FROM;
     ck_status st = CK_OK; /* MIN and MAX of what changes are not possible in a window */
-    if (op->rolling) st = ck_group_plan_make_within(&op->plan, a, &counted, root, within, columns, n, NULL);
+    if (op->rolling) st = ck_group_plan_make_within(&op->plan, a, &counted, root, within, columns, n, false, NULL);
     if (st == CK_NOMEM) return ck_nomem(err, a->mem, sizeof op->plan);
     op->rolling = op->rolling && st == CK_OK;
     for (uint32_t i = 0; op->rolling && i < op->plan.acc_count; i++) op->rolling = op->plan.accs[i]->unmerge != NULL;
     if (op->rolling && !op->plan.distinct_count) return CK_OK;
     op->rolling = false;
-    return ck_group_plan_make_within(&op->plan, a, spec, root, within, columns, n, err);
+    return ck_group_plan_make_within(&op->plan, a, spec, root, within, columns, n, false, err);
 }
 
 /* Windows that overlap share slices when their groups can be merged. What has been said of them is known by the
@@ -104,7 +104,7 @@ static ck_status make_plan(ck_window_agg *op, ck_arena *a, const ck_op_spec *spe
     op->lateness_us = (int64_t)lateness;
     if (lateness && op->window.processing)
         return ck_fail(err, CK_INVALID, "%s (%s): by processing time no row is late", spec->type, spec->uid);
-    CK_TRY(ck_late_read(a, spec, root, &op->late, err));
+    CK_TRY(ck_late_read(a, spec, root, "late", 0, &op->late, err));
     bool attached = op->window.kind == CK_WINDOW_ATTACHED;
     uint32_t n = attached ? 2 : 1, columns[2] = {spec->inputs[0].schema->field_count, op->window.start};
     if (attached) columns[0] = op->window.end;

@@ -85,15 +85,19 @@ static ck_status claims_of_late(ck_script *s, const ck_plan_node *n, const ck_ou
     seen[n->id] = true;
     for (uint32_t i = 0; i < n->input_count; i++)
         CK_TRY(claims_of_late(s, n->inputs[i], outputs, count, at, seen, claims));
-    const ck_catalog_entry *late = n->kind == CK_PLAN_WINDOW_AGG ? n->window.of.late_table : NULL;
-    if (!late) return CK_OK;
-    for (uint32_t i = 0; i < count; i++)
-        if (outputs[i].table == late)
-            return ck_bind_refuse(&s->b, outputs[i].pos,
-                                  "\"%s\" takes late rows in this job, which an INSERT cannot write too; insert into "
-                                  "another table",
-                                  late->name);
-    return claim_for(s, late, true, at, claims);
+    for (uint32_t k = 0; k < CK_ARRAY_COUNT(n->late); k++) {
+        const ck_catalog_entry *late = n->late[k].table;
+        if (!late) continue;
+        for (uint32_t i = 0; i < count; i++)
+            if (outputs[i].table == late)
+                return ck_bind_refuse(
+                    &s->b, outputs[i].pos,
+                    "\"%s\" takes late rows in this job, which an INSERT cannot write too; insert into "
+                    "another table",
+                    late->name);
+        CK_TRY(claim_for(s, late, true, at, claims));
+    }
+    return CK_OK;
 }
 
 /* Two sinks over one directory would write each other's files; two sources of standard input would share its rows. */
@@ -121,7 +125,9 @@ ck_status ck_script_job(ck_script *s, const ck_script_output *from, uint32_t fro
         CK_TRY(ck_plan_mean(&b->plan, outputs[i].node));
         CK_TRY(ck_plan_branches(&b->plan, outputs[i].node, &outputs[i].rows, &outputs[i].branch_count));
     }
-    CK_TRY(ck_optimise(&b->plan, outputs, count));
+    CK_TRY(ck_optimise_rows(&b->plan, outputs, count));
+    CK_TRY(ck_script_late_rows(s, outputs, count));
+    CK_TRY(ck_optimise_columns(&b->plan, outputs, count));
     CK_TRY(check_claims(s, outputs, count));
     bool *ranked = CK_BIND_ARRAY(b, b->plan.node_count, bool);
     if (!ranked) return CK_NOMEM;
@@ -152,13 +158,15 @@ static ck_status read_somewhere(ck_script *s, const ck_catalog_entry *written, b
 
 /* A table that takes late rows and is read. */
 static ck_status find_late_conflict(ck_script *s, const ck_plan_node *n, bool *seen, const ck_catalog_entry **table) {
-    bool read = false;
     if (seen[n->id] || *table) return CK_OK;
     seen[n->id] = true;
-    for (uint32_t i = 0; i < n->input_count; i++) CK_TRY(find_late_conflict(s, n->inputs[i], seen, table));
-    const ck_catalog_entry *late = n->kind == CK_PLAN_WINDOW_AGG ? n->window.of.late_table : NULL;
-    if (late) CK_TRY(read_somewhere(s, late, &read));
-    if (read) *table = late;
+    for (uint32_t i = 0; i < n->input_count; i++) {
+        const ck_catalog_entry *late = ck_script_late_table(s, n, i);
+        bool read = false;
+        CK_TRY(find_late_conflict(s, n->inputs[i], seen, table));
+        if (late) CK_TRY(read_somewhere(s, late, &read));
+        if (read) *table = late;
+    }
     return CK_OK;
 }
 

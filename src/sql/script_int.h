@@ -36,6 +36,12 @@ CK_NODISCARD ck_status ck_script_warn_of_growth(ck_script *s, const ck_output *o
 /* Fills rows_meet, and warns where it is set. */
 CK_NODISCARD ck_status ck_script_sink_keys(ck_script *s, ck_output *o);
 
+/* ---- late_rows.c: rows that come too late for what is no window ---- */
+/* Joins and OVER over tables with a late_table get it, and the columns it takes: behind ck_optimise_rows. */
+CK_NODISCARD ck_status ck_script_late_rows(ck_script *s, ck_output *outputs, uint32_t count);
+/* The table that late rows of an input of n go to, or would go to if n asked for time; NULL: none. */
+const ck_catalog_entry *ck_script_late_table(ck_script *s, const ck_plan_node *n, uint32_t input);
+
 /* ---- show.c: what prints text; a step each ---- */
 CK_NODISCARD ck_status ck_script_describe(ck_script *s, const ck_ast_statement *st);
 CK_NODISCARD ck_status ck_script_show(ck_script *s, const ck_ast_statement *st);

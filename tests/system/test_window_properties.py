@@ -1,4 +1,5 @@
-"""Random windows over random disorder against a model of a few lines: kinds, sizes, offsets, delays, lateness, times before 1970, times that are none.
+"""Random windows over random disorder against a model of a few lines: kinds, sizes, offsets, delays, lateness, DISTINCT, times before
+1970, times that are none.
 Cases come from a printed seed (CLINK_SEED), and one that fails is shrunk to few rows before it is shown."""
 import collections
 import json
@@ -24,7 +25,8 @@ class Case:
         if kind in ("TUMBLE", "SESSION"):
             self.slide = self.size
         if kind == "SESSION":
-            self.offset = self.lateness = 0
+            self.offset = 0
+        self.distinct = rnd.random() < 0.5
         at, self.rows = rnd.randrange(-2000, 2000), []
         for n in range(rnd.randrange(1, 120)):
             at += rnd.choice([0, 1, 1, 2, 5, rnd.randrange(-60, 60), rnd.choice([0, 500])])
@@ -50,20 +52,20 @@ def usable(t):
 
 
 def sessions(c, rows, time_of):
-    """Those of one key that are not over, as they change row by row; -> ({(key, start, end): rows}, late rows)."""
-    gap, live, said, late = c.size * c.unit, collections.defaultdict(list), {}, []
+    """Those of one key that are not closed, as they change row by row; -> ({(key, start, end, number): rows}, late rows)."""
+    gap, lateness, live, said, late = c.size * c.unit, c.lateness * c.unit, collections.defaultdict(list), {}, []
 
     def say(until):
         for k, of in live.items():
-            for s in [s for s in of if until is None or s[1] <= until]:
-                said[k, s[0], s[1]] = s[2]
+            for s in [s for s in of if s[1] + lateness <= until]:
+                said[k, s[0], s[1], len(said)] = s[2]
                 of.remove(s)
     for t, k, n in rows:
         now = time_of(t)
         if not usable(t):
             continue
         hit = [s for s in live[k] if s[0] < t + gap and t < s[1]]
-        if not hit and now[0] is not None and t + gap <= now[0]:
+        if not hit and now[0] is not None and t + gap + lateness <= now[0]:
             late.append(n)
         else:
             live[k] = [s for s in live[k] if s not in hit]
@@ -109,7 +111,8 @@ def run(c, rows, d):
                     "CREATE TABLE late (v BIGINT) WITH (connector='file', format='json', path='late');"
                     "CREATE TABLE src (t BIGINT, k VARCHAR, v BIGINT) WITH (connector='file', path='src.ndjson', event_time_column='t', "
                     f"watermark_lag_ms='{c.lag * c.unit}', late_table='late'{lateness});"
-                    f"SELECT k, window_start AS s, window_end AS e, COUNT(*) AS n, SUM(v) AS v, {c.third[0]} AS lo FROM src GROUP BY {c.call()}, k", cwd=d)
+                    f"SELECT k, window_start AS s, window_end AS e, COUNT(*) AS n, SUM(v) AS v, {c.third[0]} AS lo, "
+                    f"COUNT({'DISTINCT' if c.distinct else ''} v % 3) AS d, COUNT({'DISTINCT' if c.distinct else ''} v % 3) FILTER (WHERE v > 20) AS f FROM src GROUP BY {c.call()}, k", cwd=d)
     net = collections.Counter()
     for line in got.lines:
         op, *values = json.loads(line).values()
@@ -121,7 +124,8 @@ def run(c, rows, d):
 
 def differs(c, rows, d):
     groups, late = model(c, rows)
-    want = collections.Counter((k, iso(s), iso(e), len(v), sum(v), c.third[1](v)) for (k, s, e), v in groups.items())
+    want = collections.Counter((k, iso(s), iso(e), len(v), sum(v), c.third[1](v), *(len({x % 3 for x in w} if c.distinct else w) for w in (v, [x for x in v if x > 20])))
+                               for (k, s, e, *_), v in groups.items())
     got = run(c, rows, d)
     return None if got == (want, sorted(late)) else (got, (want, sorted(late)))
 

@@ -302,9 +302,11 @@ CK_NODISCARD ck_status ck_bind_group_window(ck_binder *b, const ck_ast_select *s
 /* TUMBLE_START(...) and the like; *is_one false: it is another function. */
 CK_NODISCARD ck_status ck_bind_window_function(ck_binder *b, const ck_bind_place *place, const ck_ast_expr *e,
                                                bool *is_one, ck_expr **out);
-/* late_table.c: where rows of *n that are too late for the window over this column go, if their table says so. *n gets
- * the columns that takes, *w the rest. */
-CK_NODISCARD ck_status ck_bind_late_rows(ck_binder *b, uint32_t time, ck_pos at, ck_plan_node **n, ck_plan_window *w);
+/* late_table.c: where rows of *n that come too late, by the event time in this column, go, if their table says so. *n
+ * gets the columns that takes, behind its own. */
+CK_NODISCARD ck_status ck_bind_late_rows(ck_binder *b, uint32_t time, ck_pos at, ck_plan_node **n, ck_plan_late *out);
+/* The late_table of these rows' table by its name; NULL: it has none. */
+const char *ck_bind_late_table_of(const ck_plan_node *n, uint32_t time);
 /* The aggregate when its keys name a window: of keys and calls as ck_plan_aggregate_node; *out NULL: they do not. */
 CK_NODISCARD ck_status ck_bind_window_agg(ck_binder *b, ck_plan_node *input, ck_columns group,
                                           const ck_plan_aggregate *calls, uint32_t call_count, const char *key_text,

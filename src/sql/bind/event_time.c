@@ -8,7 +8,8 @@ static const ck_option_desc options[] = {
     {"watermark_lag_ms", "integer", "0", "how far rows may be out of order, in milliseconds"},
     {"idle_timeout_ms", "integer", "60000", "a split without rows for so long holds time back no more; 0: never"},
     {"allowed_lateness_ms", "integer", "0", "for so long after its end a window still takes rows"},
-    {"late_table", "text", NULL, "the table that takes rows that are too late for their window; else they are dropped"},
+    {"late_table", "text", NULL,
+     "the table that takes rows that are too late for their window, join or OVER; else they are dropped"},
     {"state_ttl", "text", NULL, "state made of its rows that was not written for so long is forgotten: '1h'; 0: never"},
 };
 

@@ -1,5 +1,6 @@
-/* late_table: rows that a window would drop as too late go to another table, with the columns they had when they were
- * read. */
+/* late_table: rows that would be dropped as too late go to another table, with the columns they had when they were
+ * read.
+ */
 #include "sql/bind/create_int.h"
 
 static const char *late_table_of(const ck_catalog_entry *t) {
@@ -62,18 +63,22 @@ static ck_status value_for(ck_binder *b, const ck_catalog_entry *from, const ck_
 /* ---- where the window's rows are from ---- */
 
 /* The table with a late_table among those whose rows n has. */
-static ck_status late_origin(const ck_plan_node *n, uint32_t column, const ck_catalog_entry **out) {
+static const ck_catalog_entry *late_origin(const ck_plan_node *n, uint32_t column) {
     ck_time_origin o = ck_plan_time_of(n, column);
-    *out = NULL;
-    if (o.role == CK_TIME_NONE || !o.node) return CK_OK;
-    if (o.node->kind == CK_PLAN_WINDOW) return late_origin(o.node->inputs[0], o.node->window.of.time, out);
-    if (o.node->kind == CK_PLAN_SCAN && late_table_of(o.table)) *out = o.table;
-    if (o.node->kind != CK_PLAN_UNION) return CK_OK;
-    for (uint32_t i = 0; i < o.node->input_count && !*out; i++)
-        for (uint32_t k = 0; k < o.node->schema->field_count && !*out; k++)
-            if (ck_plan_time_of(o.node->inputs[i], k).role == CK_TIME_ROW)
-                CK_TRY(late_origin(o.node->inputs[i], k, out));
-    return CK_OK;
+    const ck_catalog_entry *found = NULL;
+    if (o.role == CK_TIME_NONE || !o.node) return NULL;
+    if (o.node->kind == CK_PLAN_WINDOW) return late_origin(o.node->inputs[0], o.node->window.of.time);
+    if (o.node->kind == CK_PLAN_SCAN) return late_table_of(o.table) ? o.table : NULL;
+    if (o.node->kind != CK_PLAN_UNION) return NULL;
+    for (uint32_t i = 0; i < o.node->input_count && !found; i++)
+        for (uint32_t k = 0; k < o.node->schema->field_count && !found; k++)
+            if (ck_plan_time_of(o.node->inputs[i], k).role == CK_TIME_ROW) found = late_origin(o.node->inputs[i], k);
+    return found;
+}
+
+const char *ck_bind_late_table_of(const ck_plan_node *n, uint32_t time) {
+    const ck_catalog_entry *from = late_origin(n, time);
+    return from ? late_table_of(from) : NULL;
 }
 
 static ck_status values_for(ck_binder *b, const ck_catalog_entry *from, const ck_catalog_entry *late, ck_pos at,
@@ -87,9 +92,9 @@ static ck_status values_for(ck_binder *b, const ck_catalog_entry *from, const ck
     return CK_OK;
 }
 
-ck_status ck_bind_late_rows(ck_binder *b, uint32_t time, ck_pos at, ck_plan_node **n, ck_plan_window *w) {
-    const ck_catalog_entry *from, *late = NULL;
-    CK_TRY(late_origin(*n, time, &from));
+ck_status ck_bind_late_rows(ck_binder *b, uint32_t time, ck_pos at, ck_plan_node **n, ck_plan_late *out) {
+    const ck_catalog_entry *from = late_origin(*n, time), *late = NULL;
+    *out = (ck_plan_late){0};
     if (!from) return CK_OK;
     const char *name = late_table_of(from);
     CK_TRY(find_target(b, from, name, at, &late));
@@ -102,8 +107,8 @@ ck_status ck_bind_late_rows(ck_binder *b, uint32_t time, ck_pos at, ck_plan_node
     CK_TRY(ck_plan_carry(&b->plan, n, from, values, count, columns, &fine));
     if (!fine)
         return ck_bind_warn(b,
-                            "late rows of \"%s\" are only counted here, not put into \"%s\": what the window takes are "
-                            "no longer rows of that table alone",
+                            "late rows of \"%s\" are only counted here, not put into \"%s\": what comes here are no "
+                            "longer rows of that table alone",
                             from->name, name);
     for (uint32_t i = 0; i < width; i++) {
         kind |= place[i] == CK_NO_COLUMN;
@@ -114,7 +119,6 @@ ck_status ck_bind_late_rows(ck_binder *b, uint32_t time, ck_pos at, ck_plan_node
                               "rows of \"%s\" change here, and its late_table \"%s\" cannot tell a row that comes from "
                               "one that goes; give it a column op VARCHAR",
                               from->name, name);
-    w->late_table = late;
-    w->late = (ck_columns){place, width};
+    *out = (ck_plan_late){late, {place, width}};
     return CK_OK;
 }

@@ -366,8 +366,11 @@ static ck_status window_below(ck_binder *b, ck_plan_node *input, const sorted_ke
             b, at,
             "sessions are grouped by what they are partitioned by, window_start and window_end: SESSION("
             "TABLE t PARTITION BY key, ...) with GROUP BY key, window_start, window_end");
-    if (*node && session && ((*node)->mode == CK_MODE_RETRACT || w->lateness_us))
-        return ck_bind_refuse(b, at, "a SESSION takes rows that do not change, and has no allowed lateness");
+    if (*node && session && (*node)->mode == CK_MODE_RETRACT)
+        return ck_bind_refuse(
+            b, at,
+            "a SESSION takes rows that do not change, and these do; put it over the source, or over a window of a "
+            "table without allowed_lateness_ms");
     if (*node) {
         w->time = w->processing ? CK_NO_COLUMN : k->start; /* the window's columns have become the time column */
         return CK_OK;
@@ -390,20 +393,19 @@ ck_status ck_bind_window_agg(ck_binder *b, ck_plan_node *input, ck_columns group
                              ck_pos at, ck_plan_node **out) {
     sorted_keys k;
     ck_plan_window w;
+    ck_plan_late late = {0};
     ck_plan_node *node;
     *out = NULL;
     CK_TRY(sort_keys(b, input, group, &k));
     if (!k.window) return CK_OK;
     CK_TRY(window_below(b, input, &k, grouped_by_call, at, &w, &node));
-    for (uint32_t i = 0; w.kind == CK_PLAN_WINDOW_SESSION && i < call_count; i++)
-        if (calls[i].distinct)
-            return ck_bind_refuse(b, at, "%s(DISTINCT ...) in a SESSION is not supported yet", calls[i].fn->name);
     CK_TRY(
         ck_bind_needs(b, w.kind == CK_PLAN_WINDOW_SESSION ? "session_agg" : "window_agg", at, "GROUP BY a window is"));
     if (!w.processing)
-        CK_TRY(ck_bind_late_rows(b, w.kind == CK_PLAN_WINDOW_ATTACHED ? w.start : w.time, at, &node, &w));
+        CK_TRY(ck_bind_late_rows(b, w.kind == CK_PLAN_WINDOW_ATTACHED ? w.start : w.time, at, &node, &late));
     CK_TRY(ck_plan_window_agg(&b->plan, node, &w, (ck_columns){k.keys, k.key_count}, calls, call_count, key_text, names,
                               out));
+    (*out)->late[0] = late;
     uint32_t n = group.count + call_count, first_call = k.key_count + CK_WINDOW_FIELDS;
     ck_expr **exprs = CK_BIND_ARRAY(b, n, ck_expr *);
     const char **own = CK_BIND_ARRAY(b, n, const char *);

@@ -125,8 +125,10 @@ static ck_status lower_temporal(ck_lower_state *s, const ck_plan_node *n, ck_low
                   !yyjson_mut_obj_add_uint(p.doc, p.root, "right_time", as_of->right_time)))
         return ck_lower_nomem(s);
     CK_TRY(ck_lower_params_exprs(s, &p, "residual", c.residual, c.residual_count));
+    CK_TRY(ck_lower_params_late(s, &p, n));
     CK_TRY(ck_lower_params_end(s, &p, &op.params));
     CK_TRY(ck_lower_add(s, &op, &out->op));
+    CK_TRY(ck_lower_late(s, n, out->op));
     out->hashed = true, out->hash = left;
     return CK_OK;
 }
@@ -157,8 +159,10 @@ ck_status ck_lower_join(ck_lower_state *s, const ck_plan_node *n, ck_lowered *ou
         for (uint32_t i = 0; i < c.residual_count; i++)
             if (!ck_plan_bounds_time(n, c.residual[i])) c.residual[beyond++] = c.residual[i];
         CK_TRY(ck_lower_params_exprs(s, &p, "residual", c.residual, beyond));
+        CK_TRY(ck_lower_params_late(s, &p, n));
         CK_TRY(ck_lower_params_end(s, &p, &op.params));
         CK_TRY(ck_lower_add(s, &op, &out->op));
+        CK_TRY(ck_lower_late(s, n, out->op));
         out->hashed = !ck_join_pads_left(n->join.kind), out->hash = left;
         return CK_OK;
     }

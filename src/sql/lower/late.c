@@ -3,29 +3,39 @@
 
 #include "sql/lower/lower_int.h"
 
-ck_status ck_lower_params_late(ck_lower_state *s, ck_lower_params *p, const ck_plan_window *w) {
-    if (!w->late_table) return CK_OK;
-    yyjson_mut_val *list = yyjson_mut_obj_add_arr(p->doc, p->root, "late");
-    for (uint32_t i = 0; list && i < w->late.count; i++)
-        if (!(w->late.at[i] == CK_NO_COLUMN ? yyjson_mut_arr_add_null(p->doc, list)
-                                            : yyjson_mut_arr_add_uint(p->doc, list, w->late.at[i])))
-            list = NULL;
-    return list ? CK_OK : ck_lower_nomem(s);
+ck_status ck_lower_params_late(ck_lower_state *s, ck_lower_params *p, const ck_plan_node *n) {
+    static const char *const sides[] = {"left_late", "right_late"};
+    for (uint32_t k = 0; k < n->input_count; k++) {
+        const ck_columns *columns = &n->late[k].columns;
+        if (!n->late[k].table) continue;
+        yyjson_mut_val *list = yyjson_mut_obj_add_arr(p->doc, p->root, n->input_count == 1 ? "late" : sides[k]);
+        for (uint32_t i = 0; list && i < columns->count; i++)
+            if (!(columns->at[i] == CK_NO_COLUMN ? yyjson_mut_arr_add_null(p->doc, list)
+                                                 : yyjson_mut_arr_add_uint(p->doc, list, columns->at[i])))
+                list = NULL;
+        if (!list) return ck_lower_nomem(s);
+    }
+    return CK_OK;
 }
 
-ck_status ck_lower_late(ck_lower_state *s, const ck_plan_node *n, const ck_plan_window *w, uint32_t op) {
-    if (!w->late_table) return CK_OK;
-    ck_late_output *o = CK_LOWER_ARRAY(s, 1, ck_late_output), **end = &s->late;
-    if (!o) return CK_NOMEM;
-    *o = (ck_late_output){w->late_table, op, n, NULL};
-    while (*end) end = &(*end)->next;
-    *end = o;
+ck_status ck_lower_late(ck_lower_state *s, const ck_plan_node *n, uint32_t op) {
+    for (uint32_t k = 0; k < n->input_count; k++) {
+        if (!n->late[k].table) continue;
+        ck_late_output *o = CK_LOWER_ARRAY(s, 1, ck_late_output), **end = &s->late;
+        if (!o) return CK_NOMEM;
+        *o = (ck_late_output){n->late[k].table, op, k, n, NULL};
+        while (*end) end = &(*end)->next;
+        *end = o;
+    }
     return CK_OK;
 }
 
 static ck_planned_input side_output(const ck_late_output *o) {
-    return (ck_planned_input){
-        .op = o->op, .port = 1, .kind = CK_EDGE_FORWARD, .mode = CK_MODE_APPEND, .bounded = o->node->bounded};
+    return (ck_planned_input){.op = o->op,
+                              .port = 1 + o->input,
+                              .kind = CK_EDGE_FORWARD,
+                              .mode = CK_MODE_APPEND,
+                              .bounded = o->node->bounded};
 }
 
 /* What several operators put into one table. */

@@ -177,19 +177,13 @@ static ck_status fill_step(ck_lower_state *s, const ck_output *outputs, uint32_t
     return ck_lower_explain(s, step, &step->explain);
 }
 
-/* above: somebody over n reckons with the time of its rows. A node may be asked twice, without it and with it. */
-static void look_for_time(ck_lower_state *s, const ck_plan_node *n, bool above, bool *seen) {
-    if (seen[n->id] && (s->timed[n->id] || !above)) return;
+/* Whether some operator asks how far time has come. */
+static bool asks_for_time(ck_lower_state *s, const ck_plan_node *n, bool *seen) {
+    if (seen[n->id]) return false;
     seen[n->id] = true;
-    s->timed[n->id] = above;
-    bool window = (n->kind == CK_PLAN_WINDOW || n->kind == CK_PLAN_WINDOW_AGG) && !n->window.of.processing;
-    bool join = n->kind == CK_PLAN_JOIN && (n->join.in_time || n->join.as_of.kind == CK_AS_OF_EVENT);
-    bool over = n->kind == CK_PLAN_OVER && n->over.by == CK_BY_EVENT_TIME;
-    bool timed = over || (n->kind == CK_PLAN_TOP_N && (n->top.timed || n->top.windowed));
-    bool forgets = n->ttl_us && s->l->catalog->settings.state_ttl_events;
-    s->event_time = s->event_time || window || join || timed || forgets;
-    for (uint32_t i = 0; i < n->input_count; i++)
-        look_for_time(s, n->inputs[i], above || window || join || timed, seen);
+    bool any = ck_plan_uses_time(n) || (n->ttl_us && s->l->catalog->settings.state_ttl_events);
+    for (uint32_t i = 0; i < n->input_count; i++) any = asks_for_time(s, n->inputs[i], seen) || any;
+    return any;
 }
 
 ck_status ck_lower(const ck_lowering *l, const ck_output *outputs, uint32_t count, ck_sql_step *step) {
@@ -197,9 +191,12 @@ ck_status ck_lower(const ck_lowering *l, const ck_output *outputs, uint32_t coun
     ck_graph *graph;
     s.nodes = CK_LOWER_ARRAY(&s, l->plan->node_count, ck_lowered);
     s.timed = CK_LOWER_ARRAY(&s, l->plan->node_count, bool);
-    bool *seen = CK_LOWER_ARRAY(&s, l->plan->node_count, bool);
-    if (!s.nodes || !s.timed || !seen) return CK_NOMEM;
-    for (uint32_t i = 0; i < count; i++) look_for_time(&s, outputs[i].node, false, seen);
+    bool *seen = CK_LOWER_ARRAY(&s, l->plan->node_count, bool), *asked = CK_LOWER_ARRAY(&s, l->plan->node_count, bool);
+    if (!s.nodes || !s.timed || !seen || !asked) return CK_NOMEM;
+    for (uint32_t i = 0; i < count; i++) {
+        ck_plan_mark_timed(outputs[i].node, false, s.timed, seen);
+        s.event_time = asks_for_time(&s, outputs[i].node, asked) || s.event_time;
+    }
     for (uint32_t i = 0; i < count; i++) CK_TRY(ck_lower_output(&s, &outputs[i]));
     CK_TRY(ck_lower_late_sinks(&s));
     CK_TRY(ck_lower_uids(&s));

@@ -51,7 +51,7 @@ typedef struct ck_lowered {
 /* An operator that hands late rows on, and to which table. */
 typedef struct ck_late_output {
     const ck_catalog_entry *table;
-    uint32_t op;
+    uint32_t op, input;
     const ck_plan_node *node;
     struct ck_late_output *next;
 } ck_late_output;
@@ -121,10 +121,11 @@ CK_NODISCARD ck_status ck_lower_side_sink(ck_lower_state *s, const ck_catalog_en
                                           const ck_planned_input *in);
 
 /* ---- late.c ---- */
-/* Parameter "late" of an operator that drops rows which come too late, where w names a table for them. */
-CK_NODISCARD ck_status ck_lower_params_late(ck_lower_state *s, ck_lower_params *p, const ck_plan_window *w);
-/* Operator `op` of node n, which has that parameter. */
-CK_NODISCARD ck_status ck_lower_late(ck_lower_state *s, const ck_plan_node *n, const ck_plan_window *w, uint32_t op);
+/* Parameter "late", "left_late" or "right_late" of an operator that drops rows which come too late, where node n has a
+ * table for those of an input. */
+CK_NODISCARD ck_status ck_lower_params_late(ck_lower_state *s, ck_lower_params *p, const ck_plan_node *n);
+/* Operator `op` of node n has these parameters. */
+CK_NODISCARD ck_status ck_lower_late(ck_lower_state *s, const ck_plan_node *n, uint32_t op);
 /* One sink a late table, behind a UNION ALL where several operators fill it: when all are lowered. */
 CK_NODISCARD ck_status ck_lower_late_sinks(ck_lower_state *s);
 

@@ -14,7 +14,8 @@ static bool add_call(yyjson_mut_doc *doc, yyjson_mut_val *list, const ck_plan_ov
     return fine;
 }
 
-static ck_status params_of(ck_lower_state *s, const ck_plan_over *o, uint64_t limit, bool hide, const char **out) {
+static ck_status params_of(ck_lower_state *s, const ck_plan_node *n, const ck_plan_over *o, uint64_t limit, bool hide,
+                           const char **out) {
     static const char *const by[] = {"event", "processing", "end"};
     ck_lower_params p;
     CK_TRY(ck_lower_params_begin(s, &p));
@@ -32,6 +33,7 @@ static ck_status params_of(ck_lower_state *s, const ck_plan_over *o, uint64_t li
     for (uint32_t i = 0; list && i < o->call_count; i++)
         if (!add_call(p.doc, list, &o->calls[i])) list = NULL;
     if (!list) return ck_lower_nomem(s);
+    CK_TRY(ck_lower_params_late(s, &p, n));
     return ck_lower_params_end(s, &p, out);
 }
 
@@ -94,8 +96,9 @@ static ck_status lower(ck_lower_state *s, const ck_plan_node *n, const ck_plan_o
                         .stateful = true};
     if (n->key_count) op.key = n->keys[0];
     if (!op.label) return ck_lower_nomem(s);
-    CK_TRY(params_of(s, o, limit, hide, &op.params));
+    CK_TRY(params_of(s, n, o, limit, hide, &op.params));
     CK_TRY(ck_lower_add(s, &op, &out->op));
+    CK_TRY(ck_lower_late(s, n, out->op));
     out->hashed = true, out->hash = o->partition;
     return CK_OK;
 }

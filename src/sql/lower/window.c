@@ -66,7 +66,7 @@ static ck_status params_of(ck_lower_state *s, const ck_plan_node *n, const char 
     CK_TRY(ck_lower_params_columns(s, &p, "keys", n->window.keys));
     CK_TRY(ck_lower_params_calls(s, &p, n->window.calls, n->window.call_count));
     if (!yyjson_mut_obj_add_uint(p.doc, p.root, "lateness_us", (uint64_t)w->lateness_us)) return ck_lower_nomem(s);
-    CK_TRY(ck_lower_params_late(s, &p, w));
+    CK_TRY(ck_lower_params_late(s, &p, n));
     return ck_lower_params_end(s, &p, out);
 }
 
@@ -104,7 +104,7 @@ ck_status ck_lower_window_agg(ck_lower_state *s, const ck_plan_node *n, ck_lower
     if (!op.label) return ck_lower_nomem(s);
     CK_TRY(params_of(s, n, &op.params));
     CK_TRY(ck_lower_add(s, &op, &out->op));
-    CK_TRY(ck_lower_late(s, n, &n->window.of, out->op));
+    CK_TRY(ck_lower_late(s, n, out->op));
     out->hashed = true, out->hash = (ck_columns){own, keys.count};
     return CK_OK;
 }

@@ -18,26 +18,24 @@ typedef struct renumber {
     ck_plan *p;
     const ck_plan_node *node;
     const uint32_t *map;
+    bool failed; /* no memory: NULL alone would leave a column's old number in place */
 } renumber;
 
 static ck_expr *renumbered(void *arg, const ck_expr *e) {
-    const renumber *r = (const renumber *)arg;
+    renumber *r = (renumber *)arg;
     if (e->kind != CK_EXPR_COLUMN) return NULL;
     ck_expr *c = ck_expr_column(r->p->arena, r->map[e->column], e->type, e->nullable);
     if (c) c->line = e->line, c->col = e->col;
+    r->failed = r->failed || !c;
     return c;
 }
 
 ck_expr *ck_expr_renumber(ck_plan *p, const ck_plan_node *n, const uint32_t *map, ck_expr *e) {
-    renumber r = {p, n, map};
-    if (e->kind == CK_EXPR_COLUMN) {
-        ck_expr *c = renumbered(&r, e);
-        if (!c) ck_plan_nomem(p);
-        return c;
-    }
+    renumber r = {p, n, map, false};
     ck_expr *out = ck_expr_rewrite(p->arena, e, renumbered, &r);
-    if (!out) ck_plan_nomem(p);
-    return out;
+    if (out && !r.failed) return out;
+    ck_plan_nomem(p);
+    return NULL;
 }
 
 /* ---- constants ---- */

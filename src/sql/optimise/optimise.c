@@ -37,11 +37,14 @@ ck_status ck_rewrite_plan(ck_plan *p, ck_output *outputs, uint32_t count, ck_rew
     return CK_OK;
 }
 
-ck_status ck_optimise(ck_plan *p, ck_output *outputs, uint32_t count) {
+ck_status ck_optimise_rows(ck_plan *p, ck_output *outputs, uint32_t count) {
     CK_TRY(ck_simplify(p, outputs, count));
     CK_TRY(ck_pushdown(p, outputs, count));
     CK_TRY(ck_prepare_joins(p, outputs, count));
-    CK_TRY(ck_merge_projects(p, outputs, count));
+    return ck_merge_projects(p, outputs, count);
+}
+
+ck_status ck_optimise_columns(ck_plan *p, ck_output *outputs, uint32_t count) {
     CK_TRY(ck_prune(p, outputs, count));
     CK_TRY(ck_share_scans(p, outputs, count));
     CK_TRY(ck_pushdown(p, outputs, count)); /* past the projections that sharing brought */

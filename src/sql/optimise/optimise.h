@@ -12,7 +12,14 @@
 
 #include "sql/bind/bind.h"
 
-/* Rewrites the outputs' nodes. CK_NOMEM, or what the plan's ceilings say. */
-CK_NODISCARD ck_status ck_optimise(ck_plan *p, ck_output *outputs, uint32_t count);
+/* Rewrite the outputs' nodes, in two halves: simplify to merge, when nodes are what they will be and scans still have
+ * all columns; and from prune on. CK_NOMEM, or what the plan's ceilings say. */
+CK_NODISCARD ck_status ck_optimise_rows(ck_plan *p, ck_output *outputs, uint32_t count);
+CK_NODISCARD ck_status ck_optimise_columns(ck_plan *p, ck_output *outputs, uint32_t count);
+
+/* One pass bottom-up: fn makes the node that stands for n over the (rewritten) inputs. */
+typedef ck_status (*ck_rewrite_fn)(ck_plan *p, void *arg, const ck_plan_node *n, ck_plan_node *const *inputs,
+                                   ck_plan_node **out);
+CK_NODISCARD ck_status ck_rewrite_plan(ck_plan *p, ck_output *outputs, uint32_t count, ck_rewrite_fn fn, void *arg);
 
 #endif

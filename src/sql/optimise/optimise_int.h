@@ -12,11 +12,6 @@ typedef struct ck_reach {
 } ck_reach;
 CK_NODISCARD ck_status ck_reach_of(ck_plan *p, const ck_output *outputs, uint32_t count, ck_reach *out);
 
-/* One pass bottom-up: fn makes the node that stands for n over the (rewritten) inputs. */
-typedef ck_status (*ck_rewrite_fn)(ck_plan *p, void *arg, const ck_plan_node *n, ck_plan_node *const *inputs,
-                                   ck_plan_node **out);
-CK_NODISCARD ck_status ck_rewrite_plan(ck_plan *p, ck_output *outputs, uint32_t count, ck_rewrite_fn fn, void *arg);
-
 CK_NODISCARD ck_status ck_simplify(ck_plan *p, ck_output *outputs, uint32_t count);
 CK_NODISCARD ck_status ck_pushdown(ck_plan *p, ck_output *outputs, uint32_t count);
 CK_NODISCARD ck_status ck_prepare_joins(ck_plan *p, ck_output *outputs, uint32_t count);

@@ -66,8 +66,6 @@ static void need_for_window(const ck_plan_node *n, const bool *own, bool *below)
     if (w->kind == CK_PLAN_WINDOW_ATTACHED) below[w->start] = true;
     if (w->kind != CK_PLAN_WINDOW_ATTACHED && w->time != CK_NO_COLUMN) below[w->time] = true;
     if (w->kind == CK_PLAN_WINDOW_ATTACHED) below[w->end] = true;
-    for (uint32_t i = 0; i < w->late.count; i++)
-        if (w->late.at[i] != CK_NO_COLUMN) below[w->late.at[i]] = true;
     for (uint32_t i = 0; i < n->window.keys.count; i++) below[n->window.keys.at[i]] = true;
     for (uint32_t i = 0; i < n->window.call_count; i++) {
         const ck_plan_aggregate *c = &n->window.calls[i];
@@ -77,9 +75,16 @@ static void need_for_window(const ck_plan_node *n, const bool *own, bool *below)
     }
 }
 
+static void need_for_late(const ck_plan_node *n, const pruning *s) {
+    for (uint32_t k = 0; k < n->input_count && k < CK_ARRAY_COUNT(n->late); k++)
+        for (uint32_t i = 0; i < n->late[k].columns.count; i++)
+            if (n->late[k].columns.at[i] != CK_NO_COLUMN) s->needed[n->inputs[k]->id][n->late[k].columns.at[i]] = true;
+}
+
 static void need_below(const ck_plan_node *n, const pruning *s) {
     bool *own = s->needed[n->id];
     uint32_t width = n->schema->field_count;
+    need_for_late(n, s);
     switch (n->kind) {
     case CK_PLAN_JOIN: need_for_join(n, own, s); return;
     case CK_PLAN_SET_OP: /* rows are compared whole */
@@ -370,25 +375,19 @@ static ck_status prune_set_op(ck_plan *p, const ck_plan_node *n, ck_plan_node *c
     return ck_plan_with_inputs(p, n, arms, out);
 }
 
-static ck_status moved_window(ck_plan *p, const ck_plan_node *n, const uint32_t *map, ck_plan_window *out) {
+static ck_plan_window moved_window(const ck_plan_node *n, const uint32_t *map) {
     ck_plan_window w = n->window.of;
-    uint32_t *late = CK_PLAN_ARRAY(p, w.late.count, uint32_t);
-    if (!late) return CK_NOMEM;
-    for (uint32_t i = 0; i < w.late.count; i++) late[i] = moved_to(map, w.late.at[i]);
-    w.late.at = late;
     if (w.kind == CK_PLAN_WINDOW_ATTACHED) {
         w.start = map[w.start];
         w.end = map[w.end];
     } else {
         w.time = moved_to(map, w.time);
     }
-    *out = w;
-    return CK_OK;
+    return w;
 }
 
 static ck_status prune_window(ck_plan *p, const ck_plan_node *n, ck_plan_node *input, pruning *s, ck_plan_node **out) {
-    ck_plan_window w;
-    CK_TRY(moved_window(p, n, s->moved[n->inputs[0]->id], &w));
+    ck_plan_window w = moved_window(n, s->moved[n->inputs[0]->id]);
     CK_TRY(input_then_own(p, n, input, s));
     return ck_plan_window_rows(p, input, &w, out);
 }
@@ -398,8 +397,7 @@ static ck_status prune_window_agg(ck_plan *p, const ck_plan_node *n, ck_plan_nod
                                   ck_plan_node **out) {
     uint32_t keys = n->window.keys.count, first = keys + CK_WINDOW_FIELDS, calls = 0, count;
     const uint32_t *map = s->moved[n->inputs[0]->id];
-    ck_plan_window w;
-    CK_TRY(moved_window(p, n, map, &w));
+    ck_plan_window w = moved_window(n, map);
     CK_TRY(compact(p, n, s, &count));
     uint32_t *key = CK_PLAN_ARRAY(p, keys, uint32_t);
     ck_plan_aggregate *kept = CK_PLAN_ARRAY(p, count, ck_plan_aggregate);
@@ -418,8 +416,21 @@ static ck_status prune_window_agg(ck_plan *p, const ck_plan_node *n, ck_plan_nod
     return CK_OK;
 }
 
-static ck_status one(ck_plan *p, void *arg, const ck_plan_node *n, ck_plan_node *const *inputs, ck_plan_node **out) {
-    pruning *s = (pruning *)arg;
+/* What late tables take, where pruning has moved it. */
+static ck_status move_late(ck_plan *p, const ck_plan_node *n, const pruning *s, ck_plan_node *made) {
+    for (uint32_t k = 0; k < n->input_count && k < CK_ARRAY_COUNT(n->late); k++) {
+        const ck_columns *was = &n->late[k].columns;
+        if (!n->late[k].table) continue;
+        uint32_t *is = CK_PLAN_ARRAY(p, was->count, uint32_t);
+        if (!is) return CK_NOMEM;
+        for (uint32_t i = 0; i < was->count; i++) is[i] = moved_to(s->moved[n->inputs[k]->id], was->at[i]);
+        made->late[k] = (ck_plan_late){n->late[k].table, {is, was->count}};
+    }
+    return CK_OK;
+}
+
+static ck_status prune_one(ck_plan *p, const ck_plan_node *n, ck_plan_node *const *inputs, pruning *s,
+                           ck_plan_node **out) {
     switch (n->kind) {
     case CK_PLAN_SCAN: return prune_scan(p, n, s, out);
     case CK_PLAN_VALUES: return prune_values(p, n, s, out);
@@ -438,6 +449,11 @@ static ck_status one(ck_plan *p, void *arg, const ck_plan_node *n, ck_plan_node 
     case CK_PLAN_WINDOW_AGG: return prune_window_agg(p, n, inputs[0], s, out);
     }
     ck_assert_failed(__FILE__, __LINE__, "every kind is pruned");
+}
+
+static ck_status one(ck_plan *p, void *arg, const ck_plan_node *n, ck_plan_node *const *inputs, ck_plan_node **out) {
+    CK_TRY(prune_one(p, n, inputs, (pruning *)arg, out));
+    return move_late(p, n, (const pruning *)arg, *out);
 }
 
 static void keep_one_call(const ck_plan_node *over, bool *needed) {

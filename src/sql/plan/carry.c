@@ -80,13 +80,28 @@ static ck_status of_union(const carrying *c, ck_plan_node **n, uint32_t *out, bo
     return ck_plan_union(c->p, arms, (*n)->input_count, n);
 }
 
-/* A node that adds columns of its own behind its input's passes on what is there, and what is not would push its own
- * away. */
-static ck_status of_adding(const carrying *c, const ck_plan_node *n, uint32_t *out, bool *fine) {
-    ck_plan_node *below = n->inputs[0];
+/* A node that adds columns of its own behind its input's: a projection brings them back to where they were. */
+static ck_status of_adding(const carrying *c, ck_plan_node **n, uint32_t *out, bool *fine) {
+    ck_plan_node *below = (*n)->inputs[0], *made;
+    uint32_t was = below->schema->field_count, width = (*n)->schema->field_count, added = 0;
     CK_TRY(carry(c, &below, out, fine));
-    if (below != n->inputs[0]) *fine = false;
-    return CK_OK;
+    if (!*fine || below == (*n)->inputs[0]) return CK_OK;
+    uint32_t more = below->schema->field_count - was;
+    ck_expr **exprs = CK_PLAN_ARRAY(c->p, width + c->count, ck_expr *);
+    const char **names = CK_PLAN_ARRAY(c->p, width + c->count, const char *);
+    if (!exprs || !names) return CK_NOMEM;
+    CK_TRY(ck_plan_with_inputs(c->p, *n, &below, &made));
+    for (uint32_t i = 0; i < width; i++) {
+        names[i] = (*n)->schema->fields[i].name;
+        if (!(exprs[i] = ck_plan_column(c->p, made, i < was ? i : i + more))) return CK_NOMEM;
+    }
+    for (uint32_t i = 0; i < c->count; i++) {
+        if (out[i] < was) continue;
+        names[width + added] = "";
+        if (!(exprs[width + added] = ck_plan_column(c->p, made, out[i]))) return CK_NOMEM;
+        out[i] = width + added++;
+    }
+    return ck_plan_project(c->p, made, exprs, names, width + added, n);
 }
 
 static ck_status carry(const carrying *c, ck_plan_node **n, uint32_t *out, bool *fine) {
@@ -97,7 +112,7 @@ static ck_status carry(const carrying *c, ck_plan_node **n, uint32_t *out, bool 
     case CK_PLAN_PROJECT: return of_project(c, n, out, fine);
     case CK_PLAN_UNION: return of_union(c, n, out, fine);
     case CK_PLAN_WINDOW:
-    case CK_PLAN_UNNEST: return of_adding(c, *n, out, fine);
+    case CK_PLAN_UNNEST: return of_adding(c, n, out, fine);
     case CK_PLAN_FILTER:
         below = (*n)->inputs[0];
         CK_TRY(carry(c, &below, out, fine));

@@ -174,6 +174,7 @@ void ck_plan_keep_identity(ck_plan_node *made, const ck_plan_node *bound) {
     made->meaning = bound->meaning;
     made->ttl_us = bound->ttl_us;
     memcpy(made->input_ttl_us, bound->input_ttl_us, sizeof made->input_ttl_us);
+    memcpy(made->late, bound->late, sizeof made->late);
 }
 
 /* ---- helpers ---- */

@@ -132,11 +132,9 @@ typedef struct ck_plan_window {
     uint32_t start, end;                  /* input columns, of attached ones */
     int64_t size_us, slide_us, offset_us; /* a session's gap is its size */
     int64_t lateness_us;
-    const ck_type *type;                /* of the window's columns */
-    ck_columns partition;               /* of a session in FROM */
-    const ck_catalog_entry *late_table; /* rows that come too late go there; NULL: nowhere */
-    ck_columns late;                    /* input columns, by column of that table; CK_NO_COLUMN: the kind of change */
-    ck_pos at;                          /* where it is written, for messages of later stages */
+    const ck_type *type;  /* of the window's columns */
+    ck_columns partition; /* of a session in FROM */
+    ck_pos at;            /* where it is written, for messages of later stages */
     const ck_source_text *source;
 } ck_plan_window;
 
@@ -148,6 +146,12 @@ typedef struct ck_plan_meaning {
     uint64_t state;          /* what is kept, whatever is computed of it; of nodes that keep nothing: as rows */
     const uint64_t *columns; /* of each column of the schema */
 } ck_plan_meaning;
+
+/* Where rows of an input go that come too late for a node. */
+typedef struct ck_plan_late {
+    const ck_catalog_entry *table; /* NULL: nowhere, they are counted */
+    ck_columns columns;            /* input columns, by column of that table; CK_NO_COLUMN: the kind of change */
+} ck_plan_late;
 
 typedef struct ck_plan_node ck_plan_node;
 struct ck_plan_node {
@@ -165,6 +169,7 @@ struct ck_plan_node {
     uint32_t key_count;
     int64_t ttl_us;          /* of the tables its rows are from: the longest, 0 where one is kept for ever */
     int64_t input_ttl_us[2]; /* of its inputs, as bound: what a node that keeps state forgets after */
+    ck_plan_late late[2];    /* of its inputs */
     /* identity (docs/formats.md, "Job graph"): uid without disambiguation; NULL for stateless nodes */
     const char *identity;
     const char *const *ancestors; /* nearest identities below, sorted, distinct; of this node when it has one */
@@ -306,7 +311,7 @@ CK_NODISCARD ck_status ck_plan_window_agg(ck_plan *p, ck_plan_node *input, const
 /* The same node over other inputs of the same shape; identity and canonical text stay. */
 CK_NODISCARD ck_status ck_plan_with_inputs(ck_plan *p, const ck_plan_node *n, ck_plan_node *const *inputs,
                                            ck_plan_node **out);
-/* The stateful node `made` stands for `bound` of the bound plan: it keeps that one's identity. */
+/* The stateful node `made` stands for `bound` of the bound plan: it keeps that one's identity, and its late tables. */
 void ck_plan_keep_identity(ck_plan_node *made, const ck_plan_node *bound);
 
 /* Fills the meaning of n and of what is below it, where it is not known: of the bound plan, before it is rewritten. */
@@ -347,6 +352,10 @@ typedef struct ck_time_origin {
 /* Whether a column of n is event time that a watermark goes with, or of a window. */
 ck_time_origin ck_plan_time_of(const ck_plan_node *n, uint32_t column);
 bool ck_plan_calls_proctime(const ck_expr *e); /* PROCTIME() */
+/* By node id, which must be false: somebody above n, or over all of it, reckons with the time of its rows. */
+void ck_plan_mark_timed(const ck_plan_node *n, bool above, bool *timed, bool *seen);
+/* Whether n itself reckons with event time. */
+bool ck_plan_uses_time(const ck_plan_node *n);
 /* How far apart in event time partners of a join may be, where its conditions say so: from below, from above, or both.
  */
 #define CK_TIME_UNBOUNDED 630720000000000000LL /* 20,000 years */

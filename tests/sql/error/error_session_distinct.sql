@@ -1,2 +1,0 @@
-CREATE TABLE t (k VARCHAR, ts TIMESTAMP(3), v BIGINT, WATERMARK FOR ts AS ts) WITH (connector='file', path='x.ndjson');
-SELECT k, COUNT(DISTINCT v) FROM t GROUP BY SESSION(ts, INTERVAL '1' DAY), k;
