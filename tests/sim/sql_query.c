@@ -398,15 +398,36 @@ static void temporal_model(sql_query *q, dice *d, const rows *in) {
 
 /* ---- windows over i ---- */
 
+/* Different values of g among the rows of a key in [from, to). */
+static int64_t different(const rows *in, uint32_t key, int64_t from, int64_t to) {
+    int64_t n = 0;
+    for (size_t r = 0; r < in->count; r++) {
+        const row *x = &in->items[r];
+        bool first = x->key == key && x->i >= from && x->i < to && x->g != NONE;
+        for (size_t o = 0; o < r && first; o++) {
+            const row *y = &in->items[o];
+            first = y->key != key || y->i < from || y->i >= to || y->g != x->g;
+        }
+        n += first;
+    }
+    return n;
+}
+
+static void window_columns(sql_query *q, const char *window) {
+    column(q, "k", "VARCHAR"), column(q, "n", "BIGINT"), column(q, "lo", "BIGINT"), column(q, "s", "BIGINT");
+    column(q, "d", "BIGINT");
+    q->select = ck_arena_printf(&q->c->arena,
+                                "SELECT k, COUNT(*) AS n, MIN(i) AS lo, SUM(v) AS s, COUNT(DISTINCT g) AS d FROM src "
+                                "GROUP BY %s, k",
+                                window);
+}
+
 /* Tumbling, or sessions of a key: rows of one window by the first of them. */
 static void window_model(sql_query *q, dice *d, const rows *in) {
     int64_t size = 1 + dice_below(d, 12);
     bool session = dice_below(d, 2);
-    column(q, "k", "VARCHAR"), column(q, "n", "BIGINT"), column(q, "lo", "BIGINT"), column(q, "s", "BIGINT");
-    q->select = ck_arena_printf(&q->c->arena,
-                                "SELECT k, COUNT(*) AS n, MIN(i) AS lo, SUM(v) AS s FROM src GROUP BY %s(i, INTERVAL "
-                                "'0.%03lld' SECOND), k",
-                                session ? "SESSION" : "TUMBLE", (long long)size);
+    window_columns(q, ck_arena_printf(&q->c->arena, "%s(i, INTERVAL '0.%03lld' SECOND)", session ? "SESSION" : "TUMBLE",
+                                      (long long)size));
     for (size_t r = 0; r < in->count; r++) {
         const row *first = &in->items[r];
         int64_t end = session ? first->i + size : first->i - first->i % size + size, n = 0, s = NONE;
@@ -428,7 +449,69 @@ static void window_model(sql_query *q, dice *d, const rows *in) {
             more = was != end;
             end = was;
         }
-        if (opens) sql_emit(q, (cell[]){TEXT(sql_key_text(first->key)), NUMBER(n), NUMBER(first->i), NUMBER(s)});
+        if (!opens) continue;
+        int64_t values = different(in, first->key, first->i, end);
+        sql_emit(q, (cell[]){TEXT(sql_key_text(first->key)), NUMBER(n), NUMBER(first->i), NUMBER(s), NUMBER(values)});
+    }
+}
+
+static void emit_window(sql_query *q, const rows *in, int64_t from, int64_t to) {
+    for (uint32_t k = 0; k < KEYS_MAX; k++) {
+        int64_t n = 0, lo = NONE, s = NONE;
+        for (size_t r = 0; r < in->count; r++) {
+            const row *x = &in->items[r];
+            if (x->key == k && x->i >= from && x->i < to) n++, s = sum(s, x->v), lo = least(lo, x->i);
+        }
+        if (n)
+            sql_emit(q, (cell[]){TEXT(sql_key_text(k)), NUMBER(n), NUMBER(lo), NUMBER(s),
+                                 NUMBER(different(in, k, from, to))});
+    }
+}
+
+/* Windows that overlap. */
+static void overlapping_model(sql_query *q, dice *d, const rows *in) {
+    int64_t slide = 2 + dice_below(d, 20), size = slide * (1 + dice_below(d, 4)), last = 0;
+    bool cumulate = dice_below(d, 2);
+    if (!cumulate) size += dice_below(d, (uint32_t)slide);
+    window_columns(q, ck_arena_printf(&q->c->arena, "%s(i, INTERVAL '0.%03lld' SECOND, INTERVAL '0.%03lld' SECOND)",
+                                      cumulate ? "CUMULATE" : "HOP", (long long)slide, (long long)size));
+    for (size_t r = 0; r < in->count; r++) last = greatest(last, in->items[r].i);
+    if (cumulate) {
+        for (int64_t from = 0; from <= last; from += size)
+            for (int64_t to = from + slide; to <= from + size; to += slide) emit_window(q, in, from, to);
+    } else {
+        for (int64_t from = -size / slide * slide; from <= last; from += slide) emit_window(q, in, from, from + size);
+    }
+}
+
+/* Results beside each row, of those of its key before it. */
+static void over_model(sql_query *q, dice *d, const rows *in) {
+    int64_t reach = dice_below(d, 30);
+    bool range = dice_below(d, 2);
+    const char *frame =
+        range ? ck_arena_printf(&q->c->arena, "RANGE BETWEEN INTERVAL '0.%03lld' SECOND PRECEDING", (long long)reach)
+              : ck_arena_printf(&q->c->arena, "ROWS BETWEEN %lld PRECEDING", (long long)reach);
+    column(q, "i", "BIGINT"), column(q, "n", "BIGINT"), column(q, "s", "BIGINT"), column(q, "hi", "BIGINT");
+    column(q, "was", "BIGINT");
+    q->select =
+        ck_arena_printf(&q->c->arena,
+                        "SELECT i, COUNT(*) OVER w AS n, SUM(v) OVER w AS s, MAX(v) OVER w AS hi, LAG(i) OVER w "
+                        "AS was FROM src WINDOW w AS (PARTITION BY k ORDER BY i %s AND CURRENT ROW)",
+                        frame);
+    for (size_t r = 0; r < in->count; r++) {
+        const row *x = &in->items[r];
+        int64_t n = 0, s = NONE, hi = NONE, was = NONE;
+        for (size_t o = 0; o < in->count; o++) {
+            const row *y = &in->items[o];
+            int64_t between = 0;
+            if (y->key != x->key || y->i > x->i) continue;
+            if (y->i < x->i) was = greatest(was, y->i);
+            for (size_t m = 0; m < in->count && !range; m++)
+                between += in->items[m].key == x->key && in->items[m].i > y->i && in->items[m].i <= x->i;
+            if (range ? y->i < x->i - reach : between > reach) continue;
+            n++, s = sum(s, y->v), hi = greatest(hi, y->v);
+        }
+        sql_emit(q, (cell[]){NUMBER(x->i), NUMBER(n), NUMBER(s), NUMBER(hi), NUMBER(was)});
     }
 }
 
@@ -523,12 +606,14 @@ static const struct {
     {union_distinct_model, true, true},  {unnest_model, true, false},      {top_n_model, false, true},
     {first_model, false, true},          {sort_model, false, true},        {interval_model, true, false},
     {temporal_model, true, false},       {window_model, true, false},      {window_top_model, true, false},
-    {window_join_model, true, false},    {clock_model, false, true},
+    {window_join_model, true, false},    {clock_model, false, true},       {overlapping_model, true, false},
+    {over_model, true, false},
 };
 
 /* What waits for the watermark is all said only where the input ends. */
 static bool waits_for_the_end(model m) {
-    return m == temporal_model || m == window_model || m == window_top_model || m == clock_model;
+    return m == temporal_model || m == window_model || m == window_top_model || m == clock_model ||
+           m == overlapping_model || m == over_model;
 }
 
 void sql_query_draw(sql_query *q, dice *d, const rows *in, bool append_only) {
