@@ -160,7 +160,11 @@ static void parts_of_times(void **state) {
           {"(timestampadd 'hour' 1 " D ")", "2024-02-29 01:00:00"},
           {"(timestampadd 'day' -60 " TS ")", "2023-12-31 13:45:06.789"},
           {"(timestampdiff 'day' (lit DATE '2024-02-01') (lit DATE '2024-03-01'))", "29"},
-          {"(timestampdiff 'month' (lit DATE '2024-01-31') (lit DATE '2024-02-29'))", "0"},
+          {"(timestampdiff 'month' (lit DATE '2024-01-31') (lit DATE '2024-02-29'))", "1"},
+          {"(timestampdiff 'month' (lit DATE '2024-01-31') (lit DATE '2024-02-28'))", "0"},
+          {"(timestampdiff 'month' (lit DATE '2014-02-28') (lit DATE '2013-06-30'))", "-8"},
+          {"(timestampdiff 'year' (lit DATE '2024-02-29') (lit DATE '2025-02-28'))", "1"},
+          {"(timestampdiff 'month' (lit DATE '2024-02-29') (lit DATE '2024-03-28'))", "0"},
           {"(timestampdiff 'month' (lit DATE '2024-02-29') (lit DATE '2023-01-01'))", "-13"},
           {"(timestampdiff 'second' " D " " TS ")", "49506"}, {"(last_day " TS ")", "2024-02-29"});
 }

@@ -115,12 +115,14 @@ bool ck_unit_add(ck_unit u, int64_t t, int64_t n, int64_t *out) {
 
 int64_t ck_unit_between(ck_unit u, int64_t a, int64_t b) {
     if (u <= CK_UNIT_WEEK) return (int64_t)(((__int128_t)b - a) / fixed_us(u));
+    if (a > b) return -ck_unit_between(u, b, a);
     civil x = civil_of(a), y = civil_of(b);
     int64_t months = (y.year * 12 + (int64_t)y.month) - (x.year * 12 + (int64_t)x.month);
-    int64_t in_x = (int64_t)x.day * CK_DAY_US + ck_floor_mod(a, CK_DAY_US);
+    /* A month is over on the day of the month it began on, or on the last one where there is no such day: where adding
+     * months leads, too. */
+    unsigned last = ck_days_in_month(y.year, y.month), day = x.day < last ? x.day : last;
+    int64_t in_x = (int64_t)day * CK_DAY_US + ck_floor_mod(a, CK_DAY_US);
     int64_t in_y = (int64_t)y.day * CK_DAY_US + ck_floor_mod(b, CK_DAY_US);
-    /* A month that is not over does not count. */
-    if (months > 0 && in_y < in_x) months--;
-    if (months < 0 && in_y > in_x) months++;
+    if (in_y < in_x) months--;
     return months / unit_months(u);
 }

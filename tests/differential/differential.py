@@ -37,6 +37,7 @@ class Differential:
         self.ours, self.duck = engines.open_ours(library, data), engines.open_duck(data)
         self.endless = engines.open_ours(library, data, ", follow='true'")
         self.known = deviations()
+        self.refused_at = {}  # the first seed of each
         self.refused, self.skipped, self.same, self.deviating = collections.Counter(), 0, 0, 0
 
     def expected(self, q):
@@ -102,6 +103,7 @@ class Differential:
                 continue
             if kind == "refused":
                 self.refused[mode[0] + ": " + reason_of(text)] += 1
+                self.refused_at.setdefault(mode[0] + ": " + reason_of(text), seed)
                 return None
             if self.deviation(q, text):
                 self.deviating += 1
@@ -147,7 +149,7 @@ def main():
         print(f"stopped; SEED={o.seed + ran} N={o.n - ran} goes on from here")
     print(f"seeds {o.seed} to {o.seed + ran - 1}: {d.counts().format(len(failures))}")
     for why, n in d.refused.most_common():
-        print(f"  refused {n}: {why}")
+        print(f"  refused {n}, seed {d.refused_at[why]} first: {why}")
     return 1 if failures else 0
 
 

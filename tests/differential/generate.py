@@ -444,7 +444,10 @@ class Generator:
             return E(r.choice(["MIN", "MAX"]) + "({0})" + f, [self.expr(columns, t, 1)] + c, t)
         if kind == "avg":
             return E("AVG({0})" + f, [self.expr(columns, INT, 1)] + c, SHOWN)
-        return E("SUM({0})" + f, [self.expr(columns, DBL if kind == "sumdbl" else DEC, 1)] + c, SHOWN if kind == "sumdbl" else DEC)
+        if kind == "sumdbl":
+            return E("SUM({0})" + f, [self.expr(columns, DBL, 1)] + c, SHOWN)
+        # beside a value of more digits behind the point DuckDB would round a sum's DECIMAL(38, s) to its own s
+        return E("SUM({0})" + f, [self.expr(columns, DEC, 1)] + c, DEC, duck="CAST(SUM({0})" + f + " AS DECIMAL(38, 6))")
 
     def where(self, q, columns):
         for _ in range(self.r.choice([0, 0, 1, 1, 2])):
