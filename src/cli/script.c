@@ -57,8 +57,7 @@ static int load_stream(const verb *v, FILE *in, const char *source, script *out)
     return 0;
 }
 
-/* The script took all of standard input: a table that reads it, too, is to fail and not to be empty. */
-static bool leave_stdin(void) {
+bool script_leave_stdin(void) {
     int other_way = open("/dev/null", O_WRONLY | O_CLOEXEC);
     if (other_way < 0) return false;
     bool done = dup2(other_way, STDIN_FILENO) == STDIN_FILENO;
@@ -114,7 +113,7 @@ int script_load(const verb *v, const flag_list *execute, char **args, int arg_co
     if (arg_count > 1) return usage_error(v, "one script at a time; '%s' is one argument too many", args[1]);
     if (strcmp(args[0], "-") == 0) {
         int rc = load_stream(v, stdin, "-", out);
-        if (!rc && !leave_stdin()) return 1;
+        if (!rc && !script_leave_stdin()) return 1;
         return rc;
     }
     FILE *in = fopen(args[0], "rb");

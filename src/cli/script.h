@@ -18,6 +18,9 @@ typedef struct script {
  * 2 (usage) or 1 (cannot be read) after one line on stderr. */
 int script_load(const verb *v, const flag_list *execute, char **args, int arg_count, script *out);
 void script_free(script *s);
+/* What takes all of standard input as statements leaves none of it to a table that reads it: such a table fails and is
+ * not empty. */
+bool script_leave_stdin(void);
 
 /* The flags of `run` that also shape a plan. */
 typedef struct run_flags {

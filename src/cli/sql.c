@@ -1,5 +1,6 @@
 /* clink sql: statements one by one, with a line editor on a terminal, from standard input otherwise. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,7 @@ enum { STATEMENT_BYTES_MAX = SCRIPT_BYTES_MAX, WORDS_MAX = 20000 };
 typedef struct shell {
     clink_engine *engine;
     clink_run run;
+    int in; /* statements come from here where there is no terminal */
     const verb *verb;
     bool terminal, timing, failed, leave;
     bool stopped; /* by SIGTERM, or Ctrl-C where nobody could type the next statement */
@@ -259,7 +261,7 @@ static void run_text(shell *s, const char *text, size_t bytes) {
 /* Standard input as long as no signal has come. */
 static ssize_t read_input(void *cookie, char *to, size_t bytes) {
     shell *s = cookie;
-    if (wait_readable(STDIN_FILENO, true)) return read(STDIN_FILENO, to, bytes);
+    if (wait_readable(s->in, true)) return read(s->in, to, bytes);
     stop(s);
     return 0;
 }
@@ -268,7 +270,9 @@ static void read_plain(shell *s) {
     char *line = NULL;
     size_t capacity = 0;
     ssize_t n;
-    FILE *in = fopencookie(s, "r", (cookie_io_functions_t){.read = read_input});
+    s->in = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+    bool taken = s->in >= 0 && script_leave_stdin();
+    FILE *in = taken ? fopencookie(s, "r", (cookie_io_functions_t){.read = read_input}) : NULL;
     if (!in) {
         out_of_memory(s);
         return;
@@ -288,6 +292,7 @@ static void read_plain(shell *s) {
     }
     if (!s->leave) run_rest(s);
     fclose(in);
+    close(s->in);
     free(line);
 }
 

@@ -83,6 +83,12 @@ def test_refusals(clink, packed, options, says):
     assert r.code == 1 and says in r.err
 
 
+@pytest.mark.parametrize("name", ["flights.csv.gz", "flights.csv.zst"])
+def test_packed_standard_input_says_so(clink, packed, name):
+    r = clink("run", "-e", ddl("-", ", on_error='skip'") + QUERY, stdin=(packed / name).read_bytes(), ok=False)
+    assert r.code == 1 and r.out == "" and f"standard input is packed; pipe it through {'gzip' if name.endswith('gz') else 'zstd'} -dc" in r.err
+
+
 def test_the_line_of_a_bad_record(clink, packed):
     r = clink("run", "-e", "CREATE TABLE f (dep_time BIGINT NOT NULL, " + COLUMNS.replace("dep_delay BIGINT", "dep_delay VARCHAR") +
               f") WITH (connector='file', path='{packed}/flights.csv.gz', header='true'); SELECT COUNT(dep_time) FROM f", ok=False)

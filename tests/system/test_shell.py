@@ -25,6 +25,11 @@ def test_statements_one_by_one(clink):
     assert clink("sql", "--format", "csv", "-p", "2", stdin="SELECT 1 AS a, 'x' AS b;").lines[-1] == "1,x"
 
 
+def test_a_table_does_not_take_the_statements(clink):
+    r = clink("sql", stdin="CREATE TABLE s (a BIGINT) WITH (connector='file', format='json', path='-');\nSELECT COUNT(*) FROM s;\nSELECT 1 AS one;\n", ok=False)
+    assert r.code == 1 and r.lines == ['{"one":1}'] and "the script was read from it" in r.err
+
+
 def test_after_an_error_it_goes_on(clink):
     r = clink("sql", stdin="SELECT nope;\nSELECT 1 AS one;\n", ok=False)
     assert r.code == 1 and r.lines == ['{"one":1}'] and 'unknown column "nope"' in r.err

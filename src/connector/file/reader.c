@@ -38,6 +38,7 @@ struct ck_file_reader {
     const ck_file_split *split;
     const char *format;
     bool wants_header, opened, is_stdin;
+    bool begun; /* standard input: its first bytes were looked at, by the jobs */
     /* compressed: the jobs' */
     ck_unpacker *unpacker;
     size_t rest, rest_end; /* of `header`: bytes behind the header that are not read yet */
@@ -194,6 +195,15 @@ static void open_done(ck_io_job *j) {
 
 /* ---- jobs: reading ---- */
 
+/* Bytes that no text begins with. */
+static ck_status refuse_packed(const char *p, size_t n, ck_error *err) {
+    const char *tool = n >= 2 && memcmp(p, "\x1f\x8b", 2) == 0           ? "gzip"
+                       : n >= 4 && memcmp(p, "\x28\xb5\x2f\xfd", 4) == 0 ? "zstd"
+                                                                         : NULL;
+    if (!tool) return CK_OK;
+    return ck_fail(err, CK_DATA, "standard input is packed; pipe it through %s -dc", tool);
+}
+
 /* Standard input cannot be read at an offset and may have nothing for hours: the job waits a little and ends. */
 static ck_status read_stdin(read_slot *s, ck_error *err) {
     char *p = (char *)s->buffer->p + CK_READ_HEADROOM;
@@ -213,6 +223,8 @@ static ck_status read_stdin(read_slot *s, ck_error *err) {
             return CK_OK;
         }
         s->got += (size_t)n;
+        if (!s->reader->begun) CK_TRY(refuse_packed(p, s->got, err));
+        s->reader->begun = true;
         patience = 0; /* what is there now, and no more */
     }
     return CK_OK;
