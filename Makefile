@@ -132,6 +132,10 @@ nm-globals: release ## writable globals in the release library (there should be 
 faults: ## every declared fault point is placed in the code
 	@python3 tools/faults.py
 
+.PHONY: messages
+messages: ## every message that refuses a script has a golden
+	@python3 tools/messages.py
+
 biggest: ## longest files and functions, a report
 	@python3 tools/biggest.py
 

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# One check of the whole tree, as the tests call it.   tools/check.sh includes|headers|faults|clang [BUILD_DIR]
+# One check of the whole tree, as the tests call it.   tools/check.sh includes|headers|faults|messages|clang [BUILD_DIR]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 case $1 in
 includes) exec python3 tools/includes.py ;;
 headers) exec tools/headers.sh ;;
 faults) exec python3 tools/faults.py ;;
+messages) exec python3 tools/messages.py ;;
 clang) # the second compiler sees every source, with the same warnings as errors; nothing is generated
   build=${2:-build}
   flags="-std=c17 -D_GNU_SOURCE -DCK_VERSION=\"0\" -Isrc -Iinclude -I$build/gen -isystem build/deps/nanoarrow/src -isystem build/deps/flatcc/include

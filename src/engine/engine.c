@@ -117,7 +117,7 @@ clink_status clink_set(clink_engine *e, const char *key, const char *value, clin
     ck_error err = CK_ERROR_INIT;
     if (!e || !key || !value) return engine_refuse_null(!e ? "engine" : !key ? "key" : "value", error);
     pthread_mutex_lock(&e->lock);
-    ck_status s = ck_catalog_set(e->catalog, key, value, &err);
+    ck_status s = ck_catalog_set(e->catalog, ck_view_of(key), ck_view_of(value), &err);
     pthread_mutex_unlock(&e->lock);
     return engine_error(s, &err, error);
 }

@@ -73,7 +73,7 @@ static ck_status set(ck_script *s, const ck_ast_statement *st) {
     if (st->kind == CK_STATEMENT_RESET)
         return ck_bind_at(b, o ? o->pos : st->pos, ck_settings_reset(settings, o ? o->key : (ck_view){0}, b->err));
     if (!o) return ck_script_list_settings(s);
-    return ck_bind_at(b, o->pos, ck_settings_set(settings, o->key, o->value, b->err));
+    return ck_bind_at(b, o->pos, ck_catalog_set(b->catalog, o->key, o->value, b->err));
 }
 
 static ck_status one(ck_script *s, const ck_ast_statement *st) {

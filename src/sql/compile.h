@@ -17,7 +17,7 @@ void ck_catalog_on_forget(ck_catalog *c, void (*forget)(void *arg, const char *i
  * outlives the catalog. NULL (at first): they stay as they are written. */
 void ck_catalog_set_base(ck_catalog *c, const char *dir);
 /* SET key = value, from the command line; unknown keys and bad values are CK_INVALID. */
-CK_NODISCARD ck_status ck_catalog_set(ck_catalog *c, const char *key, const char *value, ck_error *err);
+CK_NODISCARD ck_status ck_catalog_set(ck_catalog *c, ck_view key, ck_view value, ck_error *err);
 
 /* A catalog as text and back (catalog/catalog_text.c). Loading takes the statements in whatever order they hold;
  * nothing but definitions may stand there. `scratch` is needed during the call only. */

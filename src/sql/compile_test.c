@@ -128,8 +128,8 @@ static void settings_go_where_they_belong(void **state) {
     assert_int_equal(open_session(&s, ck_heap_system()), CK_OK);
     must(&s, ORDERS "SELECT usr FROM orders");
     uint64_t plain = ck_graph_hash(s.plan->steps[0].graph);
-    assert_int_equal(ck_catalog_set(s.catalog, "batch_rows", "7", &s.err), CK_OK);
-    assert_int_equal(ck_catalog_set(s.catalog, "FLUSH_MS", "20", &s.err), CK_OK);
+    assert_int_equal(ck_catalog_set(s.catalog, CK_VIEW("batch_rows"), CK_VIEW("7"), &s.err), CK_OK);
+    assert_int_equal(ck_catalog_set(s.catalog, CK_VIEW("FLUSH_MS"), CK_VIEW("20"), &s.err), CK_OK);
     must(&s, "SELECT usr FROM orders");
     assert_int_equal(s.plan->steps[0].batch_rows, 7);
     assert_int_equal(s.plan->steps[0].flush_us, 20000);
@@ -138,8 +138,8 @@ static void settings_go_where_they_belong(void **state) {
     assert_string_equal(s.plan->steps[0].graph->settings, "{\"on_eval_error\":\"null\"}");
     assert_string_equal(s.plan->steps[0].graph->timezone, "Asia/Tokyo");
     assert_true(ck_graph_hash(s.plan->steps[0].graph) != plain);
-    assert_int_equal(ck_catalog_set(s.catalog, "batch_rows", "x", &s.err), CK_INVALID);
-    assert_int_equal(ck_catalog_set(s.catalog, "nothing", "x", &s.err), CK_INVALID);
+    assert_int_equal(ck_catalog_set(s.catalog, CK_VIEW("batch_rows"), CK_VIEW("x"), &s.err), CK_INVALID);
+    assert_int_equal(ck_catalog_set(s.catalog, CK_VIEW("nothing"), CK_VIEW("x"), &s.err), CK_INVALID);
     must(&s, "RESET ALL; SELECT usr FROM orders");
     assert_int_equal(s.plan->steps[0].batch_rows, 0);
     close_session(&s);

@@ -35,8 +35,9 @@ static ck_status ranks_end(ck_script *s, const ck_plan_node *n, bool *seen) {
     if (seen[n->id]) return CK_OK;
     seen[n->id] = true;
     for (uint32_t i = 0; i < n->input_count; i++) CK_TRY(ranks_end(s, n->inputs[i], seen));
+    if (n->kind != CK_PLAN_TOP_N || n->top.limit != UINT64_MAX) return CK_OK;
     bool once = n->final || n->top.timed || (n->top.windowed && n->mode == CK_MODE_APPEND);
-    if (n->kind != CK_PLAN_TOP_N || once || n->top.limit != UINT64_MAX) return CK_OK;
+    if (once) return CK_OK;
     ck_fail(s->b.err, CK_REFUSED,
             "a rank without an upper bound over input that does not end would change with every "
             "row; bound it outside: WHERE rank <= n");

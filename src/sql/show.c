@@ -2,6 +2,7 @@
 #include "base/suggest.h"
 #include "expr/function.h"
 #include "sql/bind/bind_int.h"
+#include "sql/foreign.h"
 #include "sql/parse/parse.h"
 #include "sql/script_int.h"
 
@@ -145,6 +146,9 @@ static ck_status show_setting(ck_script *s, const ck_ast_ident *name) {
     ck_suggest_init(&near, name->text);
     for (size_t i = 0; i < CK_ARRAY_COUNT(lists); i++) ck_suggest_offer(&near, ck_view_of(lists[i]));
     ck_status st = ck_settings_get(&s->b.catalog->settings, name->text, value, sizeof value, s->b.err);
+    const char *advice = st == CK_OK ? NULL : ck_foreign_name(CK_FOREIGN_SHOW, name->text);
+    if (advice)
+        return ck_bind_fail(&s->b, name->pos, "SHOW shows no \"%.*s\"; %s", ck_cut(name->text), name->text.p, advice);
     if (st != CK_OK && near.best.n)
         return ck_bind_fail(&s->b, name->pos, "SHOW shows no \"%.*s\"; did you mean \"%.*s\"?", ck_cut(name->text),
                             name->text.p, (int)near.best.n, near.best.p);

@@ -71,8 +71,19 @@ static const ck_source_text *written(const ck_source_text *s, ck_pos *at) {
     return s;
 }
 
+/* Where an expression that knows only its line and column begins. */
+static uint32_t offset_of(ck_view text, ck_pos at) {
+    size_t i = 0;
+    for (uint32_t line = 1; line < at.line && i < text.n; i++) line += text.p[i] == '\n';
+    for (uint32_t column = 1; column < at.column && i < text.n; column++)
+        do i++;
+        while (i < text.n && is_continuation(text.p[i]));
+    return (uint32_t)i;
+}
+
 /* Puts the place before the sentence in err->msg and the line with its caret behind it. */
 static void dress(const ck_source_text *text, ck_pos at, ck_error *err) {
+    if (at.begin == 0) at.begin = offset_of(text->text, at);
     const ck_source_text *s = written(text, &at);
     char sentence[sizeof err->msg], head[300], tail[512];
     size_t begin = at.begin < s->text.n ? at.begin : s->text.n;

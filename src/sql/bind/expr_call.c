@@ -3,6 +3,7 @@
 #include "base/suggest.h"
 #include "expr/function.h"
 #include "sql/bind/bind_int.h"
+#include "sql/foreign.h"
 
 static bool is_called(const ck_ast_expr *e, const char *name) { return ck_view_eq_nocase(e->name, ck_view_of(name)); }
 
@@ -52,6 +53,17 @@ bool ck_bind_is_time_window(ck_view function) {
     return false;
 }
 
+/* What is another system's is said before its arguments are looked at, which may be words of its own (DATEDIFF(day, a,
+ * b)). */
+static ck_status not_foreign(ck_binder *b, const ck_ast_expr *e) {
+    const char *advice = ck_foreign_name(CK_FOREIGN_FUNCTION, e->name), *name = advice ? lower_name(b, e->name) : NULL;
+    if (!advice) return CK_OK;
+    if (!name) return ck_bind_nomem(b);
+    return ck_function_find(name)
+               ? CK_OK
+               : ck_bind_fail(b, e->sign, "there is no function \"%.*s\"; %s", ck_cut(e->name), e->name.p, advice);
+}
+
 static ck_status no_such_function(ck_binder *b, const ck_ast_expr *e, const char *name) {
     ck_suggest near;
     ck_suggest_init(&near, e->name);
@@ -68,8 +80,9 @@ static ck_status scalar(ck_binder *b, const ck_bind_place *place, const ck_ast_e
     bool of_window;
     CK_TRY(ck_bind_window_function(b, place, e, &of_window, out));
     if (of_window) return CK_OK;
-    CK_TRY(refuse_extras(b, e));
     const ck_catalog_entry *own = ck_catalog_find_function(b->catalog, e->name, false);
+    if (!own) CK_TRY(not_foreign(b, e));
+    CK_TRY(refuse_extras(b, e));
     if (own) return ck_bind_own_function(b, place, own, e, out);
     if (is_called(e, "timestampdiff") || is_called(e, "timestampadd"))
         return with_unit_word(b, place, is_called(e, "timestampdiff") ? "timestampdiff" : "timestampadd", e, out);

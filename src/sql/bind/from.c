@@ -2,6 +2,7 @@
 #include "base/suggest.h"
 #include "sql/bind/bind_int.h"
 #include "sql/parse/parse.h"
+#include "sql/foreign.h"
 
 /* ---- names under which columns are known ---- */
 
@@ -235,8 +236,9 @@ static ck_status bind_item(ck_binder *b, const ck_ast_from *f, ck_scope *out) {
             CK_TRY(ck_bind_window_table(b, f, &n));
             break;
         }
-        return ck_bind_refuse(b, f->call->sign, "table function %.*s is not supported yet", ck_cut(f->call->name),
-                              f->call->name.p);
+        const char *advice = ck_foreign_name(CK_FOREIGN_TABLE_FUNCTION, f->call->name);
+        return ck_bind_refuse(b, f->call->sign, "there is no table function %.*s; %s", ck_cut(f->call->name),
+                              f->call->name.p, advice ? advice : "TUMBLE, HOP, CUMULATE, SESSION and UNNEST are there");
     default: ck_assert_failed(__FILE__, __LINE__, "every FROM item is bound");
     }
     CK_TRY(ck_bind_rename_to(b, n, &f->alias_columns, "the table", &n));

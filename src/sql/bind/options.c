@@ -4,6 +4,7 @@
 #include "base/suggest.h"
 #include "sql/bind/bind_int.h"
 #include "sql/bind/create_int.h"
+#include "sql/foreign.h"
 
 /* "fields.*.kind" takes any one part for the star. */
 static bool name_matches(const char *pattern, ck_view name) {
@@ -26,6 +27,10 @@ const ck_option_desc *ck_bind_option_named(const ck_connector_desc *d, ck_view n
 
 static ck_status unknown(ck_binder *b, const ck_connector_desc *d, const ck_ast_option *o, ck_view name) {
     ck_suggest near;
+    const char *advice = ck_foreign_name(CK_FOREIGN_OPTION, name);
+    if (advice)
+        return ck_bind_fail(b, o->pos, "connector '%s' has no option '%.*s'; %s", d->name, ck_cut(name), name.p,
+                            advice);
     ck_suggest_init(&near, name);
     ck_suggest_offer(&near, CK_VIEW("connector"));
     for (uint32_t i = 0; i < d->option_count; i++) ck_suggest_offer(&near, ck_view_of(d->options[i].name));
@@ -103,7 +108,10 @@ static ck_status find_connector(ck_binder *b, const ck_ast_options *list, const 
     for (const ck_ast_option *o = list->first; o; o = o->next) {
         if (!ck_view_eq_nocase(o->key, CK_VIEW("connector"))) continue;
         snprintf(name, sizeof name, "%.*s", (int)(o->value.n < 63 ? o->value.n : 63), o->value.p);
-        return ck_bind_at(b, o->value_pos, ck_registry_connector(b->catalog->registry, name, out, b->err));
+        const char *advice = ck_foreign_name(CK_FOREIGN_CONNECTOR, ck_view_of(name));
+        ck_status s = ck_registry_connector(b->catalog->registry, name, out, b->err);
+        if (s == CK_OK || s == CK_NOMEM || !advice) return ck_bind_at(b, o->value_pos, s);
+        return ck_bind_fail(b, o->value_pos, "unknown connector %s; %s", name, advice);
     }
     if (list->first)
         return ck_bind_fail(b, at, "table \"%s\" has options and no connector: WITH (connector='file', ...)", table);

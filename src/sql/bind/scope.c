@@ -100,6 +100,9 @@ static ck_status unknown(ck_binder *b, const ck_bind_place *place, const ck_scop
     if (near.best.n)
         return ck_bind_fail(b, e->sign, "unknown column \"%.*s\"%s; did you mean \"%.*s\"?", ck_cut(e->name), e->name.p,
                             where, ck_cut(near.best), near.best.p);
+    if (e->quoted && !table && ck_source_slice(b->source, e->pos).p[0] == '"')
+        return ck_bind_fail(b, e->sign, "unknown column \"%.*s\"; a text is written in single quotes: '%.*s'",
+                            ck_cut(e->name), e->name.p, ck_cut(e->name), e->name.p);
     return ck_bind_fail(b, e->sign, "unknown column \"%.*s\"%s", ck_cut(e->name), e->name.p, where);
 }
 

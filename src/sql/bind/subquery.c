@@ -92,12 +92,20 @@ static ck_status any_row(ck_binder *b, ck_plan_node **node) {
 static ck_status no_nulls(ck_binder *b, const ck_ast_expr *e, const ck_plan_node *left, const ck_expr *x,
                           const ck_plan_node *n) {
     bool left_null = x->nullable && (x->kind != CK_EXPR_COLUMN || !ck_plan_is_not_null(left, x->column));
-    if (!left_null && ck_plan_is_not_null(n, 0)) return CK_OK;
-    return ck_bind_refuse(
-        b, e->sign,
-        "%s must be NOT NULL here: with a NULL on either side the answer is NULL, and no row passes. Write "
-        "NOT EXISTS (SELECT 1 FROM ... WHERE y = x), or take NULLs out first: WHERE y IS NOT NULL",
-        left_null ? "the left side of this IN" : "the column of this subquery");
+    bool right_null = !ck_plan_is_not_null(n, 0);
+    if (!left_null && !right_null) return CK_OK;
+    const ck_ast_query *q = e->query;
+    const ck_ast_expr *item =
+        q->kind == CK_QUERY_SELECT && q->select->items.count == 1 ? q->select->items.first->expr : NULL;
+    ck_view l = ck_source_slice(b->source, e->args.first->pos), r = ck_view_of(n->schema->fields[0].name);
+    if (item && item->kind != CK_AST_STAR) r = ck_source_slice(b->source, item->pos);
+    bool same = ck_view_eq_nocase(l, r); /* the tables tell them apart */
+    return ck_bind_refuse(b, e->sign,
+                          "%.*s%s%.*s may be NULL, and then the answer is NULL and no row passes. Write NOT EXISTS "
+                          "(SELECT 1 FROM ... WHERE %s%.*s = %s%.*s), or take NULLs out first, with IS NOT NULL",
+                          left_null ? ck_cut(l) : 0, l.p, left_null && right_null && !same ? " and " : "",
+                          right_null && !(same && left_null) ? ck_cut(r) : 0, r.p, same ? "u." : "", ck_cut(r), r.p,
+                          same ? "t." : "", ck_cut(l), l.p);
 }
 
 /* ---- conjuncts ---- */

@@ -1,6 +1,7 @@
 /* Types as written become types. */
 #include "base/suggest.h"
 #include "sql/bind/bind_int.h"
+#include "sql/foreign.h"
 
 typedef struct type_word {
     const char *word;
@@ -58,6 +59,8 @@ static ck_status unknown_type(ck_binder *b, const ck_ast_type *t) {
             b, t->pos,
             "there is no type MULTISET here; MAP<t, BIGINT> holds elements with how often each occurs, "
             "ARRAY<t> all of them");
+    const char *advice = ck_foreign_name(CK_FOREIGN_TYPE, t->name);
+    if (advice) return ck_bind_fail(b, t->pos, "unknown type \"%.*s\"; %s", ck_cut(t->name), t->name.p, advice);
     for (size_t i = 0; i < CK_ARRAY_COUNT(words); i++) ck_suggest_offer(&near, ck_view_of(words[i].word));
     if (near.best.n)
         return ck_bind_fail(b, t->pos, "unknown type \"%.*s\"; did you mean \"%.*s\"?", ck_cut(t->name), t->name.p,

@@ -2,8 +2,9 @@
 #include "sql/catalog/catalog.h"
 
 #include "base/hash.h"
+#include "expr/timezone.h"
 
-enum { ENTRY_BYTES_MAX = 64 << 20 };
+enum { ENTRY_BYTES_MAX = 64 << 20, ZONE_BYTES_MAX = 8 << 20 };
 
 static ck_mem plan_mem(const ck_catalog *c) { return ck_proc_mem(c->proc, CK_MEM_PLAN); }
 
@@ -43,8 +44,22 @@ void ck_catalog_free(ck_catalog *c) {
     ck_free(plan_mem(c), c, sizeof *c);
 }
 
-ck_status ck_catalog_set(ck_catalog *c, const char *key, const char *value, ck_error *err) {
-    return ck_settings_set(&c->settings, ck_view_of(key), ck_view_of(value), err);
+static ck_status zone_is_there(const ck_catalog *c, ck_error *err) {
+    const ck_timezone *zone;
+    ck_arena scratch;
+    if (!c->proc->fs) return CK_OK; /* it is looked for where it is used */
+    ck_arena_init(&scratch, plan_mem(c), ZONE_BYTES_MAX);
+    ck_status s = ck_timezone_load(c->proc, &scratch, c->settings.timezone, &zone, err);
+    ck_arena_destroy(&scratch);
+    return s;
+}
+
+ck_status ck_catalog_set(ck_catalog *c, ck_view key, ck_view value, ck_error *err) {
+    ck_settings before = c->settings;
+    ck_status s = ck_settings_set(&c->settings, key, value, err);
+    if (s == CK_OK && strcmp(before.timezone, c->settings.timezone) != 0) s = zone_is_there(c, err);
+    if (s != CK_OK) c->settings = before;
+    return s;
 }
 
 static size_t bucket_of(ck_view name) {

@@ -4,6 +4,7 @@
 #include "base/limits.h"
 #include "base/suggest.h"
 #include "sql/catalog/catalog.h"
+#include "sql/foreign.h"
 
 enum { BATCH_ROWS, FLUSH_MS, ON_EVAL_ERROR, TIMEZONE, STATE_TTL, STATE_TTL_TIME };
 
@@ -30,6 +31,8 @@ static ck_status find(ck_view key, size_t *out, ck_error *err) {
         if (ck_view_eq_nocase(key, ck_view_of(known[i].name))) return CK_OK;
         ck_suggest_offer(&near, ck_view_of(known[i].name));
     }
+    const char *advice = ck_foreign_name(CK_FOREIGN_SETTING, key);
+    if (advice) return ck_fail(err, CK_INVALID, "there is no setting \"%.*s\"; %s", cut(key), key.p, advice);
     if (near.best.n)
         return ck_fail(err, CK_INVALID, "there is no setting \"%.*s\"; did you mean \"%.*s\"?", cut(key), key.p,
                        (int)near.best.n, near.best.p);

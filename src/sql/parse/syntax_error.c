@@ -1,5 +1,6 @@
 /* What is said about text that does not parse: the token, what was expected where that is a short list, and the
- * likeliest slip (a misspelt keyword, a reserved word as a name, a comma too many, a statement of another system). */
+ * likeliest slip (a misspelt keyword, a reserved word as a name, a comma too many). What other systems write is in
+ * foreign_word.c. */
 #include "sql/parse/parser_int.h"
 
 #include <stdio.h>
@@ -43,30 +44,6 @@ static void say_unexpected(note *m, const ck_parser *ps) {
     }
 }
 
-/* ---- statements of other systems ---- */
-
-static const struct {
-    const char *word, *why;
-} foreign_statements[] = {
-    {"update",
-     "UPDATE is not a statement here: a table's rows change through what streams into it (INSERT INTO ... SELECT)"},
-    {"delete",
-     "DELETE is not a statement here: a table's rows change through what streams into it (INSERT INTO ... SELECT)"},
-    {"merge", "MERGE is not a statement here: INSERT INTO a table with a PRIMARY KEY updates the rows of equal key"},
-    {"upsert", "UPSERT is not a statement here: INSERT INTO a table with a PRIMARY KEY updates the rows of equal key"},
-    {"truncate", "TRUNCATE is not a statement here"},
-    {"commit", "there are no transactions to commit: sinks commit with each checkpoint"},
-    {"rollback", "there are no transactions to roll back: sinks commit with each checkpoint"},
-    {"use", "there are no catalogs or databases to choose from: tables are named alone"},
-    {"load", "LOAD is not a statement here: plugins are given on the command line"},
-};
-
-static const char *foreign_statement(ck_view word) {
-    for (size_t i = 0; i < CK_ARRAY_COUNT(foreign_statements); i++)
-        if (ck_view_eq_nocase(word, ck_view_of(foreign_statements[i].word))) return foreign_statements[i].why;
-    return NULL;
-}
-
 static bool at_statement_start(const ck_parser *ps) { return ps->previous[1] == 0 || ps->previous[1] == ';'; }
 
 /* ---- suggestions ---- */
@@ -88,11 +65,19 @@ static const char *const followers[] = {"FROM",  "WHERE", "GROUP", "HAVING",  "O
                                         "USING", "AS",    "FETCH", "WINDOW",  "EXCEPT", "INTERSECT", "AND",
                                         "OR",    "IN",    "LIKE",  "BETWEEN", "SELECT", "VALUES"};
 
+static const char *const table_followers[] = {"WITH", "PRIMARY",  "KEY",       "NOT",     "NULL",
+                                              "FOR",  "ENFORCED", "WATERMARK", "COMMENT", "SELECT"};
+
 static ck_view nearest(ck_view wanted, const char *const *names, size_t count) {
     ck_suggest s;
     ck_suggest_init(&s, wanted);
     for (size_t i = 0; i < count; i++) offer(&s, names[i]);
     return s.best;
+}
+
+static ck_view follower(const ck_parser *ps, ck_view word) {
+    return ps->in_table ? nearest(word, table_followers, CK_ARRAY_COUNT(table_followers))
+                        : nearest(word, followers, CK_ARRAY_COUNT(followers));
 }
 
 static bool is_reserved(int code) {
@@ -165,12 +150,18 @@ static bool say_slip(note *m, const ck_parser *ps, const char *const *expected, 
     }
     if (before->code == ',' && (is_reserved(t->code) || t->code == ')' || t->code == ';' || t->code == 0))
         return say(m, " after a comma; remove the comma"), true;
+    if (ps->in_table && is_word(before) && (t->code == ')' || t->code == ',') && ps->previous[1] == IDENT)
+        return say(m, "; a column has a type: %.*s BIGINT", cut(before->text), before->text.p), true;
     if (is_word(before) && !at_statement_start(ps)) {
-        ck_view near = nearest(before->text, followers, CK_ARRAY_COUNT(followers));
+        ck_view near = follower(ps, before->text);
         if (near.n)
             return say(m, " after \"%.*s\"; did you mean \"%.*s\" there?", cut(before->text), before->text.p,
                        (int)near.n, near.p),
                    true;
+    }
+    if (is_word(t) && !at_statement_start(ps) && t->text.n > 2) {
+        ck_view near = follower(ps, t->text);
+        if (near.n) return say(m, "; did you mean \"%.*s\"?", (int)near.n, near.p), true;
     }
     if (w->name && is_reserved(t->code)) {
         ck_view v = ck_source_slice(ps->source, t->pos);
@@ -179,57 +170,16 @@ static bool say_slip(note *m, const ck_parser *ps, const char *const *expected, 
     return false;
 }
 
-/* What other systems check or fill in for a column. */
-static const char *foreign_constraint(const ck_parser *ps) {
-    static const struct {
-        const char *word, *why;
-    } constraints[] = {
-        {"unique", "UNIQUE is not checked here; PRIMARY KEY (...) NOT ENFORCED declares a key"},
-        {"default",
-         "columns have no DEFAULT here; what INSERT leaves out is NULL, COALESCE in a view gives another value"},
-        {"check", "CHECK is not known here; WHERE in the INSERT or in a view keeps rows out"},
-        {"references", "foreign keys are not checked here; leave REFERENCES out"},
-        {"collate", "texts are compared by their bytes here; leave COLLATE out"},
-        {"auto_increment", "nothing counts rows here; UUID() in the query makes a key"},
-    };
-    const ck_token *t = ps->current.code == '(' ? &ps->before : &ps->current;
-    ck_view word = t->code == IDENT && t->quoted ? CK_VIEW("") : ck_source_slice(ps->source, t->pos);
-    for (size_t i = 0; i < CK_ARRAY_COUNT(constraints); i++)
-        if (ck_view_eq_nocase(word, ck_view_of(constraints[i].word))) return constraints[i].why;
-    return NULL;
-}
-
-/* MULTISET<t> or t MULTISET. */
-static bool is_multiset(const ck_parser *ps, ck_pos *at) {
-    const ck_token *t = &ps->current, *before = &ps->before;
-    bool first = t->code == '<' && is_word(before) && ck_view_eq_nocase(before->text, CK_VIEW("multiset"));
-    *at = first ? before->pos : t->pos;
-    return first || (is_word(t) && ck_view_eq_nocase(t->text, CK_VIEW("multiset")));
-}
-
 void ck_parser_syntax_error(ck_parser *ps, const char *const *expected, int expected_count) {
-    const ck_token *t = &ps->current;
-    const char *foreign = at_statement_start(ps) && is_word(t) ? foreign_statement(t->text) : NULL;
+    ck_pos at = ps->current.pos;
+    const char *foreign = ck_parser_foreign_word(ps, &at);
     if (foreign) {
-        ck_parser_fail(ps, t->pos, CK_REFUSED, "%s", foreign);
-        return;
-    }
-    ck_pos multiset;
-    if (is_multiset(ps, &multiset)) {
-        ck_parser_fail(
-            ps, multiset, CK_REFUSED,
-            "there is no type MULTISET here; MAP<t, BIGINT> holds elements with how often each occurs, ARRAY<t> "
-            "all of them");
-        return;
-    }
-    const char *constraint = ps->in_table ? foreign_constraint(ps) : NULL;
-    if (constraint) {
-        ck_parser_fail(ps, t->pos, CK_REFUSED, "%s", constraint);
+        ck_parser_fail(ps, at, CK_REFUSED, "%s", foreign);
         return;
     }
     note m = {.n = 0};
     wanted w = wanted_of(expected, expected_count);
     say_unexpected(&m, ps);
     if (!say_slip(&m, ps, expected, expected_count, &w)) say_expected(&m, &w);
-    ck_parser_fail(ps, t->pos, CK_INVALID, "%s", m.text);
+    ck_parser_fail(ps, at, CK_INVALID, "%s", m.text);
 }

@@ -1,0 +1,3 @@
+CREATE TABLE x (a STRUCT<x BIGINT>);
+-- way out:
+CREATE TABLE x (a ROW<x BIGINT>);

@@ -1,0 +1,4 @@
+CREATE TABLE x (a LONG);
+-- way out:
+CREATE TABLE x (a BIGINT);
+INSERT INTO x VALUES (1);

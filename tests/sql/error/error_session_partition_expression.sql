@@ -1,0 +1,5 @@
+CREATE TABLE t (a BIGINT, s VARCHAR, d DOUBLE, ts TIMESTAMP(3), arr ARRAY<BIGINT>, WATERMARK FOR ts AS ts - INTERVAL '5' SECOND) WITH (connector='file', path='x.ndjson');
+SELECT COUNT(*) FROM TABLE(SESSION(TABLE t PARTITION BY a + 1, DESCRIPTOR(ts), INTERVAL '10' SECOND)) GROUP BY a, window_start, window_end;
+-- way out:
+CREATE TABLE t (a BIGINT, s VARCHAR, d DOUBLE, ts TIMESTAMP(3), arr ARRAY<BIGINT>, WATERMARK FOR ts AS ts - INTERVAL '5' SECOND) WITH (connector='file', path='x.ndjson');
+SELECT a, COUNT(*) FROM TABLE(SESSION(TABLE t PARTITION BY a, DESCRIPTOR(ts), INTERVAL '10' SECOND)) GROUP BY a, window_start, window_end;

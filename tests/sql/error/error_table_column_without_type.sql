@@ -1,0 +1,3 @@
+CREATE TABLE t (a, b VARCHAR);
+-- way out:
+CREATE TABLE t (a BIGINT, b VARCHAR);
