@@ -317,7 +317,7 @@ static ck_status prune_top_n(ck_plan *p, const ck_plan_node *n, ck_plan_node *in
     CK_TRY(ck_plan_top_n(p, input, &top, rank, out));
     ck_plan_keep_identity(*out, n);
     (*out)->final = n->final;
-    if (n->final) (*out)->mode = n->mode, (*out)->top.timed = false;
+    if (n->final) (*out)->mode = n->mode, (*out)->top.timed = (*out)->top.windowed = false;
     return CK_OK;
 }
 

@@ -60,8 +60,10 @@ ck_status ck_plan_top_n(ck_plan *p, ck_plan_node *input, const ck_plan_top *top,
     n->top = *top;
     n->top.rank_column = rank_name != NULL;
     CK_TRY(ranked_schema(p, n, rank_name));
-    n->top.windowed = ck_plan_top_is_windowed(input, &n->top); /* its windows end, whatever the input does */
-    n->final = !n->top.windowed && (p->emit_on_close || (input->bounded && !p->changes));
+    /* Its windows end, whatever the input does; those that change are said once where all of it ends. */
+    bool ends = p->emit_on_close || (input->bounded && !p->changes);
+    n->top.windowed = ck_plan_top_is_windowed(input, &n->top) && !(ends && input->mode == CK_MODE_RETRACT);
+    n->final = ends && !n->top.windowed;
     n->top.timed = !n->top.windowed && !n->final && ck_plan_top_is_timed(input, top);
     bool once = n->final || n->top.timed || (n->top.windowed && input->mode == CK_MODE_APPEND);
     n->mode = once ? CK_MODE_APPEND : CK_MODE_RETRACT;
