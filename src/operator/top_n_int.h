@@ -41,6 +41,7 @@ typedef struct ck_top_plan {
     bool at_end;         /* windowed over append input: said when the window is over */
     uint32_t window_end; /* column of the partition */
     int64_t lateness_us; /* for so long behind its end a window changes */
+    ck_late late;
     ck_slot_schema slot;
     ck_op_ttl ttl;
 } ck_top_plan;
@@ -197,7 +198,7 @@ void ck_top_flush_destroy(ck_top_flush *f, ck_mem mem);
 
 /* A timer for each partition in the table; the table is open. */
 CK_NODISCARD ck_status ck_top_windows_open(ck_top *op, ck_op_ctx *ctx);
-/* The rows of b whose window is not closed, *out NULL: none; others are counted. */
+/* The rows of b whose window is not closed, *out NULL: none; others are counted, and go where the plan says. */
 CK_NODISCARD ck_status ck_top_windows_on_time(ck_top *op, ck_batch *b, ck_batch **out, ck_op_ctx *ctx);
 /* Timers for op->partitions, which are those of b's live rows. */
 CK_NODISCARD ck_status ck_top_windows_note(ck_top *op, const ck_batch *b, ck_op_ctx *ctx);

@@ -184,6 +184,7 @@ static ck_status read_window(ck_top_plan *p, const ck_op_spec *spec, yyjson_val 
     if (!yyjson_obj_get(root, "window_end")) return CK_OK;
     CK_TRY(ck_params_column(spec, root, "window_end", &column, err));
     CK_TRY(ck_params_u64(spec, root, "lateness_us", &lateness, &has, err));
+    CK_TRY(ck_late_read(p->arena, spec, root, "late", 0, &p->late, err));
     for (uint32_t i = 0; i < p->partition.count; i++)
         fine = fine || (column == p->partition.columns[i] &&
                         ck_type_phys(p->input->fields[p->partition.columns[i]].type) == CK_PHYS_I64);
@@ -210,7 +211,7 @@ static ck_status check_output(const ck_top_plan *p, const ck_op_spec *spec, ck_e
 
 ck_status ck_top_plan_make(ck_top_plan *p, ck_arena *a, const ck_op_spec *spec, ck_error *err) {
     static const char *const known[] = {"partition", "order",    "limit",      "offset",      "rank", "rank_column",
-                                        "ttl_us",    "ttl_time", "window_end", "lateness_us", NULL};
+                                        "ttl_us",    "ttl_time", "window_end", "lateness_us", "late", NULL};
     yyjson_val *root;
     ck_top_key *keys;
     uint32_t *partition, count;

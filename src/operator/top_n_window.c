@@ -37,17 +37,19 @@ static place place_of(const ck_top *op, const ck_column *ends, uint32_t row) {
 ck_status ck_top_windows_on_time(ck_top *op, ck_batch *b, ck_batch **out, ck_op_ctx *ctx) {
     const ck_column *ends = b->columns[op->plan.window_end];
     uint16_t *sel = ck_arena_array(ctx->arena, b->sel_count + 1u, sizeof *sel);
-    uint32_t n = 0, count[3] = {0};
+    uint16_t *late = ck_arena_array(ctx->arena, b->sel_count + 1u, sizeof *late);
+    uint32_t n = 0, late_count = 0, bad = 0;
     *out = NULL;
-    if (!sel) return ck_nomem(ctx->error, ctx->mem, b->sel_count * sizeof *sel);
+    if (!sel || !late) return ck_nomem(ctx->error, ctx->mem, b->sel_count * sizeof *sel);
     for (uint32_t k = 0; k < b->sel_count; k++) {
         uint32_t row = ck_batch_row(b, k);
         place p = place_of(op, ends, row);
-        count[p]++;
         if (p == ON_TIME) sel[n++] = (uint16_t)row;
+        if (p == LATE) late[late_count++] = (uint16_t)row;
+        bad += p == BAD;
     }
-    if (count[LATE]) ck_op_count(ctx, "late_rows", count[LATE]);
-    if (count[BAD]) ck_op_count(ctx, "bad_time_rows", count[BAD]);
+    if (bad) ck_op_count(ctx, "bad_time_rows", bad);
+    CK_TRY(ck_late_drop(&op->plan.late, b, late, late_count, ctx));
     if (n == 0) return CK_OK;
     *out = n == b->sel_count ? ck_batch_ref(b) : ck_batch_select(b, sel, n);
     return *out ? CK_OK : ck_nomem(ctx->error, ctx->mem, n * sizeof *sel);

@@ -1,5 +1,6 @@
-/* Rows that come too late for OVER, for ranks by event time and for joins in time, where their table has a late_table.
- * Windows get it when they are bound; whether a join is bounded in time is known when conditions have moved to it. */
+/* Rows that come too late for OVER, for ranks by event time and in windows, and for joins in time, where their table
+ * has a late_table. Windows get it when they are bound; whether a join is bounded in time is known when conditions have
+ * moved to it. */
 #include "sql/bind/bind_int.h"
 #include "sql/optimise/optimise.h"
 #include "sql/script_int.h"
@@ -12,6 +13,10 @@ static bool judges_by(const ck_plan_node *n, bool timed, uint32_t input, uint32_
     switch (n->kind) {
     case CK_PLAN_OVER: *column = n->over.order_count ? n->over.order[0].column : 0; return ck_plan_uses_time(n);
     case CK_PLAN_TOP_N:
+        if (n->top.windowed) {
+            *column = n->top.window_end;
+            return n->top.limit > 0;
+        }
         *column = n->top.order_count ? n->top.order[0].column : 0;
         return n->top.timed && n->top.limit > 0;
     case CK_PLAN_JOIN:

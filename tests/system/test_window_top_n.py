@@ -78,25 +78,30 @@ def test_the_first_and_last_row_of_each_key_and_window(clink, tmp_path, window, 
         assert sorted(tuple(r.values()) for r in got) == sorted(want)
 
 
-def test_rows_behind_a_window_are_late_and_counted(clink, tmp_path):
-    """One row a batch and one subtask, so that time comes to a row's before the next is read."""
+@pytest.mark.parametrize("routed", [False, True])
+def test_rows_behind_a_window_are_late(clink, tmp_path, routed):
+    """Counted, and put into a table. One row a batch and one subtask, so that time comes to a row's before the next is read."""
     rnd = random.Random(SEED)
     data = disordered(rnd, 2000, 400_000, 20_000)
     write(tmp_path / "src.ndjson", data)
-    top, late, rows = -1 << 60, 0, collections.defaultdict(list)
+    top, late, rows = -1 << 60, [], collections.defaultdict(list)
     for t, k, v in data:
         s = aligned(t, 10000)
         if s + 10000 <= top - 2000:
-            late += 1
+            late.append([v, t, k])
         else:
             rows[s].append((t, k, v))
         top = max(top, t)
-    r = clink("run", "-p", 1, "--set", "batch_rows=1", "-e", table("src.ndjson", 2000) +
+    late_table = "CREATE TABLE late (v BIGINT, t BIGINT, k VARCHAR) WITH (connector='file', format='json', path='late');\n" if routed else ""
+    r = clink("run", "-p", 1, "--set", "batch_rows=1", "-e", late_table + table("src.ndjson", 2000, ", late_table='late'" if routed else "") +
               "SELECT window_start AS s, t, k, v FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY window_start, window_end ORDER BY v DESC, t, k)"
               " AS n FROM TABLE(TUMBLE(TABLE src, DESCRIPTOR(t), INTERVAL '10' SECOND))) WHERE n <= 2")
     want = [(iso(s), *x) for s, all in rows.items() for x in sorted(all, key=lambda x: (-x[2], x[0], x[1]))[:2]]
     assert sorted(tuple(x.values()) for x in r.rows) == sorted(want)
-    assert late > 0 and f"{late} rows came too late" in r.err, r.err
+    assert late and f"{len(late)} rows came too late" in r.err, r.err
+    if routed:
+        got = [list(json.loads(x).values()) for f in (tmp_path / "late").iterdir() if f.name[0] != "." for x in f.read_text().splitlines()]
+        assert sorted(got) == sorted(late)
 
 
 @pytest.mark.parametrize("changes", [True, False])

@@ -111,8 +111,10 @@ ck_status ck_lower_top_n(ck_lower_state *s, const ck_plan_node *n, ck_lowered *o
         return ck_lower_nomem(s);
     if (!n->top.windowed && !n->final && (!n->bounded || s->l->options->changes))
         CK_TRY(ck_lower_params_ttl(s, &p, "ttl_us", n->input_ttl_us[0]));
+    CK_TRY(ck_lower_params_late(s, &p, n));
     CK_TRY(ck_lower_params_end(s, &p, &op.params));
     CK_TRY(ck_lower_add(s, &op, &out->op));
+    CK_TRY(ck_lower_late(s, n, out->op));
     out->hashed = true, out->hash = n->top.partition;
     return CK_OK;
 }
