@@ -11,7 +11,9 @@
 
 #include "data/builder.h"
 #include "data/text.h"
+#include "os/modules.h"
 #include "state/mark.h"
+#include "state/rocks.h"
 #include "state/state.h"
 #include "stream/descriptor.h"
 
@@ -184,11 +186,26 @@ HARNESS_FN void harness_init(harness *h, ck_proc *proc) {
     h->error = CK_ERROR_INIT;
 }
 
+/* With CLINK_TEST_ROCKS=1 every row of every operator that is tested is in RocksDB whenever an event comes. */
+HARNESS_FN ck_rocks *harness_rocks(void) {
+    static ck_rocks *db;
+    static ck_budget budget;
+    static ck_proc proc;
+    ck_error err = CK_ERROR_INIT;
+    if (db || !getenv("CLINK_TEST_ROCKS")) return db;
+    ck_budget_init(&budget, ck_heap_system(), 0);
+    assert_int_equal(ck_modules_new(ck_heap_system(), &proc.modules, &err), CK_OK);
+    if (ck_rocks_new(&proc, (ck_mem){&budget, CK_MEM_STATE}, "/tmp", &db, &err) != CK_OK) fail_msg("%s", err.msg);
+    return db;
+}
+
 HARNESS_FN void harness_new_store(harness *h) {
     ck_state_config cfg = {h->proc, ck_proc_mem(h->proc, CK_MEM_STATE), h->settings.key_groups,
                            ck_key_group_range_for_subtask(h->spec.subtask, h->spec.parallelism, h->settings.key_groups),
                            12345};
     assert_int_equal(ck_state_store_new(&cfg, &h->store, &h->error), CK_OK);
+    ck_rocks *rocks = harness_rocks();
+    if (rocks) assert_int_equal(ck_state_evict_to(h->store, rocks, &h->error), CK_OK);
 }
 
 /* Schema from "name TYPE [NOT NULL], ...". */
@@ -303,6 +320,7 @@ HARNESS_FN void harness_destroy(harness *h) {
 
 /* Until it is taken; CK_AGAIN runs the I/O that is waiting. */
 HARNESS_FN ck_status harness_event(harness *h, uint32_t input, ck_event ev) {
+    if (h->store && ck_state_evict(h->store, SIZE_MAX, &h->error) != CK_OK) fail_msg("%s", h->error.msg);
     for (unsigned calls = 0;; calls++) {
         assert_true(calls < 1000000);
         ck_status s = h->desc->op->on_event(h->self, input, &ev, &h->ctx);
@@ -325,6 +343,7 @@ HARNESS_FN void harness_end(harness *h) { harness_ok(h, harness_event(h, 0, ck_e
 HARNESS_FN void harness_clock(harness *h, int64_t us) {
     const ck_operator_vtbl *op = h->desc->op;
     h->now_us = us;
+    if (h->store && ck_state_evict(h->store, SIZE_MAX, &h->error) != CK_OK) fail_msg("%s", h->error.msg);
     for (int wakes = 0; op->next_wake_us(h->self, &h->ctx) <= us; wakes++) {
         ck_status s;
         assert_true(wakes < 100); /* or it would never rest */

@@ -1,6 +1,6 @@
-/* A folder of this process's own for files that are worth nothing once it is gone: DIR/<prefix>-XXXXXX with a locked file
- * in it. Folders there whose process is gone, however it went, are removed when the next one is made; those of living
- * processes are left alone. Always the real file system. Thread: one at a time. */
+/* A folder of this process's own for files that are worth nothing once it is gone: DIR/<prefix>-XXXXXX with a locked
+ * file in it. Folders there whose process is gone, however it went, are removed when the next one is made; those of
+ * living processes are left alone. Always the real file system. Thread: one at a time. */
 #ifndef CK_OS_SCRATCH_DIR_H
 #define CK_OS_SCRATCH_DIR_H
 

@@ -9,7 +9,8 @@ enum { BATCH_BYTES = 1 << 20, SLOTS_MAX = UINT16_MAX };
  * half of that; when it has more, rows leave until an eighth of it is free again. */
 size_t ck_cold_over(const ck_cold *c) {
     const ck_budget *b = c->mem.budget;
-    size_t state = ck_budget_used(b, CK_MEM_STATE), total = ck_budget_total(b), others = total > state ? total - state : 0;
+    size_t state = ck_budget_used(b, CK_MEM_STATE), total = ck_budget_total(b),
+           others = total > state ? total - state : 0;
     size_t least = c->evict_above / 2, may = c->evict_above > others ? c->evict_above - others : 0;
     if (may < least) may = least;
     return CK_LIKELY(state <= may) ? 0 : state - may / 8 * 7;
@@ -36,6 +37,7 @@ void ck_cold_free(ck_cold *c) {
 }
 
 ck_status ck_cold_adopt(ck_cold *c, ck_table *t, ck_error *err) {
+    if (t->shape->schema->mode != CK_SLOT_KEYED) return CK_OK; /* a few rows, put and read one by one */
     if (c->slots == SLOTS_MAX) return ck_fail(err, CK_FULL, "more than %d slots in RocksDB", SLOTS_MAX);
     t->cold = c, t->cold_slot = c->slots++;
     return CK_OK;
@@ -60,12 +62,9 @@ ck_status ck_cold_check(const ck_cold *c, ck_error *err) {
 /* ---- keys ---- */
 
 ck_status ck_cold_key_begin(const ck_table *t, ck_bytes *out) {
-    const uint8_t head[CK_ROCKS_HEAD] = {CK_ROCKS_ROWS,
-                                         (uint8_t)(t->cold->store >> 8),
-                                         (uint8_t)t->cold->store,
-                                         (uint8_t)(t->cold_slot >> 8),
-                                         (uint8_t)t->cold_slot,
-                                         (uint8_t)ck_cold_kind(t)};
+    const uint8_t head[CK_ROCKS_HEAD] = {CK_ROCKS_ROWS,           (uint8_t)(t->cold->store >> 8),
+                                         (uint8_t)t->cold->store, (uint8_t)(t->cold_slot >> 8),
+                                         (uint8_t)t->cold_slot,   (uint8_t)ck_cold_kind(t)};
     ck_bytes_clear(out);
     CK_TRY(ck_bytes_append(out, head, sizeof head));
     return t->is_bucket ? ck_bytes_u64be(out, (uint64_t)t->bucket ^ 1ULL << 63) : CK_OK;
@@ -97,8 +96,9 @@ void ck_cold_completed(ck_cold *c, uint32_t epoch) {
     if (!c->batch || epoch == UINT32_MAX) return;
     epoch++;
     const uint8_t from[3] = {CK_ROCKS_CHANGED, (uint8_t)(c->store >> 8), (uint8_t)c->store};
-    const uint8_t to[7] = {from[0], from[1], from[2], (uint8_t)(epoch >> 24), (uint8_t)(epoch >> 16),
-                           (uint8_t)(epoch >> 8), (uint8_t)epoch};
+    const uint8_t to[7] = {
+        from[0],       from[1], from[2], (uint8_t)(epoch >> 24), (uint8_t)(epoch >> 16), (uint8_t)(epoch >> 8),
+        (uint8_t)epoch};
     ck_rocks_delete_range(c->db, c->batch, (ck_view){(const char *)from, sizeof from},
                           (ck_view){(const char *)to, sizeof to});
     ck_status s = ck_cold_written(c, sizeof from + sizeof to);
@@ -166,11 +166,14 @@ static void give(void *arg, ck_state *st, ck_state_slot *slot, ck_table *t) {
     share *s = arg;
     size_t gone, mine = bytes_of(t);
     if (s->status != CK_OK || mine < s->least) return;
-    s->status = ck_cold_evict(t, (size_t)((double)s->want * (double)mine / (double)s->all) + 1, &gone);
+    size_t part = s->want == SIZE_MAX ? SIZE_MAX : (size_t)((double)s->want * (double)mine / (double)s->all) + 1;
+    s->status = ck_cold_evict(t, part, &gone);
 }
 
-ck_status ck_cold_evict_share(ck_state_store *s, size_t bytes, ck_error *err) {
-    share all = {.want = bytes, .least = s->cold->least};
+ck_status ck_state_evict(ck_state_store *s, size_t bytes, ck_error *err) {
+    if (!s->cold) return CK_OK;
+    CK_TRY(ck_cold_settle_all(s, err));
+    share all = {.want = bytes, .least = bytes == SIZE_MAX ? 0 : s->cold->least};
     ck_state_each_table(s, add_bytes, &all);
     if (all.all == 0) return CK_OK;
     ck_state_each_table(s, give, &all);
@@ -187,5 +190,5 @@ ck_status ck_state_trim(ck_state_store *s, ck_error *err) {
     size_t bytes = ck_cold_over(c), state = ck_budget_used(s->mem.budget, CK_MEM_STATE);
     if (CK_LIKELY(bytes == 0)) return ck_cold_check(c, err);
     if (s->pool.used_bytes < state) bytes = (size_t)((double)bytes * (double)s->pool.used_bytes / (double)state);
-    return bytes >= c->least ? ck_cold_evict_share(s, bytes, err) : CK_OK;
+    return bytes >= c->least ? ck_state_evict(s, bytes, err) : CK_OK;
 }

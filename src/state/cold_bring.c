@@ -1,5 +1,5 @@
-/* Rows come back into memory, before a call that looks for them looks. The keys of a batch that memory does not have are
- * asked for together; what is found is decoded into a row like any other and leaves the database. */
+/* Rows come back into memory, before a call that looks for them looks. The keys of a batch that memory does not have
+ * are asked for together; what is found is decoded into a row like any other and leaves the database. */
 #include "state/cold_int.h"
 
 #include "state/find_int.h"
@@ -187,8 +187,7 @@ static ck_status bring_lists(wanted *w) {
     ck_status s = CK_OK;
     for (uint32_t i = 0; s == CK_OK && i < w->count; i++) {
         ck_view key = w->keys[i];
-        if (!list_is_in_memory(t, (ck_view){key.p + CK_ROCKS_HEAD, key.n - CK_ROCKS_HEAD}))
-            s = bring_group(t, it, key);
+        if (!list_is_in_memory(t, (ck_view){key.p + CK_ROCKS_HEAD, key.n - CK_ROCKS_HEAD})) s = bring_group(t, it, key);
     }
     ck_rocks_iterator_free(t->cold->db, it);
     return s;
@@ -296,7 +295,8 @@ static ck_status partition_prefix(ck_table *t, ck_partition p, ck_bytes *out) {
     CK_TRY(ck_cold_key_begin(t, out));
     CK_TRY(ck_bytes_u32be(out, 0));
     size_t at = out->n;
-    CK_TRY(ck_user_key_encode(hidden->shape, (ck_var_source){.pages = hidden->var.pages}, ck_row_of(hidden, p - 1), out));
+    CK_TRY(
+        ck_user_key_encode(hidden->shape, (ck_var_source){.pages = hidden->var.pages}, ck_row_of(hidden, p - 1), out));
     size_t n = out->n - at;
     for (unsigned i = 0; i < 4; i++) out->p[at - 4 + i] = (char)(n >> (24 - 8 * i));
     return CK_OK;

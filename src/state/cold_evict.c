@@ -1,6 +1,6 @@
-/* Rows leave memory: encoded as they would be in a snapshot, put into the batch, dropped from their page. Whole pages are
- * taken in turn, so that their memory goes back: those filled long ago first, since what is asked for again comes back
- * into a new page. */
+/* Rows leave memory: encoded as they would be in a snapshot, put into the batch, dropped from their page. Whole pages
+ * are taken in turn, so that their memory goes back: those filled long ago first, since what is asked for again comes
+ * back into a new page. */
 #include "state/cold_int.h"
 
 enum { PAGES_TIDIED = 64 };
@@ -20,8 +20,9 @@ static uint32_t changed_in(const ck_table *t, uint32_t ref) {
 
 /* [family][store][epoch][the row's key from the slot on]; overwrites c->value. */
 ck_status ck_cold_put_changed(ck_cold *c, uint32_t epoch) {
-    const uint8_t head[7] = {CK_ROCKS_CHANGED,       (uint8_t)(c->store >> 8), (uint8_t)c->store,   (uint8_t)(epoch >> 24),
-                             (uint8_t)(epoch >> 16), (uint8_t)(epoch >> 8),    (uint8_t)epoch};
+    const uint8_t head[7] = {CK_ROCKS_CHANGED,       (uint8_t)(c->store >> 8), (uint8_t)c->store,
+                             (uint8_t)(epoch >> 24), (uint8_t)(epoch >> 16),   (uint8_t)(epoch >> 8),
+                             (uint8_t)epoch};
     ck_bytes_clear(&c->value);
     CK_TRY(ck_bytes_append(&c->value, head, sizeof head));
     CK_TRY(ck_bytes_append(&c->value, c->key.p + 3, c->key.n - 3));

@@ -1,9 +1,14 @@
-/* Which keys may have rows that are out: Bloom filters over the hashes that tables have of their keys anyway, so that a key
- * nobody has seen costs no look into the database. A filter that is full is followed by one four times as large; a hash
- * that some filter knows already is not added again, so that rows that come and go fill nothing. About 10 bits a key. */
+/* Which keys may have rows that are out: Bloom filters over the hashes that tables have of their keys anyway, so that a
+ * key nobody has seen costs no look into the database. A filter that is full is followed by one four times as large; a
+ * hash that some filter knows already is not added again, so that rows that come and go fill nothing. About 10 bits a
+ * key. */
 #include "state/cold_int.h"
 
-enum { LAYERS = 12, WORDS_MIN = 1 << 10, WORD_KEYS = 6 }; /* 64 bits for so many keys: one in 100 is looked for in vain */
+enum {
+    LAYERS = 12,
+    WORDS_MIN = 1 << 10,
+    WORD_KEYS = 6
+}; /* 64 bits for so many keys: one in 100 is looked for in vain */
 
 typedef struct filter_layer {
     uint64_t *words; /* a power of two of them */
@@ -67,7 +72,8 @@ void ck_cold_filter_add(ck_table *t, uint64_t hash) {
 void ck_cold_filter_clear(ck_table *t) {
     filter *f = t->filter;
     if (!f) return;
-    for (uint32_t i = 0; i < f->count; i++) ck_free(t->cold->mem, f->layers[i].words, f->layers[i].count * sizeof(uint64_t));
+    for (uint32_t i = 0; i < f->count; i++)
+        ck_free(t->cold->mem, f->layers[i].words, f->layers[i].count * sizeof(uint64_t));
     ck_free(t->cold->mem, f, sizeof *f);
     t->filter = NULL;
 }

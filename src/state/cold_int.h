@@ -1,14 +1,15 @@
-/* Rows that left memory. With a RocksDB behind it (rocks_int.h) a table holds only some of its rows: the others are there,
- * under their stored key and with their stored value, until somebody asks for them. A row is in one of the two places and
- * never in both, so that what is read is never merged and a mark is the marked tables plus the database as it was.
+/* Rows that left memory. With a RocksDB behind it (rocks_int.h) a table holds only some of its rows: the others are
+ * there, under their stored key and with their stored value, until somebody asks for them. A row is in one of the two
+ * places and never in both, so that what is read is never merged and a mark is the marked tables plus the database as
+ * it was.
  *
  *   key     [family][store][slot][kind]['bucket' if bucketed][what stands behind the slot's '|' in a stored key]
  *   value   [u32 LE epoch of the last change, 0: not known to have changed][stored value]
  *
- * What leaves together: a row of a hash table or bucket, the whole list of a listed key, the whole partition of an ordered
- * one, whose head stays. Rows leave only when the subtask is about to take new input (ck_cold_trim) and when a walk over a
- * whole table comes to its next piece, never while a call's pointers are in use. They come back when a batch asks for
- * their keys, many with one lookup.
+ * What leaves together: a row of a hash table or bucket, the whole list of a listed key, the whole partition of an
+ * ordered one, whose head stays. Rows leave only when the subtask is about to take new input (ck_cold_trim) and when a
+ * walk over a whole table comes to its next piece, never while a call's pointers are in use. They come back when a
+ * batch asks for their keys, many with one lookup.
  *
  * A walk over all rows (ck_table_scan_next) borrows them in pieces: a borrowed row is in both places until the piece is
  * settled, when it either left again untouched, or was written and is no longer in the database.
@@ -40,7 +41,7 @@ struct ck_cold { /* of one store; `ck_cold` is named in table_int.h */
 
 CK_NODISCARD ck_status ck_cold_new(ck_rocks *db, ck_mem mem, ck_epochs *e, ck_cold **out, ck_error *err);
 void ck_cold_free(ck_cold *c); /* NULL is fine */
-/* A slot's table: its rows may leave from here on. CK_FULL: too many slots. */
+/* A slot's table: its rows may leave from here on, if they are keyed. CK_FULL: too many slots. */
 CK_NODISCARD ck_status ck_cold_adopt(ck_cold *c, ck_table *t, ck_error *err);
 /* The table goes: so do its rows. What a mark sees of them stays for it. */
 CK_NODISCARD ck_status ck_cold_forget(ck_table *t);
@@ -50,8 +51,9 @@ ck_status ck_cold_broken(ck_cold *c, ck_status s); /* remembers c->failed's sent
 
 /* ---- keys ---- */
 static inline ck_rocks_kind ck_cold_kind(const ck_table *t) {
-    return t->shape->schema->bucketed ? CK_ROCKS_BUCKETED
-           : t->shape->ordered || t->shape->listed ? CK_ROCKS_GROUPED : CK_ROCKS_SINGLE;
+    return t->shape->schema->bucketed              ? CK_ROCKS_BUCKETED
+           : t->shape->ordered || t->shape->listed ? CK_ROCKS_GROUPED
+                                                   : CK_ROCKS_SINGLE;
 }
 /* The first bytes of all keys of the table, of the bucket if it is one. */
 CK_NODISCARD ck_status ck_cold_key_begin(const ck_table *t, ck_bytes *out);
@@ -120,7 +122,8 @@ void ck_cold_scan_free(ck_table *t);
 CK_NODISCARD ck_status ck_cold_log_rows(ck_table *t);
 
 /* ---- cold_mark.c ---- */
-/* Rows of one slot as they were, read under a mark's snapshot: all of them, or those changed in epochs (after, until]. */
+/* Rows of one slot as they were, read under a mark's snapshot: all of them, or those changed in epochs (after, until].
+ */
 typedef struct ck_cold_reader {
     ck_rocks *db;
     const ck_rocks_snapshot *at;

@@ -1,14 +1,15 @@
 /* What was out of memory when a mark was taken, read under the snapshot that was taken with it. A base reads all of a
  * slot's rows in the order of their keys. A delta reads the keys that left with a change since the mark it counts from,
- * and looks up what of them was there: a row that came back since is in the marked tables, and one that left again stands
- * under the later epoch. */
+ * and looks up what of them was there: a row that came back since is in the marked tables, and one that left again
+ * stands under the later epoch. */
 #include "state/cold_int.h"
 
 static ck_status begin_key(ck_cold_reader *r, uint8_t family, uint32_t epoch) {
     const uint8_t rows[6] = {CK_ROCKS_ROWS,           (uint8_t)(r->store >> 8), (uint8_t)r->store,
                              (uint8_t)(r->slot >> 8), (uint8_t)r->slot,         0};
-    const uint8_t changed[7] = {CK_ROCKS_CHANGED,       (uint8_t)(r->store >> 8), (uint8_t)r->store,   (uint8_t)(epoch >> 24),
-                                (uint8_t)(epoch >> 16), (uint8_t)(epoch >> 8),    (uint8_t)epoch};
+    const uint8_t changed[7] = {CK_ROCKS_CHANGED,       (uint8_t)(r->store >> 8), (uint8_t)r->store,
+                                (uint8_t)(epoch >> 24), (uint8_t)(epoch >> 16),   (uint8_t)(epoch >> 8),
+                                (uint8_t)epoch};
     ck_bytes_clear(&r->from);
     return family == CK_ROCKS_ROWS ? ck_bytes_append(&r->from, rows, 5) : ck_bytes_append(&r->from, changed, 7);
 }

@@ -1,15 +1,16 @@
-/* Walks over all rows of a table that has some out: after those in memory, the database's in pieces. The rows of a piece
- * are borrowed: they stand in the table like any other, so that they may be touched and erased, and stay in the database
- * too, so that putting back one that was only read costs nothing. Those of an ordered table are in no tree: they may be
- * read and touched. */
+/* Walks over all rows of a table that has some out: after those in memory, the database's in pieces. The rows of a
+ * piece are borrowed: they stand in the table like any other, so that they may be touched and erased, and stay in the
+ * database too, so that putting back one that was only read costs nothing. Those of an ordered table are in no tree:
+ * they may be read and touched. */
 #include "state/cold_int.h"
 
 enum { PIECE = 256 };
 
 typedef struct ck_cold_scan {
     uint64_t serial; /* of the walk the piece belongs to */
-    ck_bytes last;   /* key the walk goes on behind; its prefix at the beginning */
-    ck_bytes keys;   /* of the piece's rows, to ends[i] */
+    ck_bytes last;   /* key the walk goes on behind; at the beginning what all begin with, which may be a key */
+    bool begun;
+    ck_bytes keys; /* of the piece's rows, to ends[i] */
     size_t ends[PIECE], prefix_bytes;
     uint32_t refs[PIECE], count, given;
 } cold_scan;
@@ -97,6 +98,7 @@ ck_status ck_cold_settle(ck_table *t) {
         ck_view last = key_of(s, s->given - 1);
         ck_bytes_clear(&s->last);
         CK_TRY(ck_bytes_view(&s->last, last));
+        s->begun = true;
     }
     s->count = s->given = 0;
     t->borrowed = 0;
@@ -111,6 +113,7 @@ static ck_status begin(ck_table *t, cold_scan *s, uint64_t *position) {
     CK_TRY(ck_cold_settle(t));
     CK_TRY(ck_cold_key_begin(t, &s->last));
     s->prefix_bytes = s->last.n;
+    s->begun = false;
     *position = CK_SCAN_OUT | ++s->serial;
     return CK_OK;
 }
@@ -136,7 +139,7 @@ static ck_status next_piece(ck_table *t, cold_scan *s) {
     for (ck_rocks_seek(c->db, it, last); st == CK_OK && s->count < PIECE; ck_rocks_next(c->db, it)) {
         st = ck_rocks_at(c->db, it, &any, &key, &value, &c->failed);
         if (st != CK_OK || !any || key.n < s->prefix_bytes || memcmp(key.p, last.p, s->prefix_bytes) != 0) break;
-        if (ck_view_eq(key, last)) continue;
+        if (s->begun && ck_view_eq(key, last)) continue;
         st = borrow(t, s, key, value);
     }
     ck_rocks_iterator_free(c->db, it);

@@ -274,7 +274,9 @@ ck_status ck_rocks_open(ck_rocks *r, ck_error *err) {
 static rocksdb_t *db_of(const ck_rocks *r) { return atomic_load_explicit(&r->db, memory_order_relaxed); }
 static rocksdb_writebatch_t *batch_of(ck_rocks_batch *b) { return (rocksdb_writebatch_t *)(void *)b; }
 
-ck_rocks_batch *ck_rocks_batch_new(ck_rocks *r) { return (ck_rocks_batch *)(void *)r->lib->rocksdb_writebatch_create(); }
+ck_rocks_batch *ck_rocks_batch_new(ck_rocks *r) {
+    return (ck_rocks_batch *)(void *)r->lib->rocksdb_writebatch_create();
+}
 void ck_rocks_batch_free(ck_rocks *r, ck_rocks_batch *b) {
     if (b) r->lib->rocksdb_writebatch_destroy(batch_of(b));
 }

@@ -1,6 +1,6 @@
 /* A RocksDB of one job: bytes under bytes, for rows that left memory (cold_int.h). Working memory on disk and nothing
- * more: it is made when the first row leaves, in a folder of the process's own (os/scratch_dir.h), without a write-ahead
- * log, and never opened again. The library is opened with dlopen when the backend is asked for.
+ * more: it is made when the first row leaves, in a folder of the process's own (os/scratch_dir.h), without a
+ * write-ahead log, and never opened again. The library is opened with dlopen when the backend is asked for.
  *
  * Keys begin with [family][u16 BE store], so that the stores of a job share one database, its cache and its buffers.
  * What the library allocates is its own; a stated reserve of CK_MEM_ROCKSDB is taken when the database is made.

@@ -32,6 +32,8 @@ CK_NODISCARD ck_status ck_state_evict_to(ck_state_store *s, struct ck_rocks *db,
 /* Before the subtask takes new input, with nothing of an earlier one still under way: rows leave if the account is near
  * its limit. What calls that answer no errors could not read is said here. Invalidates row pointers, not partitions. */
 CK_NODISCARD ck_status ck_state_trim(ck_state_store *s, ck_error *err);
+/* At the same time: rows of about so many bytes leave, whatever the account holds (SIZE_MAX: all that can). */
+CK_NODISCARD ck_status ck_state_evict(ck_state_store *s, size_t bytes, ck_error *err);
 size_t ck_state_cold_rows(const ck_state_store *s); /* in RocksDB */
 
 /* The operator's part, made on first use; owned by the store. Its id is ck_op_id(uid); two uids with one id are

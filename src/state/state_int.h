@@ -69,8 +69,6 @@ void ck_state_each_table(ck_state_store *s, void (*fn)(void *arg, ck_state *st, 
                          void *arg);
 /* Borrowed rows are put back or kept, in every table; what could not be said is said. */
 CK_NODISCARD ck_status ck_cold_settle_all(ck_state_store *s, ck_error *err);
-/* About so many bytes of the store's rows leave memory. */
-CK_NODISCARD ck_status ck_cold_evict_share(ck_state_store *s, size_t bytes, ck_error *err);
 static inline bool ck_one_byte_groups(uint32_t key_groups) { return key_groups <= 128; }
 
 #endif

@@ -709,7 +709,7 @@ static void step(world *w) {
     else
         on_hash(w, t, slot, b);
     if (s->listed) check_lists(w, t, slot, b);
-    if (s->partition_count && s->mode == CK_SLOT_KEYED && model_below(&w->seed, 12) == 0) walk_all(w, t, slot);
+    if (s->mode == CK_SLOT_KEYED && model_below(&w->seed, 12) == 0) walk_all(w, t, slot);
     ck_batch_unref(&b);
     between_inputs(w);
 }
