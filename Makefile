@@ -86,8 +86,8 @@ sim: deps ## whole jobs on a simulated machine: make sim [SEEDS=2000], with cras
 	@ninja -C build -j $(JOBS) --quiet sim sql_sim
 	@tools/sim.sh $(SEEDS) $(JOBS)
 
-kill-matrix: release test-deps ## queries x fault points x alignment x parallelism, compared with undisturbed runs: make kill-matrix [QUERY=top] [POINT=commit.before]
-	@$$(tools/venv.sh) tests/system/kill_matrix.py $(if $(QUERY),--query $(QUERY)) $(if $(POINT),--point $(POINT))
+kill-matrix: release test-deps ## queries x fault points x alignment x parallelism, compared with undisturbed runs: make kill-matrix [QUERY=top] [POINT=commit.before] [BACKEND=rocksdb]
+	@$$(tools/venv.sh) tests/system/kill_matrix.py $(if $(QUERY),--query $(QUERY)) $(if $(POINT),--point $(POINT)) $(if $(BACKEND),--backend $(BACKEND))
 
 conformance: release test-deps ## every transactional sink stopped at every step of its commits; writes the matrix into docs/connectors.md: make conformance [SINK=file] [CELL=zombie]
 	@$$(tools/venv.sh) tests/system/conformance.py $(if $(SINK),--sink $(SINK)) $(if $(CELL),--cell $(CELL)) $(if $(SINK)$(CELL),,--write)

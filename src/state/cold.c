@@ -22,6 +22,7 @@ ck_status ck_cold_new(ck_rocks *db, ck_mem mem, ck_epochs *e, ck_cold **out, ck_
     c->db = db, c->mem = mem, c->epochs = e, c->store = ck_rocks_store_number(db);
     size_t all = e->pool->spill ? e->pool->spill_above : mem.budget->limit ? mem.budget->limit : SIZE_MAX;
     c->evict_above = all / 8 * 7, c->least = CK_PAGE_CHUNK;
+    if (ck_rocks_takes_all(db)) c->evict_above = c->least = 0;
     ck_bytes_init(&c->key, mem, SIZE_MAX);
     ck_bytes_init(&c->value, mem, SIZE_MAX);
     *out = c;

@@ -5,6 +5,7 @@
 #include <rocksdb/c.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "os/modules.h"
@@ -89,6 +90,7 @@ struct ck_rocks {
     ck_scratch_dir *dir;
     pthread_mutex_t lock; /* guards opening and the count of stores */
     uint16_t stores;
+    bool all; /* tests: every row that can leave does, whenever it may */
     size_t reserve;
     _Atomic(rocksdb_t *) db;
     rocksdb_options_t *options;
@@ -120,7 +122,7 @@ ck_status ck_rocks_new(ck_proc *proc, ck_mem mem, const char *dir, ck_rocks **ou
     ck_mem m = ck_mem_as(mem, CK_MEM_ROCKSDB);
     ck_rocks *r = ck_alloc_zero(m, sizeof *r);
     if (!r) return ck_nomem(err, m, sizeof *r);
-    r->lib = table, r->mem = m;
+    r->lib = table, r->mem = m, r->all = getenv("CLINK_ROCKSDB_ALL") != NULL;
     ck_status s = ck_scratch_dir_new(m, dir, "clink-rocksdb", &r->dir, err);
     if (s != CK_OK) {
         ck_free(m, r, sizeof *r);
@@ -155,6 +157,7 @@ uint16_t ck_rocks_store_number(ck_rocks *r) {
     return n;
 }
 
+bool ck_rocks_takes_all(const ck_rocks *r) { return r->all; }
 bool ck_rocks_is_open(const ck_rocks *r) { return atomic_load_explicit(&r->db, memory_order_acquire) != NULL; }
 
 /* ---- what it says ---- */

@@ -1,7 +1,7 @@
 """The kill matrix: queries x fault points x alignment x parallelism. The binary is killed at a named fault point, started again at the
 same or another parallelism, and what it leaves must be what an undisturbed run leaves: no row missing, doubled or invented.
 
-    python tests/system/kill_matrix.py [--seed N] [--sample N] [--query NAME] [--point NAME]
+    python tests/system/kill_matrix.py [--seed N] [--sample N] [--query NAME] [--point NAME] [--backend memory|file|rocksdb]
 
 Without --sample every combination is run (make kill-matrix); test_kill_matrix.py runs a sample."""
 import argparse
@@ -113,7 +113,8 @@ def read_rows(folder):
 
 
 class Matrix:
-    def __init__(self, where, seed):
+    def __init__(self, where, seed, backend="memory"):
+        self.backend = backend
         self.where, self.seed, self.n, self.answers, self.inputs = where, seed, 0, {}, {}
         self.retained = 1
 
@@ -182,9 +183,11 @@ class Job:
 
     def start(self, p, fault=None):
         flags = ["--changes"] if self.q.changes else []
+        if self.m.backend != "memory":
+            flags += ["--state-backend", f"{self.m.backend}:{os.path.join(self.m.where, 'work')}"]
         return run_clink("run", self.script, "--checkpoint-dir", os.path.join(self.dir, "ck"), "--checkpoint-interval-ms", 8,
                          "--checkpoint-retained", self.retained, "-p", p, "--alignment", self.alignment, *flags,
-                         env={"CLINK_FAULT": fault} if fault else {}, ok=False, timeout=300)
+                         env={"CLINK_ROCKSDB_ALL": "1", **({"CLINK_FAULT": fault} if fault else {})}, ok=False, timeout=300)
 
     def rows(self):
         return read_rows(self.out)
@@ -246,6 +249,8 @@ def main():
     a.add_argument("--sample", type=int)
     a.add_argument("--query")
     a.add_argument("--point")
+    a.add_argument("--backend", choices=("memory", "file", "rocksdb"), default="memory",
+                   help="rocksdb: every row is out of memory whenever a subtask takes input")
     o = a.parse_args()
     rnd = random.Random(o.seed)
     todo = list(cells(rnd, o.query, o.point))
@@ -253,7 +258,7 @@ def main():
     if o.sample:
         todo = rnd.sample(todo, min(o.sample, len(todo)))
     with tempfile.TemporaryDirectory(prefix="clink-kills-") as where:
-        m = Matrix(where, o.seed)
+        m = Matrix(where, o.seed, o.backend)
         ran, passed = 0, collections.Counter()
         for c in todo:
             reached = m.run(*c)

@@ -22,6 +22,13 @@ def test_a_sample(matrix):
     assert reached * 2 > len(todo), "most of the kills never came"
 
 
+def test_a_sample_with_every_row_in_rocksdb(tmp_path):
+    rnd = random.Random(SEED + 1)
+    rocks = Matrix(str(tmp_path), SEED, "rocksdb")
+    todo = rnd.sample(list(cells(rnd)), 3 if SANITIZED else 6) + rnd.sample(list(twice(rnd)), 1 if SANITIZED else 2)
+    assert any([rocks.run(*c) for c in todo]), "none of the kills ever came"
+
+
 @pytest.mark.parametrize("point", OVERTAKING)
 def test_what_is_under_way(matrix, point):
     """Killed where a barrier has overtaken something, restored at the same and at another parallelism."""
