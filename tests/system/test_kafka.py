@@ -356,6 +356,22 @@ def test_a_lost_token_is_an_error_and_not_a_second_time(broker, tmp_path):
     assert len(broker.read(topic, 1)) == 50
 
 
+def test_a_sink_that_has_another_name_goes_on(broker, tmp_path):
+    """What was prepared under the old name is committed under it, whether or not it was before."""
+    topic = broker.topic(1)
+    exact_job(tmp_path, topic, broker, rows=1500)
+    job = tmp_path / "job.sql"
+    script = job.read_text().replace("in.ndjson'", "in.ndjson', rate_limit='3000'")
+    for n, (point, ordinal) in enumerate((("checkpoint.after_manifest", 2), ("kafka.committed", 3), ("commit.before_committed", 2))):
+        args = ["run", job, "--checkpoint-dir", tmp_path / f"ck{n}", "--checkpoint-interval-ms", 50]
+        job.write_text(script)
+        r = run_clink(*args, env={"CLINK_FAULT": f"{point}:{ordinal}:kill"}, ok=False)
+        assert r.code == -signal.SIGKILL, r.err
+        job.write_text(script.replace("TABLE s ", "TABLE other ").replace("INTO s ", "INTO other "))
+        run_clink(*args)
+        assert len(broker.read(topic, 1)) == 1500 * (n + 1), point
+
+
 def test_another_jobs_open_transaction_is_waited_for(broker, tmp_path):
     """What is behind it in the token topic cannot be seen until it ends; a start that did not wait would write again."""
     topic = broker.topic(1)

@@ -23,10 +23,11 @@ typedef struct kafka_committer {
     const char *checkpoint_dir, *job_name, *uid;
     ck_kafka_owner self;
     char life[17];
-    bool began; /* this life's token is written */
+    bool began; /* this life's token is written, of the sink itself */
     /* what is open now */
-    ck_kafka_owner owner; /* another's where another job's checkpoint is restored */
+    ck_kafka_owner owner; /* another's where another job's checkpoint is restored, or the sink had another name */
     char owner_job[65];
+    bool owner_began; /* the same of the other */
     ck_kafka_producer producer;
     bool is_open;
     ck_kafka_tokens tokens;
@@ -80,7 +81,9 @@ static void committer_close(void *self) {
 
 /* ---- who commits ---- */
 
-static bool is_self(const kafka_committer *c) { return strcmp(c->owner.job, c->self.job) == 0; }
+static bool is_self(const kafka_committer *c) {
+    return strcmp(c->owner.job, c->self.job) == 0 && c->owner.op_id == c->self.op_id;
+}
 
 static ck_status check_life(const kafka_committer *c, ck_error *err) {
     if (strcmp(c->tokens.life, c->life) == 0) return CK_OK;
@@ -111,19 +114,21 @@ static ck_status open_as(kafka_committer *c, const char *job, uint64_t op_id, ck
     shut(c);
     snprintf(c->owner_job, sizeof c->owner_job, "%s", job);
     c->owner = (ck_kafka_owner){c->owner_job, op_id};
+    c->owner_began = false;
     ck_status s = take_over(c, err);
     if (s != CK_OK) shut(c);
     return s;
 }
 
 static ck_status begin_life(kafka_committer *c, ck_error *err) {
-    if (c->began) return CK_OK;
+    bool *began = is_self(c) ? &c->began : &c->owner_began;
+    if (*began) return CK_OK;
     CK_TRY(ck_kafka_begin(&c->producer, err));
     CK_TRY(ck_kafka_send_life(&c->producer, c->life, c->job_name, c->uid, err));
     CK_TRY(ck_kafka_flush(&c->producer, err));
     CK_TRY(ck_kafka_commit(&c->producer, err));
     memcpy(c->tokens.life, c->life, sizeof c->life);
-    c->began = true;
+    *began = true;
     return CK_OK;
 }
 
@@ -150,7 +155,7 @@ static ck_status commit(kafka_committer *c, const ck_write_ahead_file *f, uint64
                        "cleaned by something else than compaction, and what is in topic %s cannot be told (--fresh "
                        "starts anew)",
                        c->options.token_topic, c->options.topic);
-    if (is_self(c)) CK_TRY(begin_life(c, err));
+    CK_TRY(begin_life(c, err));
     if (ck_kafka_token(&c->tokens, f->writer) < checkpoint) CK_TRY(write(c, f, checkpoint, err));
     return ck_write_ahead_drop(c->proc, f, err);
 }
