@@ -5,7 +5,7 @@ CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/clink
 DEPS  := build/deps
 CMAKE := cmake -G Ninja -DCK_DEPS=$(CURDIR)/$(DEPS)
 .DEFAULT_GOAL := release
-.PHONY: release deps help clean fuzz demo test-deps asan tsan check test format tidy docs includes headers nm-globals faults biggest sim kills kill-matrix conformance bench bench-keys bench-hops bench-latency bench-state profile instructions
+.PHONY: release deps help clean fuzz demo test-deps asan tsan check test format tidy docs includes headers nm-globals faults biggest sim kills kill-matrix conformance bench bench-keys bench-hops bench-latency bench-kafka bench-state profile instructions
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 18
@@ -63,6 +63,10 @@ bench: release ## NEXMark beside DuckDB and the peers, results compared first: m
 
 bench-keys: release ## GROUP BY one key, 1,000 to 10,000,000 of them
 	@bench/setup.sh keys keys10m duckdb cpp && python3 bench/run_keys.py -f k1k,k1m,k1ks,k1ms,k10m
+
+bench-kafka: release test-deps ## NEXMark from topics of 12 partitions beside Flink, results compared first: make bench-kafka [Q=q5] [N=100000] [ENGINES=ours]
+	@bench/setup.sh data $(N) $(if $(findstring flink,$(ENGINES)),flink)
+	@$$(tools/venv.sh) bench/kafka.py -q $(Q) -n $(N) -e $(ENGINES) $(if $(filter all,$(Q)),--write)
 
 bench-latency: release ## from the write of a row to its result, at half load; writes docs/latency.svg and the table
 	@python3 bench/latency.py
