@@ -88,7 +88,7 @@ class Broker:
         self.wait_for_partitions(topic, partitions)
 
     def send(self, topic, rows, partition=None, key=None, **more):
-        p = Producer({"bootstrap.servers": self.address})
+        p = Producer({"bootstrap.servers": self.address, "enable.idempotence": True})
         for r in rows:
             value = r if isinstance(r, (bytes, str)) or r is None else json.dumps(r)
             where = {} if partition is None else {"partition": partition}

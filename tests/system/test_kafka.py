@@ -465,7 +465,7 @@ def test_the_broker_is_away_while_results_are_due(tmp_path):
 def test_metadata_columns(broker):
     """Key, headers, time, partition, offset and topic of each record beside its value, also where some records do not fit."""
     topic = broker.topic(3)
-    p = Producer({"bootstrap.servers": broker.address})
+    p = Producer({"bootstrap.servers": broker.address, "enable.idempotence": True})
     want = []
     for i in range(300):
         key = None if i % 5 == 0 else f"key {i}"
@@ -566,7 +566,7 @@ def changes_of(rnd, count):
 
 
 def send_changes(broker, topic, changes, partitions):
-    p = Producer({"bootstrap.servers": broker.address})
+    p = Producer({"bootstrap.servers": broker.address, "enable.idempotence": True})
     for key, change in changes:
         p.produce(topic, json.dumps(change), key=str(key), partition=key % partitions)
         if "payload" not in change and change["op"] == "d":
@@ -591,6 +591,8 @@ def test_changes_by_debezium_are_changes(broker, batch_rows):
     topic = broker.topic(3)
     changes, rows = changes_of(rnd, 2000)
     send_changes(broker, topic, changes, 3)
+    sent = [(str(k).encode(), json.dumps(c).encode()) for k, c in changes]
+    assert sorted((k, v) for k, v in broker.read(topic, 3) if v) == sorted(sent)
     sql = table("o", CHANGING + ", off BIGINT METADATA FROM 'offset'", topic, broker, bounded="true", format="debezium-json")
     got = run_clink("run", "-p", 2, "--set", f"batch_rows={batch_rows}", "-e", sql + "SELECT usr, COUNT(*) AS n, SUM(amount) AS s FROM o GROUP BY usr").rows
     assert {r["usr"]: (r["n"], r["s"]) for r in got} == totals_of(rows)
