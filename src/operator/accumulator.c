@@ -29,7 +29,7 @@ ck_status ck_acc_open(ck_acc *a, ck_table *table, ck_op_ctx *ctx) {
     CK_TRY(ck_state_table(ctx->state, a->side, &a->side_table, ctx->error));
     const ck_row_layout *side = ck_table_layout(a->side_table);
     a->side_offset = side->fields[side->value_first].offset;
-    a->side_field = a->side->partition_count; /* the order field, where there is one */
+    a->side_field = a->side->partition_count + a->within; /* the order field, where there is one */
     return CK_OK;
 }
 

@@ -64,6 +64,7 @@ struct ck_acc {
     uint32_t field_count, first_field;  /* ... how many, and which of all is the first */
     const ck_slot_schema *side;         /* its own slot, NULL: none */
     ck_acc *non_null;                   /* count of the argument; NULL over append input */
+    uint32_t within;                    /* columns of the scope in front of the values in an ordered side slot */
     bool shares_side;                   /* another accumulator keeps the side slot: nothing to update */
     /* One batch's lane into the rows. b and keys: the batch the lane points into, to find rows of the side slot. */
     ck_status (*update)(ck_acc *a, const ck_lane *lane, const ck_batch *b, const ck_key_spec *keys, ck_op_ctx *ctx);
@@ -91,6 +92,9 @@ struct ck_acc {
 CK_NODISCARD ck_status ck_acc_plan(ck_acc *a, ck_arena *arena, const ck_acc_scope *scope, ck_error *err);
 /* Finds its fields in the group's table and opens its side slot. */
 CK_NODISCARD ck_status ck_acc_open(ck_acc *a, ck_table *table, ck_op_ctx *ctx);
+
+/* The values that stand for these groups in an ordered side slot go. */
+CK_NODISCARD ck_status ck_acc_erase_values(ck_acc *a, const ck_groups *g, ck_op_ctx *ctx);
 
 /* Whether the group has no value in this accumulator (SUM of nothing). */
 static inline bool ck_acc_is_null(const ck_acc *a, const ck_row *row) {

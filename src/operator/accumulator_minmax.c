@@ -131,7 +131,36 @@ static ck_status best_value(ck_acc *a, const ck_groups *g, const ck_type *type, 
     return *out ? CK_OK : ck_nomem(ctx->error, ctx->mem, g->n * sizeof(ck_strview));
 }
 
-/* ---- retract: all values in order ---- */
+/* ---- retract: all values in order, in a window behind what names it ---- */
+
+enum { WITHIN_MAX = 2 };
+
+static ck_key_spec key_of(const ck_acc *a, const ck_key_spec *keys) {
+    return (ck_key_spec){keys->columns, keys->types, keys->count - a->within};
+}
+
+/* What stands in front of the values of a group; keys: with the columns of the scope behind those of the key. */
+static uint32_t scope_order(const ck_acc *a, const ck_key_spec *keys, ck_order_spec *out) {
+    for (uint32_t i = 0; i < a->within; i++) {
+        uint32_t k = keys->count - a->within + i;
+        out[i] = (ck_order_spec){keys->columns[k], keys->types[k], false, false, false};
+    }
+    return a->within;
+}
+
+/* The order keys of a group's values are in [lo, hi); empty: all of the partition. */
+static ck_status scope_range(const ck_acc *a, const ck_groups *g, uint32_t i, ck_bytes *lo, ck_bytes *hi,
+                             ck_op_ctx *ctx) {
+    ck_order_spec order[WITHIN_MAX];
+    uint32_t n = scope_order(a, g->spec, order);
+    ck_bytes_clear(lo);
+    ck_bytes_clear(hi);
+    ck_status s = n ? ck_order_encode(order, n, g->batch, ck_batch_row(g->batch, i), lo) : CK_OK;
+    if (s == CK_OK) s = ck_bytes_view(hi, ck_bytes_as_view(lo));
+    size_t at = hi->n;
+    while (s == CK_OK && at > 0 && ++hi->p[at - 1] == 0) at--; /* the next prefix */
+    return s == CK_OK ? CK_OK : ck_nomem(ctx->error, ctx->mem, lo->capacity);
+}
 
 enum { AHEAD = 6 }; /* rows, to have their partitions in the cache */
 
@@ -174,15 +203,16 @@ static ck_status erase_gone(ck_acc *a, gone *list, uint32_t n, const ck_bytes *o
     return CK_OK;
 }
 
-static ck_status count_values(ck_acc *a, const ck_lane *lane, const ck_batch *b, const ck_partition *partitions,
-                              gone *list, ck_bytes *keys, ck_op_ctx *ctx) {
-    ck_order_spec order = {(uint32_t)a->arg, a->arg_type, false, false, false};
-    uint32_t gone_count = 0;
+static ck_status count_values(ck_acc *a, const ck_lane *lane, const ck_batch *b, const ck_key_spec *spec,
+                              const ck_partition *partitions, gone *list, ck_bytes *keys, ck_op_ctx *ctx) {
+    ck_order_spec order[WITHIN_MAX + 1];
+    uint32_t gone_count = 0, columns = scope_order(a, spec, order);
+    order[columns++] = (ck_order_spec){(uint32_t)a->arg, a->arg_type, false, false, false};
     for (uint32_t i = 0; i < lane->n; i++) {
         if (i + 2 * AHEAD < lane->n) ck_partition_prefetch(a->side_table, partitions[i + 2 * AHEAD], 0);
         if (i + AHEAD < lane->n) ck_partition_prefetch(a->side_table, partitions[i + AHEAD], 1);
         size_t at = keys->n;
-        ck_status s = ck_order_encode(&order, 1, b, ck_lane_at(lane, i), keys);
+        ck_status s = ck_order_encode(order, columns, b, ck_lane_at(lane, i), keys);
         if (s == CK_NOMEM) return ck_nomem(ctx->error, ctx->mem, keys->n);
         if (s != CK_OK)
             return ck_fail(ctx->error, CK_DATA, "%s: a value is longer than an ordered key may be", a->field);
@@ -211,26 +241,28 @@ static ck_status values_update(ck_acc *a, const ck_lane *lane, const ck_batch *b
         ck_batch_unref(&some);
         return ck_nomem(ctx->error, ctx->mem, lane->n * sizeof *list);
     }
-    uint64_t *hashes = ck_keys_hash(keys, some, a->side_table, ctx);
-    ck_keys k = {keys, some, hashes, lane->n};
+    ck_key_spec key = key_of(a, keys);
+    uint64_t *hashes = ck_keys_hash(&key, some, a->side_table, ctx);
+    ck_keys k = {&key, some, hashes, lane->n};
     ck_status s = hashes ? ck_table_partitions(a->side_table, &k, true, partitions, ctx->error) : CK_NOMEM;
     ck_bytes order_keys;
     ck_bytes_init(&order_keys, ctx->mem, UINT32_MAX);
-    if (s == CK_OK) s = count_values(a, lane, b, partitions, list, &order_keys, ctx);
+    if (s == CK_OK) s = count_values(a, lane, b, keys, partitions, list, &order_keys, ctx);
     ck_bytes_destroy(&order_keys);
     ck_batch_unref(&some);
     return s;
 }
 
-/* The least (greatest) value of a partition whose count is positive: counts below zero wait for their other half. */
-static bool best_of(const ck_acc *a, ck_partition p, ck_row **row) {
+/* The least (greatest) value of a group whose count is positive: counts below zero wait for their other half. */
+static bool best_of(const ck_acc *a, ck_partition p, ck_view lo, ck_view hi, ck_row **row) {
     bool max = is_max(a);
-    if (!(max ? ck_partition_last(a->side_table, p, row) : ck_partition_first(a->side_table, p, row))) return false;
-    if (CK_LIKELY(ck_row_i64(*row, a->side_offset) > 0)) return true;
+    if (!a->within && !(max ? ck_partition_last(a->side_table, p, row) : ck_partition_first(a->side_table, p, row)))
+        return false;
+    if (!a->within && CK_LIKELY(ck_row_i64(*row, a->side_offset) > 0)) return true;
     ck_range r;
     ck_row *at = NULL;
     bool found = false;
-    ck_range_open(&r, a->side_table, p, (ck_view){NULL, 0}, (ck_view){NULL, 0});
+    ck_range_open(&r, a->side_table, p, lo, hi);
     while (ck_range_next(&r, &at)) {
         if (ck_row_i64(at, a->side_offset) <= 0) continue;
         *row = at;
@@ -242,16 +274,23 @@ static bool best_of(const ck_acc *a, ck_partition p, ck_row **row) {
 
 static ck_status values_value(ck_acc *a, const ck_groups *g, const ck_type *type, ck_column **out, ck_op_ctx *ctx) {
     ck_partition *partitions = ck_arena_alloc(ctx->arena, g->n * sizeof *partitions + 1);
-    uint64_t *hashes = ck_keys_hash(g->spec, g->batch, a->side_table, ctx);
+    ck_key_spec key = key_of(a, g->spec);
+    uint64_t *hashes = ck_keys_hash(&key, g->batch, a->side_table, ctx);
     if (!partitions || !hashes) return ck_nomem(ctx->error, ctx->mem, g->n * sizeof *partitions);
-    ck_keys k = {g->spec, g->batch, hashes, g->n};
+    ck_keys k = {&key, g->batch, hashes, g->n};
     CK_TRY(ck_table_partitions(a->side_table, &k, false, partitions, ctx->error));
     ck_column_builder builder;
+    ck_bytes lo, hi;
     CK_TRY(ck_column_builder_init(&builder, ctx->mem, type, g->n));
+    ck_bytes_init(&lo, ctx->mem, SIZE_MAX);
+    ck_bytes_init(&hi, ctx->mem, SIZE_MAX);
     ck_status s = CK_OK;
     for (uint32_t i = 0; s == CK_OK && i < g->n; i++) {
         ck_row *row;
-        if (partitions[i] == 0 || ck_acc_is_null(a, g->rows[i]) || !best_of(a, partitions[i], &row)) {
+        if (a->within) s = scope_range(a, g, i, &lo, &hi, ctx);
+        if (s != CK_OK) break;
+        if (partitions[i] == 0 || ck_acc_is_null(a, g->rows[i]) ||
+            !best_of(a, partitions[i], ck_bytes_as_view(&lo), ck_bytes_as_view(&hi), &row)) {
             s = ck_build_null(&builder);
         } else {
             const ck_row *found = row;
@@ -260,20 +299,51 @@ static ck_status values_value(ck_acc *a, const ck_groups *g, const ck_type *type
     }
     *out = s == CK_OK ? ck_column_builder_finish(&builder) : NULL;
     ck_column_builder_destroy(&builder);
+    ck_bytes_destroy(&lo);
+    ck_bytes_destroy(&hi);
     return *out ? CK_OK : ck_nomem(ctx->error, ctx->mem, g->n * sizeof(ck_strview));
+}
+
+ck_status ck_acc_erase_values(ck_acc *a, const ck_groups *g, ck_op_ctx *ctx) {
+    ck_partition *of = ck_arena_alloc(ctx->arena, g->n * sizeof *of + 1);
+    ck_key_spec key = key_of(a, g->spec);
+    uint64_t *hashes = ck_keys_hash(&key, g->batch, a->side_table, ctx);
+    if (!of || !hashes) return ck_nomem(ctx->error, ctx->mem, g->n * sizeof *of);
+    ck_keys k = {&key, g->batch, hashes, g->n};
+    CK_TRY(ck_table_partitions(a->side_table, &k, false, of, ctx->error));
+    ck_bytes lo, hi;
+    ck_bytes_init(&lo, ctx->mem, SIZE_MAX);
+    ck_bytes_init(&hi, ctx->mem, SIZE_MAX);
+    ck_status s = CK_OK;
+    for (uint32_t i = 0; s == CK_OK && i < g->n; i++) {
+        if (of[i] == 0) continue;
+        uint64_t erased = 0, had = ck_partition_rows(a->side_table, of[i]);
+        s = scope_range(a, g, i, &lo, &hi, ctx);
+        if (s == CK_OK)
+            s = ck_partition_erase_range(a->side_table, of[i], ck_bytes_as_view(&lo), ck_bytes_as_view(&hi), &erased,
+                                         ctx->error);
+        /* It has ended; of windows that rows carry, a key may be in several that end at once. */
+        for (uint32_t other = i + 1; erased == had && a->within > 1 && other < g->n; other++)
+            if (of[other] == of[i]) of[other] = 0;
+    }
+    ck_bytes_destroy(&lo);
+    ck_bytes_destroy(&hi);
+    return s;
 }
 
 /* ---- planning ---- */
 
 static ck_status plan_values(ck_acc *a, ck_arena *arena, const ck_acc_scope *scope, ck_error *err) {
-    if (scope->within_count)
-        return ck_fail(err, CK_REFUSED, "%s: MIN and MAX over rows that change are not possible in a window", a->field);
     ck_order_field *order = CK_ARENA_NEW(arena, ck_order_field);
     const char *slot = ck_slot_name(arena, "values:", a->set_name, err);
     if (!order || !slot) return ck_nomem(err, arena->mem, sizeof *order);
     order->field = (ck_field){"value", a->arg_type, false};
-    a->side = ck_acc_side_slot(arena, slot, "ordered_values", scope, order, "count");
-    if (!a->side) return ck_nomem(err, arena->mem, sizeof *a->side);
+    ck_slot_schema *side = ck_acc_side_slot(arena, slot, "ordered_values", scope, order, "count");
+    if (!side) return ck_nomem(err, arena->mem, sizeof *side);
+    CK_ASSERT(scope->within_count <= WITHIN_MAX);
+    side->hashed = false;
+    a->side = side;
+    a->within = scope->within_count;
     a->update = values_update;
     a->value = values_value;
     return CK_OK;

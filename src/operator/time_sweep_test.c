@@ -26,10 +26,13 @@ typedef struct sample {
     const char *params, *output;
     const char *side; /* what port 1 emits */
 } sample;
+static const char over_changes[] = WINDOW("tumble", "10000000", "10000000") CALLS "],\"lateness_us\":5000000}";
+static ck_edge_mode mode_of(const sample *s) { return s->params == over_changes ? CK_MODE_RETRACT : CK_MODE_APPEND; }
 static const sample samples[] = {
     {&ck_op_window_agg, WINDOW("tumble", "10000000", "10000000") CALLS "]}", OUTPUT, NULL},
     {&ck_op_window_agg, WINDOW("tumble", "10000000", "10000000") CALLS DISTINCT "]}", OUTPUT "; d BIGINT", NULL},
     {&ck_op_window_agg, WINDOW("tumble", "10000000", "10000000") CALLS "],\"lateness_us\":5000000}", OUTPUT, NULL},
+    {&ck_op_window_agg, over_changes, OUTPUT, NULL},
     {&ck_op_window_agg, WINDOW("hop", "10000000", "4000000") CALLS "]}", OUTPUT, NULL},
     {&ck_op_window_agg, WINDOW("hop", "10000000", "4000000") CALLS DISTINCT "]}", OUTPUT "; d BIGINT", NULL},
     {&ck_op_window_agg, WINDOW("hop", "30000000", "3000000") MEANS "]}", MEANS_OUTPUT, NULL}, /* rolls */
@@ -64,7 +67,7 @@ static void feed(harness *h, int i) {
 /* What comes without any restart, netted. */
 static void expected(fixture *f, const sample *s, char ***lines, size_t *n) {
     harness *h = &f->h;
-    harness_input(h, INPUT, CK_MODE_APPEND);
+    harness_input(h, INPUT, mode_of(s));
     if (s->side) h->side = harness_schema(h, s->side);
     harness_start(h, s->op, s->params, s->output);
     for (int i = 0; i < ROWS; i += 4) feed(h, i);
@@ -85,7 +88,7 @@ static void restarts_change_nothing(void **state) {
         char **want;
         size_t n;
         expected(f, &samples[k], &want, &n);
-        harness_input(h, INPUT, CK_MODE_APPEND);
+        harness_input(h, INPUT, mode_of(&samples[k]));
         harness_start(h, samples[k].op, samples[k].params, samples[k].output);
         for (int i = 0; i < ROWS; i += 4) {
             feed(h, i);
@@ -125,7 +128,7 @@ static void sweep(fixture *f, const sample *s) {
     harness *h = &f->h;
     enum { BATCHES = 6 };
     ck_batch *batches[BATCHES];
-    harness_input(h, INPUT, CK_MODE_APPEND);
+    harness_input(h, INPUT, mode_of(s));
     if (s->side) h->side = harness_schema(h, s->side);
     h->spec.type = s->op->type;
     h->spec.params = s->params;

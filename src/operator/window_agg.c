@@ -64,7 +64,7 @@ static ck_status plan_groups(ck_window_agg *op, ck_arena *a, const ck_op_spec *s
     counted.inputs = &changing;
     op->rolling = w->kind == CK_WINDOW_HOP && !w->processing && !op->lateness_us &&
                   w->size_us / w->slide_us >= CK_WINDOW_ROLLS_FROM;
-    ck_status st = CK_OK; /* MIN and MAX of what changes are not possible in a window */
+    ck_status st = CK_OK;
     if (op->rolling) st = ck_group_plan_make_within(&op->plan, a, &counted, root, within, columns, n, false, NULL);
     if (st == CK_NOMEM) return ck_nomem(err, a->mem, sizeof op->plan);
     op->rolling = op->rolling && st == CK_OK;

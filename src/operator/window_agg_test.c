@@ -71,6 +71,54 @@ static void a_restart_keeps_windows_and_watermark(void **state) {
                    "+a|2020-01-01 00:01:00|2020-01-01 00:02:00|2020-01-01 00:01:59.999|3|9223372036854775806");
 }
 
+/* MIN and MAX where values are taken back: those of each window by themselves, gone with it; windows in columns too. */
+static void the_best_may_leave_a_window(void **state) {
+    harness *h = &((fixture *)*state)->h;
+    harness_input(h, SCHEMA, CK_MODE_RETRACT);
+    harness_start(h, &ck_op_window_agg,
+                  TUMBLE "\"keys\":[0],\"aggregates\":[{\"fn\":\"min\",\"arg\":2,\"arg_text\":\"v\"},"
+                         "{\"fn\":\"max\",\"arg\":2,\"arg_text\":\"v\"}],\"lateness_us\":60000000}",
+                  OUTPUT);
+    HARNESS_ROWS(h, "a|2020-01-01 00:00:01|5", "a|2020-01-01 00:00:02|3", "a|2020-01-01 00:00:03|9",
+                 "a|2020-01-01 00:01:01|-7", "b|2020-01-01 00:00:01|NULL", "b|2020-01-01 00:01:02|1");
+    HARNESS_ROWS(h, "-a|2020-01-01 00:00:02|3", "a|2020-01-01 00:01:02|70", "a|2020-01-01 00:01:03|70");
+    harness_restart(h, 1);
+    watermark(h, at("2020-01-01 00:01:00") - 1);
+    HARNESS_EXPECT(h, "+a|2020-01-01 00:00:00|2020-01-01 00:01:00|2020-01-01 00:00:59.999|5|9",
+                   "+b|2020-01-01 00:00:00|2020-01-01 00:01:00|2020-01-01 00:00:59.999|NULL|NULL");
+    HARNESS_ROWS(h, "-a|2020-01-01 00:00:03|9", "-a|2020-01-01 00:01:02|70");
+    HARNESS_EXPECT(h, "-a|2020-01-01 00:00:00|2020-01-01 00:01:00|2020-01-01 00:00:59.999|5|9",
+                   "+a|2020-01-01 00:00:00|2020-01-01 00:01:00|2020-01-01 00:00:59.999|5|5");
+    watermark(h, at("2020-01-01 00:02:00") - 1);
+    HARNESS_EXPECT(h, "+a|2020-01-01 00:01:00|2020-01-01 00:02:00|2020-01-01 00:01:59.999|-7|70",
+                   "+b|2020-01-01 00:01:00|2020-01-01 00:02:00|2020-01-01 00:01:59.999|1|1");
+    assert_int_equal(harness_kept_rows(h, 2), 5); /* of the second window: two groups, three values */
+    harness_end(h);
+    HARNESS_EXPECT_NOTHING(h);
+    assert_int_equal(harness_kept_rows(h, 3), 0);
+}
+
+static void the_best_may_leave_windows_in_columns(void **state) {
+    harness *h = &((fixture *)*state)->h;
+    harness_input(h, "k VARCHAR; s TIMESTAMP(6); e TIMESTAMP(6); v VARCHAR", CK_MODE_RETRACT);
+    harness_start(
+        h, &ck_op_window_agg,
+        "{\"window\":{\"kind\":\"attached\",\"start\":1,\"end\":2},\"keys\":[0],\"aggregates\":[{\"fn\":\"max\","
+        "\"arg\":3,\"arg_text\":\"v\"}]}",
+        "k VARCHAR; s TIMESTAMP(6); e TIMESTAMP(6); w TIMESTAMP(6); v VARCHAR");
+    HARNESS_ROWS(
+        h, "a|2020-01-01 00:00:00|2020-01-01 00:02:00|x", "a|2020-01-01 00:01:00|2020-01-01 00:02:00|a long text, z",
+        "a|2020-01-01 00:01:00|2020-01-01 00:02:00|a long text, y", "b|2020-01-01 00:00:00|2020-01-01 00:03:00|b");
+    HARNESS_ROWS(h, "-a|2020-01-01 00:01:00|2020-01-01 00:02:00|a long text, z");
+    watermark(h, at("2020-01-01 00:02:00") - 1);
+    HARNESS_EXPECT(h, "+a|2020-01-01 00:00:00|2020-01-01 00:02:00|2020-01-01 00:01:59.999|x",
+                   "+a|2020-01-01 00:01:00|2020-01-01 00:02:00|2020-01-01 00:01:59.999|a long text, y");
+    assert_int_equal(harness_kept_rows(h, 1), 2);
+    harness_end(h);
+    HARNESS_EXPECT(h, "+b|2020-01-01 00:00:00|2020-01-01 00:03:00|2020-01-01 00:02:59.999|b");
+    assert_int_equal(harness_kept_rows(h, 2), 0);
+}
+
 static void late_rows_go_where_they_are_wanted(void **state) {
     harness *h = &((fixture *)*state)->h;
     harness_input(h, SCHEMA, CK_MODE_RETRACT);
@@ -334,6 +382,8 @@ int main(void) {
                                        T(times_before_1970_and_bad_times),
                                        T(a_restart_keeps_windows_and_watermark),
                                        T(late_rows_go_where_they_are_wanted),
+                                       T(the_best_may_leave_a_window),
+                                       T(the_best_may_leave_windows_in_columns),
                                        T(a_row_is_late_once),
                                        T(allowed_lateness_changes_what_was_said),
                                        T(hops_and_cumulations),

@@ -100,6 +100,19 @@ ck_status ck_window_emit(ck_window_agg *op, ck_op_ctx *ctx) {
 /* ---- a window goes ---- */
 
 /* Carries of sums stand beside the window, by key. */
+static ck_status erase_values(ck_window_agg *op, ck_acc *a, int64_t end, ck_table *bucket, ck_op_ctx *ctx) {
+    ck_table_scan scan = {0};
+    for (uint32_t n; (n = ck_table_scan_next(bucket, &scan, op->found, CK_BATCH_ROWS_MAX)) > 0;) {
+        ck_batch *keys;
+        CK_TRY(ck_window_keys_of(op, end, bucket, op->found, n, &keys, ctx));
+        ck_groups g = {NULL, n, keys, &op->plan.own_side_keys};
+        ck_status s = ck_acc_erase_values(a, &g, ctx);
+        ck_batch_unref(&keys);
+        CK_TRY(s);
+    }
+    return CK_OK;
+}
+
 static ck_status erase_carries(ck_window_agg *op, ck_table *side, int64_t end, ck_table *bucket, ck_op_ctx *ctx) {
     ck_table_scan scan = {0};
     for (uint32_t n; (n = ck_table_scan_next(bucket, &scan, op->found, CK_BATCH_ROWS_MAX)) > 0;) {
@@ -125,8 +138,9 @@ ck_status ck_window_drop(ck_window_agg *op, int64_t end, ck_op_ctx *ctx) {
     CK_TRY(ck_table_bucket(op->table, end, false, &bucket, ctx->error));
     for (uint32_t i = 0; bucket && i < p->acc_count; i++) {
         ck_acc *a = p->accs[i];
-        if (a->side && !a->shares_side && ck_table_row_count(a->side_table) > 0)
-            CK_TRY(erase_carries(op, a->side_table, end, bucket, ctx));
+        if (!a->side || a->shares_side || ck_table_row_count(a->side_table) == 0) continue;
+        CK_TRY(a->side->hashed ? erase_carries(op, a->side_table, end, bucket, ctx)
+                               : erase_values(op, a, end, bucket, ctx));
     }
     for (uint32_t i = 0; i < p->distinct_count; i++) CK_TRY(ck_table_drop_bucket(op->sets[i], end, ctx->error));
     return ck_table_drop_bucket(op->table, end, ctx->error);

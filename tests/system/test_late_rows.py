@@ -121,7 +121,7 @@ def test_windows_over_windows_that_change(clink, tmp_path, p, batch):
     write(tmp_path / "src.ndjson", data)
     r = clink("run", "-p", p, "--set", f"batch_rows={batch}", "--changes=json", "-e",
               tables("src.ndjson", "late", 2000, more=", allowed_lateness_ms='15000'") +
-              "SELECT k, window_start AS s, COUNT(*) AS w, SUM(n) AS n, SUM(v) AS v FROM (SELECT k, window_time AS wt, COUNT(*) AS n, "
+              "SELECT k, window_start AS s, COUNT(*) AS w, SUM(n) AS n, SUM(v) AS v, MAX(n) AS hi, MIN(v) AS lo FROM (SELECT k, window_time AS wt, COUNT(*) AS n, "
               "SUM(v) AS v FROM TABLE(TUMBLE(TABLE src, DESCRIPTOR(t), INTERVAL '10' SECOND)) GROUP BY k, window_start, window_end, window_time) "
               "GROUP BY TUMBLE(wt, INTERVAL '1' MINUTE), k")
     net = collections.Counter()
@@ -138,7 +138,7 @@ def test_windows_over_windows_that_change(clink, tmp_path, p, batch):
     outer = collections.defaultdict(list)
     for (k, s), of in inner.items():
         outer[k, iso(aligned(s, 60000))].append(of)
-    assert +net == collections.Counter((k, s, len(of), sum(map(len, of)), sum(map(sum, of))) for (k, s), of in outer.items())
+    assert +net == collections.Counter((k, s, len(of), sum(map(len, of)), sum(map(sum, of)), max(map(len, of)), min(map(sum, of))) for (k, s), of in outer.items())
 
 
 def test_two_windows_share_a_late_table(clink, tmp_path):
