@@ -63,6 +63,12 @@ ck_status ck_row_splits_snapshot(const ck_row_splits *s, ck_split_list *out, ck_
     return CK_OK;
 }
 
+bool ck_row_splits_left(const ck_row_splits *s) {
+    for (uint32_t i = 0; i < s->count; i++)
+        if (s->at[i].next < s->rows) return true;
+    return false;
+}
+
 ck_row_split *ck_row_splits_next(ck_row_splits *s, uint32_t *n) {
     for (uint32_t i = 0; i < s->count; i++) {
         ck_row_split *r = &s->at[(s->turn + i) % s->count];

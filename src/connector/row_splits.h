@@ -25,6 +25,8 @@ CK_NODISCARD ck_status ck_row_splits_enumerate(uint32_t parallelism, ck_split_li
 void ck_row_splits_destroy(ck_row_splits *s);
 CK_NODISCARD ck_status ck_row_splits_add(ck_row_splits *s, const ck_split *split, ck_op_ctx *ctx);
 CK_NODISCARD ck_status ck_row_splits_snapshot(const ck_row_splits *s, ck_split_list *out, ck_op_ctx *ctx);
+/* Whether some split has rows left. */
+bool ck_row_splits_left(const ck_row_splits *s);
 /* The next split that has rows left, one after the other; *n (how many are wanted) is cut to what it has. NULL: none.
  */
 ck_row_split *ck_row_splits_next(ck_row_splits *s, uint32_t *n);

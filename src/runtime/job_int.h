@@ -30,6 +30,7 @@ typedef struct ck_job_op {
     uint32_t vertex;
     uint32_t place;                    /* in the vertex's chain */
     const ck_inflight_place *inflight; /* NULL: without inputs or a directory */
+    ck_source_peers *peers;            /* sources */
     bool unbounded_source;
     bool ended;      /* the restored checkpoint says so: all its subtasks had ended */
     void *committer; /* sinks that commit; used on the I/O executor, one call at a time */

@@ -81,6 +81,13 @@ static ck_status make_inputs(ck_job *j, ck_job_op *o, ck_error *err) {
     return CK_OK;
 }
 
+static ck_status make_peers(ck_job *j, ck_job_op *o, ck_error *err) {
+    if (!(o->peers = CK_ARENA_NEW(&j->arena, ck_source_peers))) return nomem(j, err);
+    for (uint32_t i = 0; i < j->plan.vertices[o->vertex].parallelism; i++)
+        o->peers->subtasks += ck_job_is_here(j, o->vertex, i);
+    return CK_OK;
+}
+
 static ck_status make_ops(ck_job *j, ck_error *err) {
     ck_graph *g = j->graph;
     j->ops = ck_arena_array(&j->arena, g->op_count, sizeof *j->ops);
@@ -98,6 +105,7 @@ static ck_status make_ops(ck_job *j, ck_error *err) {
             (void)ck_error_prefix(err, "operator %s: ", o->op->uid);
             return s;
         }
+        if (o->desc->source) CK_TRY(make_peers(j, o, err));
         CK_TRY(make_inputs(j, o, err));
         if (o->op->input_count > 0 && !o->op->final) j->flush = true;
     }
@@ -122,6 +130,7 @@ ck_op_spec *ck_job_op_spec(ck_job *j, const ck_job_op *o, uint32_t subtask, uint
                          .settings = &j->settings,
                          .subtask = subtask,
                          .parallelism = parallelism,
+                         .peers = o->peers,
                          .job_data = j->cfg.job_data};
     return spec;
 }

@@ -3,6 +3,8 @@
 #ifndef CK_STREAM_DESCRIPTOR_H
 #define CK_STREAM_DESCRIPTOR_H
 
+#include <stdatomic.h>
+
 #include "stream/committer.h"
 #include "stream/operator.h"
 #include "stream/slot.h"
@@ -16,6 +18,12 @@ typedef struct ck_op_input {
     bool bounded;
 } ck_op_input;
 
+/* What the subtasks of a source in one process know of each other. The job's; it outlives them. */
+typedef struct ck_source_peers {
+    uint32_t subtasks;  /* in this process */
+    atomic_uint giving; /* of them, those that have rows to give; relaxed: a share, never a signal */
+} ck_source_peers;
+
 /* What an instance is made from. Everything is borrowed from the job graph and outlives the instance. */
 typedef struct ck_op_spec {
     ck_proc *proc;
@@ -27,6 +35,7 @@ typedef struct ck_op_spec {
     bool final;              /* all inputs are bounded: emit once, at END */
     const ck_job_settings *settings;
     uint32_t subtask, parallelism;
+    ck_source_peers *peers; /* sources in a job; else NULL */
     bool continues; /* enumerate: there are splits stored already, and those found beside them came later */
     void *job_data; /* the engine's, for connectors that hand rows to the embedding program (collect, print) */
 } ck_op_spec;

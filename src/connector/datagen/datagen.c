@@ -162,7 +162,7 @@ static ck_status datagen_init(datagen *d, const ck_op_spec *spec, ck_error *err)
     if (rate < 0) return ck_fail(err, CK_INVALID, "option 'rate_limit' is negative");
     d->splits =
         (ck_row_splits){d->mem, &d->arena, &d->event_time, rows < 0 ? UINT64_MAX : (uint64_t)rows, NULL, 0, 0, 0};
-    d->pacer = ck_pacer_of(rate, spec->parallelism);
+    d->pacer = ck_pacer_of(rate, spec);
     d->columns = ck_arena_array(&d->arena, d->table.schema->field_count + 1u, sizeof *d->columns);
     d->text = ck_arena_alloc(&d->arena, LENGTH_MAX);
     if (!d->columns || !d->text) return ck_nomem(err, d->arena.mem, LENGTH_MAX);
@@ -177,6 +177,7 @@ static ck_status datagen_init(datagen *d, const ck_op_spec *spec, ck_error *err)
 }
 
 static void datagen_free(datagen *d) {
+    ck_pacer_share(&d->pacer, false);
     ck_event_time_destroy(&d->event_time);
     ck_row_splits_destroy(&d->splits);
     ck_arena_destroy(&d->arena);
@@ -204,7 +205,10 @@ static ck_status datagen_enumerate(const ck_op_spec *spec, uint32_t parallelism,
 }
 
 static ck_status datagen_add_split(void *self, const ck_split *split, ck_op_ctx *ctx) {
-    return ck_row_splits_add(&((datagen *)self)->splits, split, ctx);
+    datagen *d = self;
+    CK_TRY(ck_row_splits_add(&d->splits, split, ctx));
+    if (ck_row_splits_left(&d->splits)) ck_pacer_share(&d->pacer, true);
+    return CK_OK;
 }
 
 static ck_status datagen_snapshot(void *self, ck_split_list *out, ck_op_ctx *ctx) {
@@ -279,6 +283,7 @@ static ck_status datagen_poll(void *self, ck_op_ctx *ctx, ck_poll_result *result
     uint32_t n = ck_pacer_rows(&d->pacer, ctx->settings->batch_rows);
     ck_row_split *s = ck_row_splits_next(&d->splits, &n);
     *result = s ? CK_POLL_MORE : CK_POLL_END;
+    ck_pacer_share(&d->pacer, s != NULL);
     if (!s) return CK_OK;
     ck_batch *b = NULL;
     CK_TRY(make_batch(d, s, n, &b, ctx));

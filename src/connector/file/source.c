@@ -72,6 +72,7 @@ static ck_status on_bad_record(void *arg, const ck_bad_record *bad, ck_error *er
 }
 
 static void source_free(file_source *s) {
+    ck_pacer_share(&s->pacer, false);
     for (uint32_t i = 0; i < s->run_count; i++) {
         ck_file_reader_free(s->runs[i]->reader);
         ck_buffer_unref(&s->runs[i]->buffer);
@@ -89,7 +90,7 @@ static ck_status source_init(file_source *s, const ck_op_spec *spec, ck_error *e
     CK_TRY(ck_file_options_read(&s->table.options, &s->options, err));
     CK_TRY(ck_event_time_init(&s->event_time, s->table.event_time, spec, &s->arena, s->mem, err));
     const ck_file_options *o = &s->options;
-    s->pacer = ck_pacer_of(o->rate_limit, spec->parallelism);
+    s->pacer = ck_pacer_of(o->rate_limit, spec);
     ck_decoder_spec d = {
         .format = o->format,
         .schema = s->table.schema,
@@ -138,6 +139,7 @@ static ck_status source_add_split(void *self, const ck_split *split, ck_op_ctx *
     CK_TRY(ck_event_time_add(&s->event_time, r->id, r->split.time_us, r->finished, &r->clock, ctx->error));
     if (r->split.end != UINT64_MAX) ck_op_count(ctx, "bytes_total", r->split.end - r->split.position);
     s->runs[s->run_count++] = r;
+    if (!r->finished) ck_pacer_share(&s->pacer, true);
     return CK_OK;
 }
 
@@ -404,6 +406,11 @@ static ck_status source_poll(void *self, ck_op_ctx *ctx, ck_poll_result *result,
     if (!s->bad.path) {
         if (!ck_pacer_ready(&s->pacer, ck_mono_us(ctx->proc), until_us)) return CK_OK;
         status = step(s, ctx, result, until_us);
+        if (*result == CK_POLL_MORE) {
+            ck_pacer_share(&s->pacer, true);
+        } else if (*result == CK_POLL_END || (s->options.follow && *until_us != INT64_MAX)) {
+            ck_pacer_share(&s->pacer, false); /* looked, and found nothing */
+        }
         if (s->bad_rows) ck_op_count(ctx, "bad_rows", s->bad_rows);
         if (s->bad_rows && s->letters.on) ck_op_count(ctx, "dead_letters", s->bad_rows);
         s->bad_rows = 0;

@@ -300,6 +300,7 @@ typedef struct nexmark {
 } nexmark;
 
 static void nexmark_free(nexmark *n) {
+    ck_pacer_share(&n->pacer, false);
     ck_event_time_destroy(&n->event_time);
     ck_row_splits_destroy(&n->splits);
     ck_arena_destroy(&n->arena);
@@ -314,7 +315,7 @@ static ck_status nexmark_init(nexmark *n, const ck_op_spec *spec, ck_error *err)
     if (!n->columns) return ck_nomem(err, n->arena.mem, n->table.schema->field_count * sizeof(column *));
     for (uint32_t i = 0; i < n->table.schema->field_count; i++)
         CK_TRY(find_column(n->shape.kind, &n->table.schema->fields[i], &n->columns[i], err));
-    n->pacer = ck_pacer_of(n->shape.rate, spec->parallelism);
+    n->pacer = ck_pacer_of(n->shape.rate, spec);
     n->splits = (ck_row_splits){n->mem, &n->arena, &n->event_time, n->shape.rows, NULL, 0, 0, 0};
     return ck_event_time_init(&n->event_time, n->table.event_time, spec, &n->arena, n->mem, err);
 }
@@ -338,7 +339,10 @@ static ck_status nexmark_enumerate(const ck_op_spec *spec, uint32_t parallelism,
 }
 
 static ck_status nexmark_add_split(void *self, const ck_split *split, ck_op_ctx *ctx) {
-    return ck_row_splits_add(&((nexmark *)self)->splits, split, ctx);
+    nexmark *n = self;
+    CK_TRY(ck_row_splits_add(&n->splits, split, ctx));
+    if (ck_row_splits_left(&n->splits)) ck_pacer_share(&n->pacer, true);
+    return CK_OK;
 }
 
 static ck_status nexmark_snapshot(void *self, ck_split_list *out, ck_op_ctx *ctx) {
@@ -391,6 +395,7 @@ static ck_status nexmark_poll(void *self, ck_op_ctx *ctx, ck_poll_result *result
     uint32_t rows = ck_pacer_rows(&n->pacer, ctx->settings->batch_rows);
     ck_row_split *s = ck_row_splits_next(&n->splits, &rows);
     *result = s ? CK_POLL_MORE : CK_POLL_END;
+    ck_pacer_share(&n->pacer, s != NULL);
     if (!s) return CK_OK;
     ck_batch *b = NULL;
     CK_TRY(make_batch(n, s, rows, &b, ctx));
