@@ -47,7 +47,7 @@ static ck_status over_create(const ck_op_spec *spec, ck_mem mem, void **self, ck
     ck_over *op = ck_alloc_zero(mem, sizeof *op);
     if (!op) return ck_nomem(err, mem, sizeof *op);
     op->mem = mem;
-    ck_arena_init(&op->arena, ck_mem_as(mem, CK_MEM_PLAN), CK_SQL_BYTES_MAX);
+    ck_arena_init(&op->arena, ck_mem_as(mem, CK_MEM_PLAN), CK_PARAMS_BYTES_MAX);
     ck_session_timers_init(&op->timers, mem);
     ck_status s = ck_over_plan_make(&op->plan, &op->arena, spec, err);
     if (s == CK_OK) s = make_buffers(op, err);

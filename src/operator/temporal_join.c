@@ -82,7 +82,7 @@ static ck_status temporal_create(const ck_op_spec *spec, ck_mem mem, void **self
     if (!op) return ck_nomem(err, mem, sizeof *op);
     yyjson_val *root;
     op->mem = mem;
-    ck_arena_init(&op->arena, ck_mem_as(mem, CK_MEM_PLAN), CK_SQL_BYTES_MAX);
+    ck_arena_init(&op->arena, ck_mem_as(mem, CK_MEM_PLAN), CK_PARAMS_BYTES_MAX);
     ck_session_timers_init(&op->left.timers, mem);
     ck_session_timers_init(&op->right.timers, mem);
     ck_status st = make_plan(op, &op->arena, spec, &root, err);

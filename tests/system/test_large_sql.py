@@ -57,6 +57,25 @@ def test_large_and_fine(clink, tmp_path, sql, rows):
     assert clink("run", "q.sql").lines == rows
 
 
+@pytest.mark.parametrize("query", [
+    "SELECT l.v FROM l JOIN r FOR SYSTEM_TIME AS OF l.t AS r ON l.k = r.k AND l.v + r.v IN ({})",
+    "SELECT l.v FROM l JOIN r ON l.k = r.k AND l.t BETWEEN r.t AND r.t + INTERVAL '1' DAY AND l.v + r.v IN ({})",
+    "SELECT l.v FROM (SELECT *, PROCTIME() AS p FROM l) l JOIN r FOR SYSTEM_TIME AS OF l.p AS r ON l.k = r.k AND l.v + r.v IN ({})",
+    "SELECT l.v FROM l JOIN r ON l.k = r.k AND l.v + r.v IN ({})",
+    "SELECT v FROM (SELECT v, SUM(CASE WHEN v IN ({}) THEN 1 END) OVER (PARTITION BY k ORDER BY t) AS s FROM l) WHERE s = 1",
+    "SELECT SUM(CASE WHEN v IN ({}) THEN v END) AS v FROM l GROUP BY k",
+    "SELECT SUM(CASE WHEN v IN ({}) THEN v END) AS v FROM TABLE(TUMBLE(TABLE l, DESCRIPTOR(t), INTERVAL '1' DAY)) GROUP BY k, window_start, window_end",
+    "SELECT v FROM UNNEST(CASE WHEN 5 IN ({}) THEN ARRAY[5] END) AS u (v)",
+], ids=["temporal", "interval", "lookup", "join", "over", "group", "window", "unnest"])
+def test_every_operator_takes_large_expressions(clink, tmp_path, query):
+    """Lists of 50,000 numbers: what an operator is told has one bound, whatever the operator."""
+    (tmp_path / "l.ndjson").write_text('{"k":1,"v":5,"t":"2024-01-01T00:00:00"}\n')
+    (tmp_path / "q.sql").write_text("".join(
+        f"CREATE TABLE {t} (k BIGINT, v BIGINT, t TIMESTAMP(3){key}, WATERMARK FOR t AS t) WITH (connector='file', path='l.ndjson');"
+        for t, key in (("l", ""), ("r", ", PRIMARY KEY (k) NOT ENFORCED"))) + query.format(",".join(map(str, range(5, 250000, 5)))))
+    assert clink("run", "q.sql").lines == ['{"v":5}']
+
+
 @pytest.mark.parametrize("raw,says", [(b"SELECT 1;\nSELECT \x00", "NUL byte at offset 17"), (b"SELECT '\xff'", "byte 0xff is not valid UTF-8"),
                                       (b"\xef\xbb\xbfSELECT 1 AS a", None)], ids=["nul", "utf8", "bom"])
 def test_bytes(clink, tmp_path, raw, says):

@@ -107,8 +107,8 @@ static ck_status lookup_create(const ck_lookup_spec *s, ck_mem mem, void **self,
     l->mem = mem;
     l->spec = *s->op;
     l->spec.subtask = 0, l->spec.parallelism = 1; /* every subtask has all of it */
-    ck_arena_init(&l->arena, ck_mem_as(mem, CK_MEM_PLAN), CK_SQL_BYTES_MAX);
-    ck_arena_init(&l->listed, ck_mem_as(mem, CK_MEM_PLAN), CK_SQL_BYTES_MAX);
+    ck_arena_init(&l->arena, ck_mem_as(mem, CK_MEM_PLAN), CK_PARAMS_BYTES_MAX);
+    ck_arena_init(&l->listed, ck_mem_as(mem, CK_MEM_PLAN), CK_PARAMS_BYTES_MAX);
     ck_status st = lookup_init(l, s, err);
     if (st == CK_OK)
         *self = l;
