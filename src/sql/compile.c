@@ -217,7 +217,7 @@ ck_status ck_catalog_load(ck_catalog *c, ck_view text, const char *name, ck_aren
     if (!source) return ck_nomem(err, scratch->mem, sizeof *source);
     *source = (ck_source_text){.name = name, .text = text};
     CK_TRY(ck_parse_script(source, scratch, &ast, err));
-    ck_binder b = {.catalog = c, .options = &options, .source = source, .err = err};
+    ck_binder b = {.catalog = c, .options = &options, .source = source, .err = err, .loading = true};
     b.plan = (ck_plan){.arena = scratch, .err = err};
     ck_catalog_dropped dropped;
     ck_catalog_begin(c);

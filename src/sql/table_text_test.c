@@ -178,8 +178,10 @@ static void declaration(writer *w) {
     put(w, ")");
     if (pick(3) == 0) put(w, " COMMENT '%s'", comments[pick(CK_ARRAY_COUNT(comments))]);
     if (memory) return;
-    bool file = pick(2);
     char text[100];
+    bool simple = true; /* datagen makes no lists */
+    for (int i = 0; i < count; i++) simple &= columns[i].kind != OTHER;
+    bool file = !simple || pick(2);
     put(w,
         file ? " WITH ('Format'='JSON', path = 'it''s %d', \"CONNECTOR\"='file'"
              : " WITH (connector='datagen', rows='%d'",

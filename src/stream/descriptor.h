@@ -96,7 +96,8 @@ typedef struct ck_connector_desc {
     const char *source_type; /* operator type, NULL: not a source */
     const char *sink_type;   /* NULL: not a sink */
     const char *lookup_type; /* the operator that finds rows of a bounded table by key; NULL: none */
-    /* Checks the options together (the names and single values are checked already). */
+    /* Checks the options together (the names and single values are checked already): all that may be wrong with them is
+     * found here. A message speaks of an option as 'name', or name = 'value', and is placed there. */
     ck_status (*check)(const ck_table_decl *t, bool as_sink, ck_error *err);
     bool (*bounded)(const ck_table_decl *t);         /* as a source; NULL = yes */
     bool (*changes)(const ck_table_decl *t);         /* as a source: its rows change (weights); NULL = no */

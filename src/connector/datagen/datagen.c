@@ -95,13 +95,13 @@ static void default_bounds(generator *g) {
     }
 }
 
-static ck_status check_range(const generator *g, const char *column, ck_error *err) {
+static ck_status check_range(const generator *g, const char *column, bool max_given, ck_error *err) {
     int64_t lo = INT64_MIN, hi = INT64_MAX;
     if (ck_kind_is_integer(g->type->kind)) ck_kind_int_range(g->type->kind, &lo, &hi);
     bool fits = g->lo <= g->hi && g->flo <= g->fhi && g->lo >= lo && g->hi <= hi;
     return fits ? CK_OK
-                : ck_fail(err, CK_INVALID, "fields.%s: min to max is not a range of %s", column,
-                          ck_kind_is_float(g->type->kind) ? "numbers" : "the column's type");
+                : ck_fail(err, CK_INVALID, "option 'fields.%s.%s': min to max is not a range of %s", column,
+                          max_given ? "max" : "min", ck_kind_is_float(g->type->kind) ? "numbers" : "the column's type");
 }
 
 static ck_status read_generator(generator *g, const ck_table_options *o, const ck_field *f, ck_error *err) {
@@ -133,7 +133,11 @@ static ck_status read_generator(generator *g, const ck_table_options *o, const c
         return ck_fail(err, CK_INVALID, "option 'fields.%s.length' is '%s', which is not a whole number from 0 to %d",
                        f->name, length, LENGTH_MAX);
     g->length = (uint32_t)n;
-    return check_range(g, f->name, err);
+    if (length && f->type->kind != CK_TYPE_VARCHAR)
+        return ck_fail(err, CK_INVALID, "option 'fields.%s.length' is for texts, and the column is none", f->name);
+    if (step && !g->sequence)
+        return ck_fail(err, CK_INVALID, "option 'fields.%s.step' is for a column of kind = 'sequence'", f->name);
+    return check_range(g, f->name, max != NULL, err);
 }
 
 /* Per-column options must name a column: a typo is not ignored. */
@@ -150,26 +154,35 @@ static ck_status check_names(const ck_table_options *o, const ck_schema *s, ck_e
     return CK_OK;
 }
 
-static ck_status datagen_init(datagen *d, const ck_op_spec *spec, ck_error *err) {
-    int64_t rows, seed;
+/* Options of the whole table. */
+typedef struct table_options {
+    int64_t rows, seed; /* rows -1: for ever */
     double rate;
+} table_options;
+
+static ck_status read_options(const ck_table_options *o, const ck_schema *s, table_options *out, ck_error *err) {
+    CK_TRY(check_names(o, s, err));
+    CK_TRY(ck_option_i64(o, "rows", -1, 0, INT64_MAX, &out->rows, err));
+    CK_TRY(ck_option_i64(o, "seed", 1, INT64_MIN, INT64_MAX, &out->seed, err));
+    CK_TRY(ck_option_f64(o, "rate_limit", 0, &out->rate, err));
+    return out->rate < 0 ? ck_fail(err, CK_INVALID, "option 'rate_limit' is negative") : CK_OK;
+}
+
+static ck_status datagen_init(datagen *d, const ck_op_spec *spec, ck_error *err) {
+    table_options all;
     CK_TRY(ck_source_table_read(&d->arena, spec, &d->table, err));
     const ck_table_options *o = &d->table.options;
-    CK_TRY(check_names(o, d->table.schema, err));
-    CK_TRY(ck_option_i64(o, "rows", -1, 0, INT64_MAX, &rows, err));
-    CK_TRY(ck_option_i64(o, "seed", 1, INT64_MIN, INT64_MAX, &seed, err));
-    CK_TRY(ck_option_f64(o, "rate_limit", 0, &rate, err));
-    if (rate < 0) return ck_fail(err, CK_INVALID, "option 'rate_limit' is negative");
-    d->splits =
-        (ck_row_splits){d->mem, &d->arena, &d->event_time, rows < 0 ? UINT64_MAX : (uint64_t)rows, NULL, 0, 0, 0};
-    d->pacer = ck_pacer_of(rate, spec);
+    CK_TRY(read_options(o, d->table.schema, &all, err));
+    d->splits = (ck_row_splits){
+        d->mem, &d->arena, &d->event_time, all.rows < 0 ? UINT64_MAX : (uint64_t)all.rows, NULL, 0, 0, 0};
+    d->pacer = ck_pacer_of(all.rate, spec);
     d->columns = ck_arena_array(&d->arena, d->table.schema->field_count + 1u, sizeof *d->columns);
     d->text = ck_arena_alloc(&d->arena, LENGTH_MAX);
     if (!d->columns || !d->text) return ck_nomem(err, d->arena.mem, LENGTH_MAX);
     for (uint32_t i = 0; i < d->table.schema->field_count; i++) {
         if (!d->table.wanted[i]) continue;
         /* The seed is of the table's column, not of the query's: pruning changes no value. */
-        d->columns[i].seed = ck_hash_combine(ck_mix64((uint64_t)seed), i);
+        d->columns[i].seed = ck_hash_combine(ck_mix64((uint64_t)all.seed), i);
         CK_TRY(read_generator(&d->columns[i], o, &d->table.schema->fields[i], err));
     }
     CK_TRY(ck_event_time_init(&d->event_time, d->table.event_time, spec, &d->arena, d->mem, err));
@@ -333,14 +346,13 @@ static const ck_option_desc datagen_options[] = {
 
 static ck_status datagen_check(const ck_table_decl *t, bool as_sink, ck_error *err) {
     if (as_sink) return ck_fail(err, CK_INVALID, "datagen only makes rows, it does not take any");
-    CK_TRY(check_names(&t->options, t->schema, err));
+    table_options all;
+    CK_TRY(read_options(&t->options, t->schema, &all, err));
     for (uint32_t i = 0; i < t->schema->field_count; i++) {
         generator g = {0};
         CK_TRY(read_generator(&g, &t->options, &t->schema->fields[i], err));
     }
-    double rate;
-    CK_TRY(ck_option_f64(&t->options, "rate_limit", 0, &rate, err));
-    return rate < 0 ? ck_fail(err, CK_INVALID, "option 'rate_limit' is negative") : CK_OK;
+    return CK_OK;
 }
 
 static bool datagen_bounded(const ck_table_decl *t) { return ck_option_text(&t->options, "rows", NULL) != NULL; }

@@ -113,7 +113,8 @@ ck_status ck_file_options_read(const ck_table_options *o, ck_file_options *out, 
     out->format = ck_option_text(o, "format", format_of_path(out->path));
     if (!out->format)
         return ck_fail(err, CK_INVALID,
-                       "the ending of %s does not say the format: give the option 'format', json or csv", out->path);
+                       "path = '%s' does not say the format by its ending: give the option 'format', json or csv",
+                       out->path);
     bool csv;
     if (ck_option_text(o, "format", NULL)) CK_TRY(option_word(o, "format", "json", "csv", &csv, err));
     CK_TRY(read_csv_options(o, out, err));
@@ -128,6 +129,8 @@ ck_status ck_file_options_read(const ck_table_options *o, ck_file_options *out, 
     CK_TRY(option_word(o, "delivery", "exactly_once", "at_least_once", &at_least_once, err));
     out->exactly_once = !at_least_once;
     CK_TRY(ck_option_i64(o, "part_bytes", CK_PART_BYTES_DEFAULT, 1, INT64_MAX, &out->part_bytes, err));
+    CK_TRY(ck_option_i64(o, "lookup.cache_ttl_ms", 0, 0, INT64_MAX / 1000, &out->cache_ttl_ms, err));
+    CK_TRY(ck_option_i64(o, "lookup.max_bytes", CK_LOOKUP_BYTES_DEFAULT, 1, INT64_MAX, &out->lookup_bytes_max, err));
     if (out->follow && out->is_stdin)
         return ck_fail(err, CK_INVALID, "standard input cannot be followed: it ends when it is closed");
     return CK_OK;
@@ -142,8 +145,7 @@ static ck_status file_check(const ck_table_decl *t, bool as_sink, ck_error *err)
     if (o.compression && strcmp(o.compression, "none") != 0 && strcmp(o.compression, "auto") != 0)
         return ck_fail(err, CK_INVALID, "option 'compression' is for reading: what is written is not compressed");
     if (strpbrk(o.path, "*?["))
-        return ck_fail(err, CK_INVALID, "the path of a table that is written is a directory, not a pattern: %s",
-                       o.path);
+        return ck_fail(err, CK_INVALID, "path = '%s' is a pattern, and a table is written into a directory", o.path);
     if (o.upsert && t->primary_key_count == 0)
         return ck_fail(err, CK_INVALID,
                        "mode = 'upsert' needs a PRIMARY KEY (...) NOT ENFORCED: it keeps one row a key");

@@ -15,6 +15,7 @@ enum {
     CK_READ_HEADROOM = 16 << 10,  /* of a read buffer: for the partial record of the one before */
     CK_READ_BYTES = CK_READ_BUFFER_BYTES - CK_READ_HEADROOM,
     CK_PART_BYTES_DEFAULT = 128 << 20,
+    CK_LOOKUP_BYTES_DEFAULT = 256 << 20,
 };
 #define CK_STDIN_PATH "-"
 
@@ -36,6 +37,8 @@ typedef struct ck_file_options {
     bool upsert;
     bool exactly_once; /* where checkpoints are on */
     int64_t part_bytes;
+    /* looking up */
+    int64_t cache_ttl_ms, lookup_bytes_max;
 } ck_file_options;
 CK_NODISCARD ck_status ck_file_options_read(const ck_table_options *o, ck_file_options *out, ck_error *err);
 

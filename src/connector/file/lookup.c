@@ -7,8 +7,6 @@
 #include "state/state.h"
 #include "stream/lookup.h"
 
-#define MAX_BYTES_DEFAULT (256LL << 20)
-
 typedef enum stage { NOTHING, LISTING, READING, READY } stage;
 
 typedef struct file_lookup {
@@ -92,11 +90,11 @@ static ck_status plan_slot(file_lookup *l, const ck_lookup_spec *s, ck_error *er
 
 static ck_status lookup_init(file_lookup *l, const ck_lookup_spec *s, ck_error *err) {
     ck_source_table table;
-    int64_t ttl_ms;
+    ck_file_options o;
     CK_TRY(ck_source_table_read(&l->arena, s->op, &table, err));
-    CK_TRY(ck_option_i64(&table.options, "lookup.cache_ttl_ms", 0, 0, INT64_MAX / 1000, &ttl_ms, err));
-    CK_TRY(ck_option_i64(&table.options, "lookup.max_bytes", MAX_BYTES_DEFAULT, 1, INT64_MAX, &l->bytes_max, err));
-    l->ttl_us = ttl_ms * 1000;
+    CK_TRY(ck_file_options_read(&table.options, &o, err));
+    l->ttl_us = o.cache_ttl_ms * 1000;
+    l->bytes_max = o.lookup_bytes_max;
     l->table_name = table.table;
     return plan_slot(l, s, err);
 }

@@ -24,6 +24,7 @@ typedef struct run {
     uint64_t offset; /* of begin */
     bool fresh;      /* there are bytes the decoder has not seen */
     bool at_end;     /* nothing follows them */
+    bool named;      /* the decoder has accepted the file's header */
     bool growing;    /* buffer holds one record that is larger than a read */
     bool discarding; /* in the middle of a record that is too long, up to its end */
     bool in_quotes;  /* while discarding */
@@ -285,6 +286,8 @@ static ck_status advance(file_source *s, run *r, progress *out, ck_op_ctx *ctx) 
         CK_TRY(begin(s, r, out, ctx));
         if (!r->begun) return CK_OK;
     }
+    if (!r->named) CK_TRY(set_decoder(s, r, ctx->error)); /* a header is looked at, also where no record follows it */
+    r->named = true;
     for (;;) {
         ck_status status = decode(s, r, ctx->error);
         *out = ROWS;

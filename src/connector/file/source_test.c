@@ -48,6 +48,7 @@ static int teardown(void **state) {
     "{\"table\":\"t\",\"table_schema\":[" columns "],\"columns\":[0,1],\"checked\":[],\"options\":{" options "}}"
 #define JSON_FILE PARAMS(COLUMNS, "\"path\":\"/t.json\",\"format\":\"json\"")
 #define CSV_FILE  PARAMS(COLUMNS, "\"path\":\"/t.csv\",\"format\":\"csv\",\"header\":\"true\"")
+#define FOLLOW    PARAMS(COLUMNS, "\"path\":\"/t.csv\",\"header\":\"true\",\"follow\":\"true\"")
 #define OUTPUT    "a BIGINT; s VARCHAR"
 
 static void put(fixture *f, const char *path, const char *text) { write_sim_file(f->sim, path, text, strlen(text)); }
@@ -300,9 +301,24 @@ static void bad_records_can_be_skipped(void **state) {
 
 static void a_header_that_does_not_fit_is_named(void **state) {
     fixture *f = *state;
-    put(f, "/t.csv", "a,x\n1,2\n");
-    assert_int_equal(read_all(f, CSV_FILE), CK_DATA);
-    assert_non_null(strstr(f->h.error.msg, "/t.csv"));
+    static const char *const texts[] = {"a,x\n1,2\n", "a,x\n", "a,x", "a\r\n\r\n", "\xef\xbb\xbfx,s", "a,\"s\n\"\n"};
+    for (size_t i = 0; i < CK_ARRAY_COUNT(texts); i++) { /* whether or not a record follows */
+        put(f, "/t.csv", texts[i]);
+        assert_int_equal(read_all(f, CSV_FILE), CK_DATA);
+        assert_non_null(strstr(f->h.error.msg, "/t.csv: the header does not name column "));
+        end(f);
+        begin(f);
+    }
+}
+
+static void a_followed_header_that_does_not_fit_is_named(void **state) {
+    fixture *f = *state;
+    bool ended;
+    put(f, "/t.csv", "a,x\n");
+    assert_int_equal(enumerate(f, FOLLOW, 1), CK_OK);
+    harness_ok(&f->h, source_start(&f->h, &ck_op_source_file, FOLLOW, OUTPUT, &f->splits.list));
+    assert_int_equal(source_drive(&f->h, NULL, SIZE_MAX, &ended), CK_DATA);
+    assert_non_null(strstr(f->h.error.msg, "/t.csv: the header does not name column s"));
 }
 
 static void long_records(void **state) {
@@ -426,8 +442,6 @@ static void bad_options_are_named(void **state) {
 }
 
 /* ---- following ---- */
-
-#define FOLLOW PARAMS(COLUMNS, "\"path\":\"/t.csv\",\"header\":\"true\",\"follow\":\"true\"")
 
 static void append(fixture *f, const char *path, const char *text) {
     ck_fs *fs = f->proc.proc.fs;
@@ -583,6 +597,7 @@ int main(void) {
         T(a_bad_record_names_its_place),
         T(bad_records_can_be_skipped),
         T(a_header_that_does_not_fit_is_named),
+        T(a_followed_header_that_does_not_fit_is_named),
         T(long_records),
         T(records_above_the_limit),
         T(a_disk_that_fails_is_named),

@@ -68,9 +68,11 @@ ck_status ck_kafka_options_read(const ck_table_options *o, ck_kafka_options *out
         .key = ck_option_text(o, "key", NULL),
         .all = o,
     };
-    if (!out->brokers || !out->brokers[0] || !out->topic || !out->topic[0])
+    if (!out->brokers || !out->brokers[0])
         return ck_fail(err, CK_INVALID,
-                       "a table of connector 'kafka' needs the options 'brokers' ('host:port,...') and 'topic'");
+                       "a table of connector 'kafka' needs the option 'brokers', as 'host:port,host:port'");
+    if (!out->topic || !out->topic[0])
+        return ck_fail(err, CK_INVALID, "a table of connector 'kafka' needs the option 'topic'");
     out->changelog = strcmp(out->format, "debezium-json") == 0;
     if (out->changelog) out->format = "json";
     if (strcmp(out->format, "json") != 0 && strcmp(out->format, "csv") != 0)

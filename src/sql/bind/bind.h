@@ -36,6 +36,7 @@ typedef struct ck_binder {
     struct ck_bound_view *views;
     struct ck_ttl_hints *ttl_hints; /* of the SELECT being bound; NULL: none */
     uint32_t view_depth, with_depth;
+    bool loading;          /* a stored catalog: what was accepted once stays */
     ck_view defining;      /* the view whose query is being checked */
     const char **warnings; /* of the script so far, each once */
     uint32_t warning_count, warning_capacity;

@@ -43,7 +43,7 @@ ck_status ck_bind_create_as(ck_binder *b, ck_catalog_entry *e, const ck_ast_crea
     e->temporary = t->temporary;
     e->table.comment = ck_arena_strndup(&e->arena, t->comment.p ? t->comment.p : "", t->comment.n);
     if (!e->table.comment) return ck_bind_nomem(b);
-    CK_TRY(ck_bind_options(b, &t->options, e, at, (ck_pos){0}));
+    CK_TRY(ck_bind_options(b, &t->options, e, at, pos));
     CK_TRY(ck_bind_state_ttl(b, e, t));
     CK_TRY(ck_bind_event_time(b, e, t));
     CK_TRY(ck_bind_check_sink(b, &e->table, at));

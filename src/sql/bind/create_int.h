@@ -4,10 +4,15 @@
 
 #include "sql/bind/bind_int.h"
 
-/* Fills connector and options of the entry's table. */
-/* statement: of the text in e->sql, where paths are made absolute, too; line 0: there is none. */
+/* Fills connector and options of the entry's table. statement: it makes the table; e->sql, where it is there, is its
+ * text, in which paths are made absolute, too. */
 CK_NODISCARD ck_status ck_bind_options(ck_binder *b, const ck_ast_options *list, ck_catalog_entry *e, ck_pos at,
                                        ck_pos statement);
+/* Whether the connector could read or write the table as it is declared; when all else of it is known. */
+CK_NODISCARD ck_status ck_bind_check_options(ck_binder *b, const ck_ast_options *list, const ck_catalog_entry *e,
+                                             ck_pos at);
+/* Asks the connector whether the table can be read, or written; what is wrong is placed in its CREATE TABLE. */
+CK_NODISCARD ck_status ck_bind_check_table(ck_binder *b, const ck_table_def *t, bool as_sink);
 
 /* Of the connector's options and those that every table has; NULL: there is none of that name. */
 const ck_option_desc *ck_bind_option_named(const ck_connector_desc *d, ck_view name);

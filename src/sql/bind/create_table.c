@@ -191,7 +191,8 @@ static ck_status fill(ck_binder *b, ck_catalog_entry *e, const ck_ast_create_tab
     CK_TRY(ck_bind_options(b, &t->options, e, t->name.first->ident.pos, pos));
     CK_TRY(ck_bind_metadata(b, e, t));
     CK_TRY(ck_bind_state_ttl(b, e, t));
-    return ck_bind_event_time(b, e, t);
+    CK_TRY(ck_bind_event_time(b, e, t));
+    return ck_bind_check_options(b, &t->options, e, t->name.first->ident.pos);
 }
 
 ck_status ck_bind_create_table(ck_binder *b, const ck_ast_create_table *t, ck_pos pos, ck_output *rows) {

@@ -1,6 +1,6 @@
 /* FROM: tables, views, WITH queries, subqueries, and how they are joined. */
 #include "base/suggest.h"
-#include "sql/bind/bind_int.h"
+#include "sql/bind/create_int.h"
 #include "sql/parse/parse.h"
 #include "sql/foreign.h"
 
@@ -43,10 +43,7 @@ static ck_status check_source(ck_binder *b, const ck_catalog_entry *e, ck_pos at
     if (!t->connector->source_type)
         return ck_bind_refuse(b, at, "table \"%s\" cannot be read: connector '%s' only takes rows", e->name,
                               t->connector->name);
-    if (!t->connector->check) return CK_OK;
-    ck_status s = t->connector->check(&t->decl, false, b->err);
-    if (s != CK_OK && s != CK_NOMEM && b->err) ck_error_prefix(b->err, "table \"%s\": ", e->name);
-    return ck_bind_at(b, at, s);
+    return ck_bind_check_table(b, t, false);
 }
 
 /* The declared columns over a scan of all physical ones. */

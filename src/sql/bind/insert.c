@@ -149,10 +149,7 @@ ck_status ck_bind_check_sink(ck_binder *b, const ck_table_def *t, ck_pos at) {
     if (!t->connector->sink_type)
         return ck_bind_refuse(b, at, "table \"%s\" cannot be written: connector '%s' only makes rows", t->decl.name,
                               t->connector->name);
-    if (!t->connector->check) return CK_OK;
-    ck_status s = t->connector->check(&t->decl, true, b->err);
-    if (s != CK_OK && s != CK_NOMEM && b->err) ck_error_prefix(b->err, "table \"%s\": ", t->decl.name);
-    return ck_bind_at(b, at, s);
+    return ck_bind_check_table(b, t, true);
 }
 
 ck_status ck_bind_rows_into(ck_binder *b, const ck_catalog_entry *e, const ck_ast_insert *i, ck_plan_node *n,

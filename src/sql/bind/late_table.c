@@ -12,20 +12,32 @@ static const char *late_table_of(const ck_catalog_entry *t) {
 
 /* ---- does it fit ---- */
 
+/* What is wrong with the option is placed where it is given. */
+static ck_status misfit(ck_binder *b, const ck_catalog_entry *from, ck_status status, const char *fmt, ...)
+    CK_PRINTF(4, 5);
+static ck_status misfit(ck_binder *b, const ck_catalog_entry *from, ck_status status, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    ck_vfail(b->err, status, fmt, ap);
+    va_end(ap);
+    return ck_table_place(&from->table, "late_table", status, b->err);
+}
+
 static ck_status find_target(ck_binder *b, const ck_catalog_entry *from, const char *name, ck_pos at,
                              const ck_catalog_entry **out) {
     const ck_catalog_entry *e = ck_catalog_find(b->catalog, ck_view_of(name), false);
     if (!e || e->kind != CK_ENTRY_TABLE)
-        return ck_bind_fail(b, at, "table \"%s\": late_table = '%s' is no table%s", from->name, name,
-                            e ? "" : "; create it first");
+        return misfit(b, from, CK_INVALID, "table \"%s\": late_table = '%s' is no table%s", from->name, name,
+                      e ? "" : "; create it first");
     if (e == from)
-        return ck_bind_refuse(b, at, "table \"%s\": late_table = '%s' is the table itself; late rows go to another one",
-                              from->name, name);
+        return misfit(b, from, CK_REFUSED,
+                      "table \"%s\": late_table = '%s' is the table itself; late rows go to another one", from->name,
+                      name);
     if (e->table.decl.primary_key_count)
-        return ck_bind_refuse(b, at,
-                              "table \"%s\": late_table = '%s' has a PRIMARY KEY, and late rows would replace each "
-                              "other; declare it without one",
-                              from->name, name);
+        return misfit(b, from, CK_REFUSED,
+                      "table \"%s\": late_table = '%s' has a PRIMARY KEY, and late rows would replace each "
+                      "other; declare it without one",
+                      from->name, name);
     *out = e;
     return ck_bind_check_sink(b, &e->table, at);
 }
@@ -40,22 +52,21 @@ static bool is_kind(const ck_field *f) { return strcmp(f->name, "op") == 0 && f-
 
 /* The value of one column of the late table; NULL: the kind of change. */
 static ck_status value_for(ck_binder *b, const ck_catalog_entry *from, const ck_catalog_entry *late, const ck_field *f,
-                           ck_pos at, ck_expr **out) {
+                           ck_expr **out) {
     const ck_table_column *c = column_named(&from->table, f->name);
     *out = NULL;
     if (!c && is_kind(f)) return CK_OK;
     if (!c)
-        return ck_bind_fail(
-            b, at,
-            "table \"%s\": its late_table \"%s\" has a column \"%s\", which it has not; a late table has "
-            "columns of the table, and may have op VARCHAR, the kind of change",
-            from->name, late->name, f->name);
+        return misfit(b, from, CK_INVALID,
+                      "table \"%s\": its late_table \"%s\" has a column \"%s\", which it has not; a late table has "
+                      "columns of the table, and may have op VARCHAR, the kind of change",
+                      from->name, late->name, f->name);
     if (!ck_type_eq(c->type, f->type))
-        return ck_bind_fail(b, at, "table \"%s\": \"%s\" is %s, and %s in its late_table \"%s\"", from->name, f->name,
-                            ck_type_name(b->plan.arena, c->type), ck_type_name(b->plan.arena, f->type), late->name);
+        return misfit(b, from, CK_INVALID, "table \"%s\": \"%s\" is %s, and %s in its late_table \"%s\"", from->name,
+                      f->name, ck_type_name(b->plan.arena, c->type), ck_type_name(b->plan.arena, f->type), late->name);
     if (c->nullable && !f->nullable)
-        return ck_bind_fail(b, at, "table \"%s\": \"%s\" may be NULL, and is NOT NULL in its late_table \"%s\"",
-                            from->name, f->name, late->name);
+        return misfit(b, from, CK_INVALID, "table \"%s\": \"%s\" may be NULL, and is NOT NULL in its late_table \"%s\"",
+                      from->name, f->name, late->name);
     *out = c->computed ? c->computed : ck_expr_column(b->plan.arena, (uint32_t)c->physical, c->type, c->nullable);
     return *out ? CK_OK : ck_bind_nomem(b);
 }
@@ -81,12 +92,12 @@ const char *ck_bind_late_table_of(const ck_plan_node *n, uint32_t time) {
     return from ? late_table_of(from) : NULL;
 }
 
-static ck_status values_for(ck_binder *b, const ck_catalog_entry *from, const ck_catalog_entry *late, ck_pos at,
-                            ck_expr **values, uint32_t *place, uint32_t *count) {
+static ck_status values_for(ck_binder *b, const ck_catalog_entry *from, const ck_catalog_entry *late, ck_expr **values,
+                            uint32_t *place, uint32_t *count) {
     const ck_schema *s = late->table.decl.schema;
     *count = 0;
     for (uint32_t i = 0; i < s->field_count; i++) {
-        CK_TRY(value_for(b, from, late, &s->fields[i], at, &values[*count]));
+        CK_TRY(value_for(b, from, late, &s->fields[i], &values[*count]));
         place[i] = values[*count] ? (*count)++ : CK_NO_COLUMN;
     }
     return CK_OK;
@@ -103,7 +114,7 @@ ck_status ck_bind_late_rows(ck_binder *b, uint32_t time, ck_pos at, ck_plan_node
     uint32_t *place = CK_BIND_ARRAY(b, width, uint32_t), *columns = CK_BIND_ARRAY(b, width, uint32_t);
     bool fine, kind = false;
     if (!values || !place || !columns) return CK_NOMEM;
-    CK_TRY(values_for(b, from, late, at, values, place, &count));
+    CK_TRY(values_for(b, from, late, values, place, &count));
     CK_TRY(ck_plan_carry(&b->plan, n, from, values, count, columns, &fine));
     if (!fine)
         return ck_bind_warn(b,

@@ -66,9 +66,11 @@ static ck_status check_value(ck_binder *b, const ck_option_desc *d, const ck_ast
     ck_view v = o->value;
     if (is_secret(v)) return CK_OK; /* known only where the task runs */
     if (strcmp(d->values, "integer") == 0 && !is_integer(v))
-        return ck_bind_fail(b, o->value_pos, "option '%s' takes a whole number, not '%.*s'", d->name, ck_cut(v), v.p);
+        return ck_bind_fail(b, o->value_pos, "option '%.*s' takes a whole number, not '%.*s'", ck_cut(o->key), o->key.p,
+                            ck_cut(v), v.p);
     if (strcmp(d->values, "boolean") == 0 && !is_one_of("true|false", v))
-        return ck_bind_fail(b, o->value_pos, "option '%s' is true or false, not '%.*s'", d->name, ck_cut(v), v.p);
+        return ck_bind_fail(b, o->value_pos, "option '%.*s' is true or false, not '%.*s'", ck_cut(o->key), o->key.p,
+                            ck_cut(v), v.p);
     if (strchr(d->values, '|') && !is_one_of(d->values, v)) {
         ck_suggest near;
         ck_suggest_init(&near, v);
@@ -78,10 +80,10 @@ static ck_status check_value(ck_binder *b, const ck_option_desc *d, const ck_ast
             at = *bar ? bar + 1 : bar;
         }
         if (near.best.n)
-            return ck_bind_fail(b, o->value_pos, "option '%s' is one of %s, not '%.*s'; did you mean '%.*s'?", d->name,
-                                d->values, ck_cut(v), v.p, (int)near.best.n, near.best.p);
-        return ck_bind_fail(b, o->value_pos, "option '%s' is one of %s, not '%.*s'", d->name, d->values, ck_cut(v),
-                            v.p);
+            return ck_bind_fail(b, o->value_pos, "option '%.*s' is one of %s, not '%.*s'; did you mean '%.*s'?",
+                                ck_cut(o->key), o->key.p, d->values, ck_cut(v), v.p, (int)near.best.n, near.best.p);
+        return ck_bind_fail(b, o->value_pos, "option '%.*s' is one of %s, not '%.*s'", ck_cut(o->key), o->key.p,
+                            d->values, ck_cut(v), v.p);
     }
     return CK_OK;
 }
@@ -152,6 +154,47 @@ static ck_status replace_value(ck_binder *b, ck_catalog_entry *e, const ck_ast_o
     return s == CK_OK ? CK_OK : ck_bind_nomem(b);
 }
 
+/* Where options stand, for what is found wrong with them later, when the script may be gone. */
+static ck_status keep_places(ck_binder *b, const ck_ast_options *list, ck_catalog_entry *e, ck_pos statement) {
+    ck_table_def *t = &e->table;
+    ck_view text = ck_source_slice(b->source, statement);
+    ck_pos *at = ck_arena_array(&e->arena, list->count + 1u, sizeof *at); /* one more: the engine's own */
+    const char *name = ck_arena_strdup(&e->arena, b->source->name ? b->source->name : "sql");
+    const char *copy = e->sql ? e->sql : ck_arena_strndup(&e->arena, text.p, text.n);
+    uint32_t n = 0;
+    if (!at || !name || !copy) return ck_bind_nomem(b);
+    for (const ck_ast_option *o = list->first; o; o = o->next, n++) {
+        at[n] = o->value_pos;
+        at[n].begin -= statement.begin, at[n].end -= statement.begin;
+    }
+    t->source = (ck_source_text){.name = name, .text = {copy, text.n}};
+    t->option_at = at;
+    return CK_OK;
+}
+
+ck_status ck_bind_check_table(ck_binder *b, const ck_table_def *t, bool as_sink) {
+    if (!t->connector->check) return CK_OK;
+    ck_status s = t->connector->check(&t->decl, as_sink, b->err);
+    if (s != CK_OK && s != CK_NOMEM && b->err) ck_error_prefix(b->err, "table \"%s\": ", t->decl.name);
+    return ck_table_place(t, NULL, s, b->err);
+}
+
+ck_status ck_bind_check_options(ck_binder *b, const ck_ast_options *list, const ck_catalog_entry *e, ck_pos at) {
+    const ck_table_def *t = &e->table;
+    const ck_connector_desc *c = t->connector;
+    if (!c->check || b->loading) return CK_OK;
+    ck_status s = c->check(&t->decl, !c->source_type, b->err);
+    if (s == CK_OK || s == CK_NOMEM || (c->source_type && c->sink_type && c->check(&t->decl, true, NULL) == CK_OK)) {
+        if (s != CK_NOMEM) s = CK_OK;
+        return s;
+    }
+    const char *name = b->err ? ck_table_option_said(&t->decl.options, b->err->msg) : NULL;
+    for (const ck_ast_option *o = list->first; o; o = o->next)
+        if (ck_view_eq_nocase(o->key, ck_view_of(name ? name : "connector"))) at = o->value_pos;
+    if (b->err) ck_error_prefix(b->err, "table \"%s\": ", e->name);
+    return ck_bind_at(b, at, s);
+}
+
 ck_status ck_bind_options(ck_binder *b, const ck_ast_options *list, ck_catalog_entry *e, ck_pos at, ck_pos statement) {
     ck_table_def *t = &e->table;
     const char **names = ck_arena_array(&e->arena, list->count + 1u, sizeof *names);
@@ -159,6 +202,7 @@ ck_status ck_bind_options(ck_binder *b, const ck_ast_options *list, ck_catalog_e
     uint32_t n = 0;
     if (!names || !values) return ck_bind_nomem(b);
     CK_TRY(find_connector(b, list, e->name, at, &t->connector));
+    CK_TRY(keep_places(b, list, e, statement));
     for (const ck_ast_option *o = list->first; o; o = o->next) {
         names[n] = lower_copy(&e->arena, o->key);
         values[n] = ck_arena_strndup(&e->arena, o->value.p, o->value.n);
@@ -173,7 +217,7 @@ ck_status ck_bind_options(ck_binder *b, const ck_ast_options *list, ck_catalog_e
         if (is_relative_path(b, d, values[n - 1])) {
             values[n - 1] = ck_arena_printf(&e->arena, "%s/%s", b->catalog->base_dir, values[n - 1]);
             if (!values[n - 1]) return ck_bind_nomem(b);
-            if (statement.line) CK_TRY(replace_value(b, e, o, statement, values[n - 1]));
+            if (e->sql) CK_TRY(replace_value(b, e, o, statement, values[n - 1]));
         }
         bool one_of_some = strcmp(d->values, "boolean") == 0 || strchr(d->values, '|');
         if (one_of_some && !(values[n - 1] = lower_copy(&e->arena, o->value))) return ck_bind_nomem(b);

@@ -35,6 +35,8 @@ typedef struct ck_table_def {
         ttl_us; /* state of what reads it is forgotten when it was not written for so long; 0: as SET says, -1: never */
     const char *comment;  /* "": none */
     const char *instance; /* of a table in memory: one of its own for each CREATE; else NULL */
+    ck_source_text source;   /* the statement that made it */
+    const ck_pos *option_at; /* where in it the values of decl.options stand; line 0: nowhere */
 } ck_table_def;
 
 typedef struct ck_view_def {
@@ -109,6 +111,12 @@ void ck_catalog_undrop(ck_catalog *c, ck_catalog_entry *e); /* dropped by this c
 
 /* The CREATE TABLE that makes the table; table_text.c. */
 CK_NODISCARD ck_status ck_table_text(const ck_catalog_entry *e, ck_bytes *out);
+
+/* Of the options, the one a connector's message speaks of: 'name', or name = 'value'; NULL: of none. */
+const char *ck_table_option_said(const ck_table_options *o, const char *message);
+/* Gives a message about the table the place of this option in its CREATE TABLE. NULL: of the one it speaks of, else of
+ * its connector. Returns s. table_place.c. */
+ck_status ck_table_place(const ck_table_def *t, const char *option, ck_status s, ck_error *err);
 
 /* Around a compilation: rollback takes back every change since begin. The plan borrows from what commit drops, so that
  * goes to `dropped`, which lives as long as the plan and may be freed by any thread. */

@@ -174,7 +174,7 @@ static bool takes_letters(const ck_table_decl *t) {
     return same;
 }
 
-static ck_status find_letters(ck_lower_state *s, const char *table, const char *name, const ck_catalog_entry **out) {
+static ck_status letters_of(ck_lower_state *s, const char *table, const char *name, const ck_catalog_entry **out) {
     const ck_catalog_entry *e = ck_catalog_find(s->l->catalog, ck_view_of(name), false);
     *out = e;
     if (!e || e->kind != CK_ENTRY_TABLE)
@@ -188,17 +188,25 @@ static ck_status find_letters(ck_lower_state *s, const char *table, const char *
                        "table \"%s\": dead_letter_table = '%s' must have the columns (raw BYTES, split VARCHAR, "
                        "\"offset\" BIGINT, reason VARCHAR) and no key",
                        table, name);
-    ck_status st = e->table.connector->check ? e->table.connector->check(&e->table.decl, true, s->err) : CK_OK;
+    return CK_OK;
+}
+
+static ck_status find_letters(ck_lower_state *s, const ck_table_def *t, const char *name,
+                              const ck_catalog_entry **out) {
+    CK_TRY(ck_table_place(t, "dead_letter_table", letters_of(s, t->decl.name, name, out), s->err));
+    const ck_table_def *to = &(*out)->table;
+    ck_status st = to->connector->check ? to->connector->check(&to->decl, true, s->err) : CK_OK;
     if (st != CK_OK) ck_error_prefix(s->err, "table \"%s\": ", name);
-    return st;
+    return ck_table_place(to, NULL, st, s->err);
 }
 
 ck_status ck_lower_dead_letters(ck_lower_state *s, const ck_plan_node *scan, const ck_lowered *source) {
-    const ck_table_decl *t = &scan->scan.table->table.decl;
-    const char *on_error = ck_table_decl_option(t, "on_error"), *name = ck_table_decl_option(t, "dead_letter_table");
+    const ck_table_def *t = &scan->scan.table->table;
+    const char *on_error = ck_table_decl_option(&t->decl, "on_error"),
+               *name = ck_table_decl_option(&t->decl, "dead_letter_table");
     const ck_catalog_entry *e;
     if (!on_error || !name || strcmp(on_error, "dead_letter") != 0) return CK_OK;
-    CK_TRY(find_letters(s, t->name, name, &e));
+    CK_TRY(find_letters(s, t, name, &e));
     ck_planned_input in = {
         .op = source->op, .port = 1, .kind = CK_EDGE_FORWARD, .mode = CK_MODE_APPEND, .bounded = scan->bounded};
     return ck_lower_side_sink(s, e, scan, &in);
