@@ -32,7 +32,8 @@ def random_call(rnd):
     frame = rnd.choice([f"ROWS BETWEEN {rnd.randrange(6)} PRECEDING AND CURRENT ROW", "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW",
                         f"RANGE BETWEEN INTERVAL '{rnd.randrange(1, 90)}' SECOND PRECEDING AND CURRENT ROW",
                         "RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"])
-    fn = rnd.choice(["COUNT(*)", "COUNT(v)", "SUM(v)", "MIN(v)", "MAX(v)", "FIRST_VALUE(v)", "LAST_VALUE(v)", "ROW_NUMBER()", "LAG(v)", "LAG(v, 2)"])
+    fn = rnd.choice(["COUNT(*)", "COUNT(v)", "SUM(v)", "MIN(v)", "MAX(v)", "FIRST_VALUE(v)", "LAST_VALUE(v)", "ROW_NUMBER()", "LAG(v)", "LAG(v, 2)", "LAG(v, 2, -7)",
+                     "LAG(v, 1, g * 2)"])
     if fn.startswith(("ROW_NUMBER", "LAG")):
         frame = ""
     return f"{fn} OVER ({part} ORDER BY ts {frame})"
@@ -58,3 +59,15 @@ def test_random_frames(tmp_path, case):
         r = run_clink("run", "-p", p, "--set", f"batch_rows={batch}", "-e", DDL.format(path=path) + select)
         got = sorted(repr((x["k"], x["g"], x["ts"], *(x[f"c{i}"] for i in range(len(calls))))) for x in r.rows)
         assert got == want, f"{select} at -p {p}, batches of {batch}"
+
+
+@pytest.mark.parametrize("call", ["LAG(v, 1, 0)", "LAG(v, 3, -g)", "LEAD(v, 1, 0)", "LEAD(v, 2, v)", "LEAD(g, 1, NULL)"])
+def test_a_value_for_rows_that_are_not_there(tmp_path, call):
+    """Not for a NULL in a row that is there."""
+    rows = [{"id": i, "k": i % 3, "g": i % 5, "v": None if i % 4 == 0 else i} for i in range(40)]
+    (tmp_path / "t.ndjson").write_text("".join(json.dumps(r) + "\n" for r in rows))
+    query = f"SELECT id, {call} OVER (PARTITION BY k ORDER BY id) AS x FROM t"
+    con = duckdb.connect()
+    con.execute(f"CREATE TABLE t AS SELECT * FROM read_json('{tmp_path}/t.ndjson', columns={{id:'BIGINT', k:'BIGINT', g:'BIGINT', v:'BIGINT'}})")
+    r = run_clink("run", "-p", 2, "-e", f"CREATE TABLE t (id BIGINT, k BIGINT, g BIGINT, v BIGINT) WITH (connector='file', path='{tmp_path}/t.ndjson');" + query)
+    assert sorted((x["id"], x["x"]) for x in r.rows) == sorted(con.execute(query).fetchall())

@@ -245,6 +245,9 @@ CK_NODISCARD ck_status ck_bind_over_node(ck_binder *b, const ck_bound_windows *w
                                          ck_plan_node **node);
 
 /* ---- window.c ---- */
+/* LAG(x, n, value) and LEAD: value where there is no such row. */
+bool ck_bind_is_look_or(const ck_ast_expr *e);
+CK_NODISCARD ck_status ck_bind_look_or(ck_binder *b, const ck_bind_place *place, const ck_ast_expr *e, ck_expr **out);
 CK_NODISCARD ck_status ck_bind_over(ck_binder *b, const ck_bind_place *place, const ck_ast_expr *e, ck_expr **out);
 /* A node over `node` for each OVER call; their placeholders in exprs[0..count) become columns of the last one. */
 CK_NODISCARD ck_status ck_bind_window_nodes(ck_binder *b, const ck_bound_windows *w, ck_plan_node **node,

@@ -113,7 +113,8 @@ ck_status ck_bind_call_expr(ck_binder *b, const ck_bind_place *place, const ck_a
         name[e->name.n] = 0;
         fn = ck_aggregate_find(name);
     }
-    if (e->call && e->call->over) return ck_bind_over(b, place, e, out);
+    if (e->call && e->call->over)
+        return ck_bind_is_look_or(e) ? ck_bind_look_or(b, place, e, out) : ck_bind_over(b, place, e, out);
     if (is_called(e, "grouping")) return ck_bind_grouping(b, place, e, out);
     return fn ? ck_bind_aggregate(b, place, fn, e, out) : scalar(b, place, e, out);
 }

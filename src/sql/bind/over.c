@@ -93,24 +93,62 @@ static ck_status aggregate(ck_binder *b, const ck_bind_place *place, const ck_as
 
 static ck_status look(ck_binder *b, const ck_bind_place *place, const ck_ast_expr *e, const function *f,
                       ck_bound_window *out) {
-    const ck_ast_expr *offset = e->args.first ? e->args.first->next : NULL, *other = offset ? offset->next : NULL;
+    const ck_ast_expr *offset = e->args.first ? e->args.first->next : NULL;
     if (e->args.count < 1 || e->args.count > 3 || e->call->star)
-        return ck_bind_fail(b, e->sign, "%.*s takes a value and how many rows away it is: %.*s(x, 1)", ck_cut(e->name),
-                            e->name.p, ck_cut(e->name), e->name.p);
+        return ck_bind_fail(b, e->sign,
+                            "%.*s takes a value, how many rows away it is, and what stands for rows that are not "
+                            "there: %.*s(x, 1, 0)",
+                            ck_cut(e->name), e->name.p, ck_cut(e->name), e->name.p);
     CK_TRY(ck_bind_expr(b, place, e->args.first, &out->arg));
     out->offset = 1;
+    if (offset && offset->kind != CK_AST_INTEGER)
+        return ck_bind_fail(b, offset->pos,
+                            "how many rows %.*s looks away is a number as 1 or 10, the same for all rows",
+                            ck_cut(e->name), e->name.p);
     if (offset) CK_TRY(ck_bind_count(b, f->name, offset, &out->offset));
     if (out->offset > LOOK_BACK_MAX)
         return ck_bind_fail(b, offset->pos, "%.*s over %d rows is more than is kept of a key", ck_cut(e->name),
                             e->name.p, LOOK_BACK_MAX);
-    if (other && other->kind != CK_AST_NULL)
-        return ck_bind_refuse(b, other->pos,
-                              "%.*s with a value for rows that are not there is not supported; COALESCE(%.*s(x, n), "
-                              "value) gives one",
-                              ck_cut(e->name), e->name.p, ck_cut(e->name), e->name.p);
     out->type = out->arg->type;
     out->nullable = true;
     return CK_OK;
+}
+
+/* The call with one argument less in front of OVER: LAG(value, n). */
+static ck_ast_expr *look_at(ck_binder *b, const ck_ast_expr *e, const ck_ast_expr *value) {
+    ck_ast_expr *call = CK_BIND_ARRAY(b, 3, ck_ast_expr), *x = call + 1, *n = call + 2;
+    if (!call) return NULL;
+    *call = *e, *x = *value, *n = *e->args.first->next;
+    x->next = n, n->next = NULL;
+    call->args = (ck_ast_exprs){x, n, 2};
+    call->next = NULL;
+    return call;
+}
+
+/* Of a row that is there LAG(1, n) is 1, whatever its x. */
+ck_status ck_bind_look_or(ck_binder *b, const ck_bind_place *place, const ck_ast_expr *e, ck_expr **out) {
+    ck_ast_expr one = {.kind = CK_AST_INTEGER, .pos = e->sign, .sign = e->sign, .name = CK_VIEW("1")};
+    ck_ast_expr *mark = look_at(b, e, &one), *x = look_at(b, e, e->args.first),
+                *pick = CK_BIND_ARRAY(b, 3, ck_ast_expr);
+    if (!mark || !x || !pick) return CK_NOMEM;
+    ck_ast_expr *absent = pick + 1, *other = pick + 2;
+    *absent = (ck_ast_expr){.kind = CK_AST_IS,
+                            .what = CK_TEST_NULL,
+                            .pos = e->pos,
+                            .sign = e->sign,
+                            .depth = e->depth,
+                            .args = {mark, mark, 1},
+                            .next = other};
+    *other = *e->args.last;
+    other->next = x;
+    *pick =
+        (ck_ast_expr){.kind = CK_AST_CASE, .pos = e->pos, .sign = e->sign, .depth = e->depth, .args = {absent, x, 3}};
+    return ck_bind_expr(b, place, pick, out);
+}
+
+bool ck_bind_is_look_or(const ck_ast_expr *e) {
+    bool look = ck_view_eq_nocase(e->name, CK_VIEW("lag")) || ck_view_eq_nocase(e->name, CK_VIEW("lead"));
+    return look && e->args.count == 3 && e->args.last->kind != CK_AST_NULL;
 }
 
 static ck_status value(ck_binder *b, const ck_bind_place *place, const ck_ast_expr *e, const function *f,
