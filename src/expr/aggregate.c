@@ -83,6 +83,31 @@ static ck_status bind_max(ck_arena *a, const ck_type *arg, bool arg_nullable, ck
     return bind_extreme(a, arg, "max", part, out, err);
 }
 
+static ck_status bind_moments(ck_arena *a, const ck_type *arg, const char *name, const char *finish,
+                              ck_bound_aggregate *out, ck_error *err) {
+    static const ck_aggregate_part part[] = {{"moments", true}};
+    if (!ck_kind_is_numeric(arg->kind) && arg->kind != CK_TYPE_NULL) return refuse(name, arg, a, "a number", err);
+    *out = (ck_bound_aggregate){.argument_type = ck_type_simple(CK_TYPE_DOUBLE),
+                                .type = ck_type_simple(CK_TYPE_DOUBLE),
+                                .nullable = true,
+                                .parts = part,
+                                .part_count = 1,
+                                .finish = finish};
+    return CK_OK;
+}
+
+#define BIND_MOMENTS(fn, name, finish)                                                                                 \
+    static ck_status fn(ck_arena *a, const ck_type *arg, bool arg_nullable, ck_bound_aggregate *out, ck_error *err) {  \
+        (void)arg_nullable;                                                                                            \
+        return bind_moments(a, arg, name, finish, out, err);                                                           \
+    }
+BIND_MOMENTS(bind_var_pop, "var_pop", "var_pop")
+BIND_MOMENTS(bind_var_samp, "var_samp", "var_samp")
+BIND_MOMENTS(bind_variance, "variance", "var_samp")
+BIND_MOMENTS(bind_stddev_pop, "stddev_pop", "stddev_pop")
+BIND_MOMENTS(bind_stddev_samp, "stddev_samp", "stddev_samp")
+BIND_MOMENTS(bind_stddev, "stddev", "stddev_samp")
+
 static const ck_aggregate aggregates[] = {
     {"count", 0, 1, true, bind_count, "aggregates", "COUNT(*) or COUNT([DISTINCT] a)",
      "The number of rows, or of values that are not NULL.",
@@ -98,6 +123,23 @@ static const ck_aggregate aggregates[] = {
      "SELECT MIN(a) FROM (VALUES ('b'), ('a')) AS t(a)", "a"},
     {"max", 1, 1, false, bind_max, "aggregates", "MAX(a)", "The greatest value; strings compare byte by byte.",
      "SELECT MAX(a) FROM (VALUES (3), (7)) AS t(a)", "7"},
+    {"var_pop", 1, 1, true, bind_var_pop, "aggregates", "VAR_POP([DISTINCT] a)",
+     "The variance of the values that are not NULL, a DOUBLE: the mean of their squared distances from their mean. NaN "
+     "where one of them is NaN or infinite.",
+     "SELECT VAR_POP(a) FROM (VALUES (2), (4), (4), (6)) AS t(a)", "2.0"},
+    {"var_samp", 1, 1, true, bind_var_samp, "aggregates", "VAR_SAMP([DISTINCT] a)",
+     "The variance estimated from a sample: divided by one less than the number of values; NULL of fewer than two.",
+     "SELECT VAR_SAMP(a) FROM (VALUES (2), (4), (6)) AS t(a)", "4.0"},
+    {"variance", 1, 1, true, bind_variance, "aggregates", "VARIANCE([DISTINCT] a)", "The same as VAR_SAMP.",
+     "SELECT VARIANCE(a) FROM (VALUES (2), (4), (6)) AS t(a)", "4.0"},
+    {"stddev_pop", 1, 1, true, bind_stddev_pop, "aggregates", "STDDEV_POP([DISTINCT] a)",
+     "The standard deviation: the square root of VAR_POP.",
+     "SELECT STDDEV_POP(a) FROM (VALUES (2), (2), (6), (6)) AS t(a)", "2.0"},
+    {"stddev_samp", 1, 1, true, bind_stddev_samp, "aggregates", "STDDEV_SAMP([DISTINCT] a)",
+     "The standard deviation estimated from a sample: the square root of VAR_SAMP.",
+     "SELECT STDDEV_SAMP(a) FROM (VALUES (2), (4), (6)) AS t(a)", "2.0"},
+    {"stddev", 1, 1, true, bind_stddev, "aggregates", "STDDEV([DISTINCT] a)", "The same as STDDEV_SAMP.",
+     "SELECT STDDEV(a) FROM (VALUES (2), (4), (6)) AS t(a)", "2.0"},
 };
 
 const ck_aggregate *ck_aggregate_find(const char *name) {

@@ -12,6 +12,7 @@ ck_status ck_acc_plan(ck_acc *a, ck_arena *arena, const ck_acc_scope *scope, ck_
         return CK_OK;
     }
     if (strcmp(a->name, "sum") == 0) return ck_acc_plan_sum(a, arena, scope, err);
+    if (strcmp(a->name, "moments") == 0) return ck_acc_plan_moments(a, arena, err);
     if (strcmp(a->name, "min") == 0 || strcmp(a->name, "max") == 0) return ck_acc_plan_minmax(a, arena, scope, err);
     return ck_fail(err, CK_INVALID, "there is no accumulator \"%s\"", a->name);
 }

@@ -8,6 +8,7 @@
  *   sum         I64           s (NULL: no value yet), and the carry beyond 64 bits in a slot; retract: s alone
  *   sum         I128          as I64, carry beyond 128 bits
  *   sum         F64           s (NULL: no value yet)       s, compensation, counts of NaN, +Inf, -Inf
+ *   moments     F64           count, sum and sum of squares at twice the digits, count of NaN and infinities
  *   min, max    scalar        m (NULL: no value yet)       a slot of values in order with counts
  *
  * Over retract input a sum, a minimum or a maximum is NULL where the count of its argument is 0: that count is an
@@ -37,7 +38,7 @@ typedef struct ck_groups {
     const ck_key_spec *spec;
 } ck_groups;
 
-enum { CK_ACC_FIELDS_MAX = 5 };
+enum { CK_ACC_FIELDS_MAX = 6 };
 
 /* What names a group in the slots beside its own: the key, and in windows what tells the groups of one key apart. */
 typedef struct ck_acc_scope {
@@ -128,9 +129,13 @@ ck_status ck_acc_out_of_range(const char *what, const ck_type *type, const ck_gr
 ck_slot_schema *ck_acc_side_slot(ck_arena *arena, const char *slot, const char *state_type, const ck_acc_scope *scope,
                                  const ck_order_field *order, const char *value);
 
+/* Of moments: false where there are too few values. */
+bool ck_acc_variance(const ck_acc *a, const ck_row *row, bool of_sample, double *out);
+
 /* The families. */
 void ck_acc_plan_count(ck_acc *a);
 CK_NODISCARD ck_status ck_acc_plan_sum(ck_acc *a, ck_arena *arena, const ck_acc_scope *scope, ck_error *err);
+CK_NODISCARD ck_status ck_acc_plan_moments(ck_acc *a, ck_arena *arena, ck_error *err);
 CK_NODISCARD ck_status ck_acc_plan_minmax(ck_acc *a, ck_arena *arena, const ck_acc_scope *scope, ck_error *err);
 
 #endif

@@ -283,6 +283,27 @@ static void double_sums_can_be_taken_back(void **state) {
     HARNESS_EXPECT(h, "-1|Infinity|2", "+1|1.0|1");
 }
 
+/* Values far from zero, an outlier, NaN: what is left when they have gone is exact. */
+static void variances_can_be_taken_back(void **state) {
+    harness *h = &((fixture *)*state)->h;
+    harness_input(h, "k BIGINT; d DOUBLE", CK_MODE_RETRACT);
+    harness_start(
+        h, &ck_op_group_agg,
+        "{\"keys\":[0],\"aggregates\":[{\"fn\":\"var_pop\",\"arg\":1,\"arg_text\":\"d\"},{\"fn\":\"stddev_samp\","
+        "\"arg\":1,\"arg_text\":\"d\"}]}",
+        "k BIGINT; v DOUBLE; s DOUBLE");
+    HARNESS_ROWS(h, "1|1000000002.5", "1|1000000004.5", "1|123456789012.125", "1|1000000006.5", "2|7.5", "3|NULL");
+    HARNESS_ROWS(h, "-1|123456789012.125", "1|nan", "-1|1000000004.5", "1|1000000006.5", "1|1000000002.5");
+    harness_restart(h, 1);
+    HARNESS_EXPECT(h, "+1|NaN|NaN", "+2|0.0|NULL", "+3|NULL|NULL");
+    HARNESS_ROWS(h, "-1|nan");
+    harness_flush(h);
+    HARNESS_EXPECT(h, "-1|NaN|NaN", "+1|4.0|2.309401076758503");
+    HARNESS_ROWS(h, "-1|1000000002.5", "-1|1000000002.5", "-1|1000000006.5", "-2|7.5");
+    harness_flush(h);
+    HARNESS_EXPECT(h, "-1|4.0|2.309401076758503", "+1|0.0|NULL", "-2|0.0|NULL");
+}
+
 static void one_row_batches_flush_each(void **state) {
     harness *h = &((fixture *)*state)->h;
     h->settings.batch_rows = 1;
@@ -396,6 +417,7 @@ int main(void) {
         T(filters_share_a_set),
         T(arguments_that_cannot_be_null),
         T(double_sums_can_be_taken_back),
+        T(variances_can_be_taken_back),
         T(one_row_batches_flush_each),
         T(many_touched_groups_force_a_flush),
         T(no_memory_is_said_and_leaks_nothing),

@@ -37,7 +37,14 @@ typedef struct ck_distinct_plan {
     const ck_slot_schema *slot;
 } ck_distinct_plan;
 
-typedef enum ck_finish { CK_FINISH_FIRST, CK_FINISH_AVG } ck_finish;
+typedef enum ck_finish {
+    CK_FINISH_FIRST,
+    CK_FINISH_AVG,
+    CK_FINISH_VAR_POP,
+    CK_FINISH_VAR_SAMP,
+    CK_FINISH_STDDEV_POP,
+    CK_FINISH_STDDEV_SAMP,
+} ck_finish;
 
 typedef struct ck_result { /* one output column behind the keys */
     const char *text;      /* "avg(price)", for messages */

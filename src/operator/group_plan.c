@@ -151,7 +151,7 @@ static ck_status acc_of(ck_group_plan *p, const call *c, const char *name, bool 
         CK_TRY(distinct_of(p, c, not_null, &acc->distinct, &acc->lane, err));
     else
         acc->lane = lane_of(p, (ck_lane_plan){c->filter, not_null, -1, 0});
-    if (p->retract && takes_arg && strcmp(name, "count") != 0) {
+    if (p->retract && takes_arg && strcmp(name, "count") != 0 && strcmp(name, "moments") != 0) {
         bool rows = not_null < 0 && !distinct; /* as many as rows */
         CK_TRY(acc_of(p, c, rows ? "count_star" : "count", !rows, &acc->non_null, err));
     }
@@ -183,6 +183,18 @@ static ck_status read_call(const ck_op_spec *spec, yyjson_val *v, call *c, ck_er
     return CK_OK;
 }
 
+/* How many parts a finish takes. */
+static bool finish_of(const char *name, ck_finish *out, uint32_t *parts) {
+    static const char *const names[] = {"first", "avg", "var_pop", "var_samp", "stddev_pop", "stddev_samp"};
+    for (uint32_t i = 0; i < CK_ARRAY_COUNT(names); i++) {
+        if (strcmp(name, names[i]) != 0) continue;
+        *out = (ck_finish)i;
+        *parts = i == CK_FINISH_AVG ? 2 : 1;
+        return true;
+    }
+    return false;
+}
+
 static ck_status plan_result(ck_group_plan *p, const ck_op_spec *spec, call *c, ck_result *r, ck_error *err) {
     const ck_aggregate *fn = ck_aggregate_find(c->fn);
     if (!fn) return ck_fail(err, CK_INVALID, "%s (%s): there is no aggregate \"%s\"", spec->type, spec->uid, c->fn);
@@ -195,18 +207,18 @@ static ck_status plan_result(ck_group_plan *p, const ck_op_spec *spec, call *c, 
         return ck_fail(err, CK_INVALID, "%s (%s): %s takes %s, its column is %s", spec->type, spec->uid, c->fn,
                        ck_type_name(p->arena, bound.argument_type), ck_type_name(p->arena, arg->type));
     if (!fn->distinct_matters) c->distinct = false;
-    bool avg = strcmp(bound.finish, "avg") == 0;
-    if ((!avg && strcmp(bound.finish, "first") != 0) || bound.part_count != (avg ? 2u : 1u))
+    uint32_t parts;
+    if (!finish_of(bound.finish, &r->finish, &parts) || bound.part_count != parts)
         return ck_fail(err, CK_INVALID, "%s (%s): how %s is finished (\"%s\") is not known", spec->type, spec->uid,
                        c->fn, bound.finish);
     for (uint32_t i = 0; i < bound.part_count; i++)
         CK_TRY(acc_of(p, c, bound.parts[i].accumulator, bound.parts[i].takes_argument, &r->parts[i], err));
-    if (avg && strcmp(r->parts[0]->name, "count") == 0) { /* the sum first, whatever the table's order */
+    if (r->finish == CK_FINISH_AVG &&
+        strcmp(r->parts[0]->name, "count") == 0) { /* the sum first, whatever the table's order */
         ck_acc *count = r->parts[0];
         r->parts[0] = r->parts[1];
         r->parts[1] = count;
     }
-    r->finish = avg ? CK_FINISH_AVG : CK_FINISH_FIRST;
     r->type = bound.type;
     r->nullable = bound.nullable;
     const char *head = ck_arena_printf(p->arena, "%s(%s%s)", fn->name, c->distinct ? "DISTINCT " : "",

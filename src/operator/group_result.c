@@ -2,6 +2,8 @@
  * batch changed it. */
 #include "operator/group_int.h"
 
+#include <math.h>
+
 /* A sum of decimals with its carry as sign and magnitude, 192 bits. */
 typedef struct wide {
     bool negative;
@@ -88,14 +90,35 @@ static ck_status averages(const ck_result *r, const ck_groups *g, ck_column **ou
     return s;
 }
 
+static ck_status variances(const ck_result *r, const ck_groups *g, ck_column **out, ck_op_ctx *ctx) {
+    bool of_sample = r->finish == CK_FINISH_VAR_SAMP || r->finish == CK_FINISH_STDDEV_SAMP;
+    bool root = r->finish == CK_FINISH_STDDEV_POP || r->finish == CK_FINISH_STDDEV_SAMP;
+    uint64_t *validity = NULL;
+    *out = ck_column_new(ctx->mem, CK_PHYS_F64, g->n);
+    if (!*out) return ck_nomem(ctx->error, ctx->mem, g->n * sizeof(double));
+    for (uint32_t i = 0; i < g->n; i++) {
+        double v;
+        bool there = ck_acc_variance(r->parts[0], g->rows[i], of_sample, &v);
+        (*out)->f64[i] = root ? sqrt(v) : v;
+        if (CK_LIKELY(there)) continue;
+        if (!validity && !(validity = ck_column_writable_validity(*out))) {
+            ck_column_unref(out);
+            return ck_nomem(ctx->error, ctx->mem, g->n / 8);
+        }
+        ck_bit_clear(validity, i);
+    }
+    return CK_OK;
+}
+
+static ck_status result(const ck_result *r, const ck_groups *g, ck_column **out, ck_op_ctx *ctx) {
+    if (r->finish == CK_FINISH_FIRST) return r->parts[0]->value(r->parts[0], g, r->type, out, ctx);
+    return r->finish == CK_FINISH_AVG ? averages(r, g, out, ctx) : variances(r, g, out, ctx);
+}
+
 ck_status ck_group_results(const ck_group_plan *p, const ck_groups *g, ck_column **out, ck_op_ctx *ctx) {
     ck_status s = CK_OK;
     for (uint32_t i = 0; i < p->result_count; i++) out[i] = NULL;
-    for (uint32_t i = 0; s == CK_OK && i < p->result_count; i++) {
-        const ck_result *r = &p->results[i];
-        s = r->finish == CK_FINISH_AVG ? averages(r, g, &out[i], ctx)
-                                       : r->parts[0]->value(r->parts[0], g, r->type, &out[i], ctx);
-    }
+    for (uint32_t i = 0; s == CK_OK && i < p->result_count; i++) s = result(&p->results[i], g, &out[i], ctx);
     for (uint32_t i = 0; s != CK_OK && i < p->result_count; i++) ck_column_unref(&out[i]);
     return s;
 }
