@@ -158,3 +158,28 @@ def test_bounded_group_by_into_csv_plans_and_unbounded_is_refused(clink, tmp_pat
     assert (tmp_path / "out" / part).read_text().splitlines()[-1] == "x,2"
     r = clink("run", "-e", DDL.format(f="json", p="t.json", more=", follow='true'") + o, ok=False)
     one_sentence(r, "PRIMARY KEY", "window", "EMIT ON CLOSE")
+
+
+@pytest.mark.parametrize("query,rows", [
+    ("SELECT 10 / x AS y FROM t", None),
+    ("SELECT 10 / x AS y FROM t WHERE x <> 0", [2, 5, 10]),
+    ("SELECT 10 / x AS y FROM t WHERE x <> 0 AND 10 / x > 2", [5, 10]),
+    ("SELECT 10 / x AS y FROM t WHERE 10 / x > 2 AND x <> 0", None),
+    ("SELECT y FROM (SELECT x, 10 / x AS y FROM t WHERE x <> 0) WHERE y > 2", [5, 10]),
+    ("SELECT y FROM (SELECT x, 10 / x AS y FROM t) WHERE x <> 0", [2, 5, 10]),
+    ("SELECT CASE WHEN x <> 0 THEN 10 / x END AS y FROM t WHERE x > 0", [2, 5, 10]),
+    ("SELECT SUM(10 / x) AS y FROM t WHERE x <> 0", [17]),
+    ("SELECT SUM(10 / x) FILTER (WHERE x <> 0) AS y FROM t", [17]),
+    ("SELECT SUM(10 / x) AS y FROM t", None),
+    ("SELECT 10 / a.x AS y FROM t a JOIN t b ON a.x = b.x AND b.x <> 0", [2, 5, 10]),
+    ("SELECT a.x AS y FROM t a JOIN t b ON a.x = b.x AND 10 / b.x > 2", None),
+])
+@pytest.mark.parametrize("p", [1, 3])
+def test_errors_and_their_guards(clink, tmp_path, query, rows, p):
+    """An expression that fails does so only for rows that reach it as the query is written, whatever is moved below what."""
+    (tmp_path / "t.ndjson").write_text('{"x":1}\n{"x":0}\n{"x":2}\n{"x":5}\n')
+    r = clink("run", "-p", p, "-e", "CREATE TABLE t (x BIGINT) WITH (connector='file', path='t.ndjson');" + query, ok=rows is not None)
+    if rows is None:
+        assert r.code == 1 and "division by zero in 10 / " in r.err and ("t.ndjson" in r.err or "JOIN" in query), r.err
+    else:
+        assert sorted(x["y"] for x in r.rows) == rows
