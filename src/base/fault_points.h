@@ -32,6 +32,7 @@ CK_FAULT_POINT(RESTORE_AFTER_COMMIT, "restore.after_commit", "what the restored 
 CK_FAULT_POINT(FILE_SINK_BEFORE_ROLL, "file_sink.before_roll", "a part is full or a barrier came, it is not closed yet")
 CK_FAULT_POINT(FILE_SINK_AFTER_SYNC, "file_sink.after_sync", "a staged part is synced")
 
+CK_FAULT_SERVER_POINT(POSTGRES_SLOT, "postgres.slot", "a slot is made, nothing of the table is read")
 CK_FAULT_SERVER_POINT(POSTGRES_TOKEN, "postgres.token", "a transaction has moved the token, no row is sent")
 CK_FAULT_SERVER_POINT(POSTGRES_SENT, "postgres.sent", "rows are with the server, the transaction is open")
 CK_FAULT_SERVER_POINT(POSTGRES_COMMITTED, "postgres.committed", "the server has committed, nobody here knows it")

@@ -22,7 +22,11 @@ static ck_status call_open(ck_op_runtime *op) {
 
 static ck_status call_entry(ck_op_runtime *op, ck_sweep_kind kind, uint64_t checkpoint) {
     if (kind == CK_SWEEP_OPEN) return call_open(op);
-    if (op->desc->source) return CK_OK; /* its part of a snapshot is its splits */
+    if (op->desc->source) { /* its part of a snapshot is its splits */
+        if (kind == CK_SWEEP_COMMITTED && CK_HAS(op->desc->source, on_committed))
+            op->desc->source->on_committed(op->self, checkpoint, &op->ctx);
+        return CK_OK;
+    }
     const ck_operator_vtbl *v = op->desc->op;
     if (kind == CK_SWEEP_PRE_SNAPSHOT)
         return CK_HAS(v, pre_snapshot) ? v->pre_snapshot(op->self, checkpoint, &op->ctx) : CK_OK;

@@ -266,10 +266,10 @@ void ck_subtask_drop_records(ck_subtask *s) {
 
 /* ---- the barrier ---- */
 
-static ck_status store_splits(ck_subtask *s) {
+static ck_status store_splits(ck_subtask *s, uint64_t checkpoint) {
     ck_arena arena;
     ck_arena_init(&arena, s->cfg.mem, SPLIT_LIST_BYTES_MAX);
-    ck_split_list list = {.arena = &arena};
+    ck_split_list list = {.arena = &arena, .checkpoint = checkpoint};
     ck_status st = ck_chain_snapshot_source(s->chain, &list);
     if (st == CK_OK) st = ck_splits_store(ck_chain_op(s->chain, 0)->ctx.state, &list, error_of(s));
     ck_arena_destroy(&arena);
@@ -307,7 +307,7 @@ static void start_writing(ck_subtask *s, ck_subtask_record *r) {
 }
 
 static ck_status take_snapshot(ck_subtask *s, ck_subtask_record *r) {
-    if (ck_chain_has_source(s->chain)) CK_TRY(store_splits(s));
+    if (ck_chain_has_source(s->chain)) CK_TRY(store_splits(s, r->checkpoint));
     CK_TRY(list_committables(s, r->report));
     r->report->had_ended = ck_chain_is_finished(s->chain);
     ck_error err = CK_ERROR_INIT;

@@ -19,6 +19,7 @@ typedef struct ck_split_list {
     ck_split *splits;
     uint32_t count, capacity;
     bool now; /* enumerate: where they begin depends on when it was asked, so that a first checkpoint keeps it at once */
+    uint64_t checkpoint; /* snapshot: which one it is for */
     void *held; /* enumerate: what the splits' owners need (a transaction whose snapshot they take); the runtime calls */
     void (*release)(void *held); /* release when the job ends; it may block. NULL: nothing */
 } ck_split_list;
@@ -44,6 +45,9 @@ typedef struct ck_source_vtbl {
     /* Nobody wants more (LIMIT): poll is not called again. Optional. */
     void (*stop)(void *self, ck_op_ctx *ctx);
     void (*close)(void *self, ck_op_ctx *ctx);
+    /* Checkpoint `checkpoint` is complete and all sinks have committed it: what is before its positions is not asked for
+     * again. Optional. */
+    void (*on_committed)(void *self, uint64_t checkpoint, ck_op_ctx *ctx);
 } ck_source_vtbl;
 
 #endif

@@ -12,6 +12,11 @@ static const ck_option_desc pg_options[] = {
      "'${env:NAME}' or '${file:PATH}', never the word itself; PGPASSFILE, ~/.pgpass or PGPASSWORD where not given"},
     {"table", "text", NULL,
      "the table's name on the server, with its schema where need be; this table's name where not given"},
+    {"mode", "scan|cdc", "scan",
+     "reading: the rows there are, then the end; or the rows and then every change of them"},
+    {"publication", "text", NULL, "reading, cdc: the publication on the server that has the table"},
+    {"slot", "text", NULL, "reading, cdc: the replication slot's name; one of the job's own where not given"},
+    {"snapshot", "initial|never", "initial", "reading, cdc: the rows there are first, or only changes from now on"},
     {"strict", "boolean", "false", "reading: check the type of every column, also of those the query does not need"},
     {"on_error", "fail|skip|dead_letter", "fail",
      "what a row that does not fit the table does; writing: fail, or skip what the server does not take"},
@@ -45,6 +50,12 @@ static ck_status pg_check(const ck_table_decl *t, bool as_sink, ck_error *err) {
     return CK_OK;
 }
 
+static bool follows(const ck_table_decl *t) {
+    const char *mode = ck_table_decl_option(t, "mode");
+    return mode && strcmp(mode, "cdc") == 0;
+}
+static bool ends(const ck_table_decl *t) { return !follows(t); }
+
 static bool is_keyed(const ck_table_decl *t) { return t->primary_key_count > 0; }
 
 static ck_guarantee pg_guarantee(const ck_table_decl *t, bool checkpoints, const char **why) {
@@ -69,6 +80,8 @@ const ck_connector_desc ck_connector_postgres = {
     .source_type = "source.postgres",
     .sink_type = "sink.postgres",
     .check = pg_check,
+    .bounded = ends,
+    .changes = follows,
     .accepts_changes = is_keyed,
     .accepts_upserts = is_keyed,
     .guarantee = pg_guarantee,

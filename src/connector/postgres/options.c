@@ -52,6 +52,8 @@ ck_status ck_pg_options_read(const ck_table_options *o, ck_pg_options *out, ck_e
         .user = ck_option_text(o, "user", NULL),
         .password = ck_option_text(o, "password", NULL),
         .table = ck_option_text(o, "table", NULL),
+        .slot = ck_option_text(o, "slot", NULL),
+        .publication = ck_option_text(o, "publication", NULL),
         .token_table = ck_option_text(o, "token_table", "clink_tokens"),
         .all = o,
     };
@@ -60,6 +62,25 @@ ck_status ck_pg_options_read(const ck_table_options *o, ck_pg_options *out, ck_e
     CK_TRY(ck_option_i64(o, "timeout_ms", 60000, 1, 3600000, &out->timeout_ms, err));
     CK_TRY(ck_option_bool(o, "strict", false, &out->strict, err));
     if (out->table && !out->table[0]) return ck_fail(err, CK_INVALID, "option 'table' is empty");
+    const char *mode = ck_option_text(o, "mode", "scan"), *snapshot = ck_option_text(o, "snapshot", "initial");
+    out->cdc = strcmp(mode, "cdc") == 0;
+    if (!out->cdc && strcmp(mode, "scan") != 0)
+        return ck_fail(err, CK_INVALID, "option 'mode' is '%s', which is neither scan nor cdc", mode);
+    out->no_snapshot = strcmp(snapshot, "never") == 0;
+    if (!out->no_snapshot && strcmp(snapshot, "initial") != 0)
+        return ck_fail(err, CK_INVALID, "option 'snapshot' is '%s', which is neither initial nor never", snapshot);
+    if (!out->cdc && (out->slot || out->publication || out->no_snapshot))
+        return ck_fail(err, CK_INVALID, "the options 'slot', 'publication' and 'snapshot' are of mode = 'cdc'");
+    if (out->cdc && !out->publication)
+        return ck_fail(err, CK_INVALID,
+                       "mode = 'cdc' needs the option 'publication' (CREATE PUBLICATION name FOR TABLE ... on the "
+                       "server)");
+    for (const char *p = out->slot; p && *p; p++)
+        if (!strchr("abcdefghijklmnopqrstuvwxyz0123456789_", *p) || p - out->slot >= 63)
+            return ck_fail(err, CK_INVALID,
+                           "option 'slot' is '%s'; a slot's name has lower-case letters, digits and _, 63 at "
+                           "most",
+                           out->slot);
     const char *delivery = ck_option_text(o, "delivery", "exactly_once");
     out->exactly_once = strcmp(delivery, "exactly_once") == 0;
     if (!out->exactly_once && strcmp(delivery, "at_least_once") != 0)

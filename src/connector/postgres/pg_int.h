@@ -57,6 +57,10 @@ typedef struct ck_pg_options {
     const char *table;                         /* as the server's SQL names it; NULL: as the script does */
     int64_t timeout_ms;                        /* for a connection and for an answer */
     /* reading */
+    bool cdc;         /* follows the table's changes */
+    bool no_snapshot; /* cdc: only changes from now on */
+    const char *slot; /* cdc: NULL: one of the job's own */
+    const char *publication;
     bool strict;
     ck_on_error on_error;
     const char *dead_letter_table;
@@ -110,7 +114,8 @@ const char *ck_pg_literal(ck_arena *a, const char *text);
 typedef struct ck_pg_column {
     const char *ident; /* quoted */
     const char *type;  /* "numeric(10,2)", as the server says it */
-    const char *base;  /* "numeric": the type itself, a domain's base; of an array its element's */
+    uint32_t type_oid;
+    const char *base; /* "numeric": the type itself, a domain's base; of an array its element's */
     bool array, not_null, generated;
     int32_t precision, scale; /* numeric: -1 = any; timestamp and time: digits of a second */
 } ck_pg_column;
@@ -209,7 +214,17 @@ CK_NODISCARD ck_status ck_pg_line(ck_pg_values *v, const ck_sink_table *t, const
 CK_NODISCARD ck_status ck_pg_committer_create(const ck_op_spec *spec, ck_mem mem, void **self, ck_error *err);
 extern const ck_committer_vtbl ck_pg_committer_vtbl;
 
-/* ---- splits of a scan (splits.c) ---- */
+/* ---- lines of COPY (lines.c) ---- */
+
+/* The field at *at of a line of n bytes, up to its tab or the line's end, which *at goes behind. p NULL: it is NULL.
+ * *in: it stands in the line, not in unescaped. CK_NOMEM. */
+CK_NODISCARD ck_status ck_pg_copy_field(ck_bytes *unescaped, const char *line, size_t n, size_t *at, ck_view *out,
+                                        bool *in);
+
+/* ---- splits of a scan (splits.c, scan.c) ---- */
+
+CK_NODISCARD ck_status ck_pg_scan_create(const ck_op_spec *spec, ck_mem mem, void **self, ck_error *err);
+extern const ck_source_vtbl ck_pg_scan_vtbl; /* an instance of either mode begins with the pointer to its own */
 
 /* Pages of one table on the server. As JSON in ck_split.spec. */
 typedef struct ck_pg_split {
