@@ -12,7 +12,7 @@ extern const ck_op_desc ck_op_source_file, ck_op_source_datagen, ck_op_source_va
 extern const ck_op_desc ck_op_sink_file, ck_op_sink_print, ck_op_sink_blackhole, ck_op_sink_collect, ck_op_sink_memory,
     ck_op_sink_kafka, ck_op_sink_postgres;
 
-/* Of the file connector, for its lookup operator (stream/lookup.h). */
-extern const struct ck_lookup_vtbl ck_lookup_file;
+/* For lookup operators (stream/lookup.h). */
+extern const struct ck_lookup_vtbl ck_lookup_file, ck_lookup_postgres;
 
 #endif

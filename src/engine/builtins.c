@@ -7,6 +7,11 @@
 static ck_status create_lookup_file(const ck_op_spec *spec, ck_mem mem, void **self, ck_error *err) {
     return ck_lookup_join_create(spec, &ck_lookup_file, mem, self, err);
 }
+static ck_status create_lookup_postgres(const ck_op_spec *spec, ck_mem mem, void **self, ck_error *err) {
+    return ck_lookup_join_create(spec, &ck_lookup_postgres, mem, self, err);
+}
+static const ck_op_desc lookup_postgres = {
+    .type = "lookup.postgres", .op = &ck_lookup_join_vtbl, .create = create_lookup_postgres};
 static const ck_op_desc lookup_file = {.type = "lookup.file", .op = &ck_lookup_join_vtbl, .create = create_lookup_file};
 
 ck_status engine_register_builtins(ck_registry *r, ck_error *err) {
@@ -26,6 +31,7 @@ ck_status engine_register_builtins(ck_registry *r, ck_error *err) {
     for (size_t i = 0; i < CK_ARRAY_COUNT(time_ops); i++) CK_TRY(ck_registry_add_op(r, time_ops[i], err));
     for (size_t i = 0; i < CK_ARRAY_COUNT(connectors); i++) CK_TRY(ck_registry_add_connector(r, connectors[i], err));
     CK_TRY(ck_registry_add_op(r, &lookup_file, err));
+    CK_TRY(ck_registry_add_op(r, &lookup_postgres, err));
     CK_TRY(ck_registry_add_op(r, &ck_op_source_nexmark, err));
     CK_TRY(ck_registry_add_op(r, &ck_op_source_kafka, err));
     CK_TRY(ck_registry_add_op(r, &ck_op_sink_kafka, err));

@@ -10,7 +10,9 @@ static const char columns_sql[] =
     "SELECT a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod),"
     " CASE WHEN t.typcategory = 'A' THEN e.typname ELSE t.typname END,"
     " t.typcategory = 'A', a.attnotnull, a.attgenerated <> '' OR a.attidentity = 'a',"
-    " CASE WHEN d.typtype = 'd' THEN d.typtypmod ELSE a.atttypmod END, a.atttypid"
+    " CASE WHEN d.typtype = 'd' THEN d.typtypmod ELSE a.atttypmod END, a.atttypid,"
+    " CASE WHEN a.atttypid = 1042 THEN "
+    "'bpchar' ELSE pg_catalog.format_type(a.atttypid, NULL) END"
     " FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type d ON d.oid = a.atttypid"
     " JOIN pg_catalog.pg_type t ON t.oid = CASE WHEN d.typtype = 'd' THEN d.typbasetype ELSE d.oid END"
     " LEFT JOIN pg_catalog.pg_type e ON e.oid = t.typelem"
@@ -154,7 +156,8 @@ static ck_status read_column(const ck_pg_lib *lib, const PGresult *r, int row, c
     c->array = lib->PQgetvalue(r, row, 3)[0] == 't';
     c->not_null = lib->PQgetvalue(r, row, 4)[0] == 't';
     c->generated = lib->PQgetvalue(r, row, 5)[0] == 't';
-    if (!c->ident || !c->type || !c->base) return ck_nomem(err, a->mem, 256);
+    c->bare = ck_arena_strdup(a, lib->PQgetvalue(r, row, 8));
+    if (!c->ident || !c->type || !c->base || !c->bare) return ck_nomem(err, a->mem, 256);
     c->type_oid = (uint32_t)strtoul(lib->PQgetvalue(r, row, 7), NULL, 10);
     read_modifier(c, (int32_t)strtol(lib->PQgetvalue(r, row, 6), NULL, 10));
     return CK_OK;

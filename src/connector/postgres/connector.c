@@ -28,6 +28,9 @@ static const ck_option_desc pg_options[] = {
      "writing exactly once: the table on the server that keeps the tokens; made where it is not"},
     {"batch_bytes", "integer", "1048576", "writing: how much is sent in one statement"},
     {"retry_ms", "integer", "120000", "writing: how long a server that is away is waited for"},
+    {"lookup.cache_ttl_ms", "integer", "10000",
+     "AS OF PROCTIME(): how long an answer of the server is good, also that there is no row; 0: it is asked anew"},
+    {"lookup.max_bytes", "integer", "67108864", "AS OF PROCTIME(): how much of the answers a subtask keeps"},
     {"timeout_ms", "integer", "60000", "how long a connection and an answer of the server may take"},
     {"properties.*", "text", NULL,
      "a parameter of the client library, as properties.sslmode; ${env:NAME} and ${file:PATH} keep secrets out of the "
@@ -79,6 +82,7 @@ const ck_connector_desc ck_connector_postgres = {
     .option_count = CK_ARRAY_COUNT(pg_options),
     .source_type = "source.postgres",
     .sink_type = "sink.postgres",
+    .lookup_type = "lookup.postgres",
     .check = pg_check,
     .bounded = ends,
     .changes = follows,

@@ -114,6 +114,7 @@ const char *ck_pg_literal(ck_arena *a, const char *text);
 typedef struct ck_pg_column {
     const char *ident; /* quoted */
     const char *type;  /* "numeric(10,2)", as the server says it */
+    const char *bare;  /* the same without what limits it: "numeric" */
     uint32_t type_oid;
     const char *base; /* "numeric": the type itself, a domain's base; of an array its element's */
     bool array, not_null, generated;
