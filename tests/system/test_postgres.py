@@ -170,19 +170,22 @@ def rows_of(out):
 def test_killed_again_and_again_each_row_comes_once(pg, tmp_path):
     print(f"CLINK_SEED={SEED}")
     rnd = random.Random(SEED)
-    pg.run("CREATE TABLE big AS SELECT i AS id, repeat('y', 200) AS filler FROM generate_series(1, 60000) i")
-    out, script = tmp_path / "out", tmp_path / "job.sql"
+    pg.run("CREATE TABLE big AS SELECT i AS id, repeat('y', 400) AS filler FROM generate_series(1, 120000) i")
+    out, script, ck, log = tmp_path / "out", tmp_path / "job.sql", tmp_path / "ck", tmp_path / "log"
     script.write_text(pg.table("big", "id INTEGER, filler VARCHAR")
-                      + f"CREATE TABLE s (id INTEGER) WITH (connector='file', format='json', path='{out}');\nINSERT INTO s SELECT id FROM big;\n")
-    cmd = [CLINK, "run", str(script), "--checkpoint-dir", str(tmp_path / "ck"), "--checkpoint-interval-ms", "10"]
+                      + f"CREATE TABLE s (id INTEGER) WITH (connector='file', format='json', path='{out}');\nINSERT INTO s SELECT id FROM big WHERE CHAR_LENGTH(filler) = 400;\n")
+    cmd = [CLINK, "run", str(script), "--checkpoint-dir", str(ck), "--checkpoint-interval-ms", "1"]
     for _ in range(6):
-        p = subprocess.Popen([*cmd, "-p", str(rnd.choice([1, 2, 4]))], stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
-        time.sleep(rnd.random() * .25)
+        before = {f.name for f in ck.glob("checkpoint-*.json")}
+        p = subprocess.Popen([*cmd, "-p", str(rnd.choice([1, 2, 4]))], stderr=open(log, "a"), stdin=subprocess.DEVNULL)
+        while p.poll() is None and not {f.name for f in ck.glob("checkpoint-*.json")} - before:
+            time.sleep(0.001)
         p.kill()
         p.wait()
+    assert "the rest of the table is read as it is now" in log.read_text(), log.read_text()
     end = subprocess.run([*cmd, "-p", "3"], capture_output=True, text=True, timeout=120)
     assert end.returncode == 0, end.stderr
-    assert sorted(r["id"] for r in rows_of(out)) == list(range(1, 60001))
+    assert sorted(r["id"] for r in rows_of(out)) == list(range(1, 120001))
 
 
 # ---- what is refused, and how ----

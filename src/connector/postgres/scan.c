@@ -136,7 +136,7 @@ static ck_status take_snapshot(pg_source *s, const ck_pg_split *at) {
            : NULL;
     ck_status status = sql ? ck_pg_run(&s->pg, sql, &s->error) : ck_nomem(&s->error, s->mem, 128);
     ck_arena_destroy(&a);
-    if (status != CK_INVALID || !at->stored) return status;
+    if (status == CK_OK || s->error.retriable || !at->stored) return status;
     /* A job that goes on later: nobody holds the snapshot any more. */
     ck_log_line(s->pg.proc->log, CK_LOG_WARN,
                 "warning: %s: the rest of the table is read as it is now, the snapshot the job began with is gone",
