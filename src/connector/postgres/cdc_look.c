@@ -83,7 +83,13 @@ static ck_status drop_own(ck_pg *c, const char *slot, ck_error *err) {
         ck_error_reset(err);
         s = ck_pg_query(c, "SELECT pg_catalog.pg_drop_replication_slot($1)", 1, &slot, &r, err);
         if (s == CK_OK) c->lib->PQclear(r);
-        if (s == CK_OK || !err || !err->retriable) return s;
+        if (s == CK_OK || !err) return s;
+        /* It was still being made when its maker died, and has gone by itself. */
+        if (strstr(err->msg, "does not exist")) {
+            ck_error_reset(err);
+            return CK_OK;
+        }
+        if (!err->retriable) return s;
         (void)poll(NULL, 0, PAUSE_MS);
     }
     return s;
