@@ -47,10 +47,66 @@ static size_t padding(ck_view before, char *out, size_t room) {
     return n;
 }
 
-static size_t printable(ck_view v, char *out) {
-    for (size_t i = 0; i < v.n; i++)
-        out[i] = (unsigned char)v.p[i] < 0x20 && v.p[i] != '\t' ? '.' : v.p[i] == 0x7f ? '.' : v.p[i];
-    return v.n;
+/* ---- secrets: 'password' = 'x' and its like are not shown ---- */
+
+static bool is_name(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
+           c == '-';
+}
+
+static bool contains(ck_view v, const char *word) {
+    size_t n = strlen(word);
+    for (size_t i = 0; i + n <= v.n; i++)
+        if (ck_view_eq_nocase((ck_view){v.p + i, n}, ck_view_of(word))) return true;
+    return false;
+}
+
+/* Whether the literal that begins at `quote` is the value of an option that keeps a secret: name = 'value'. */
+static bool is_secret(ck_view text, size_t quote) {
+    size_t end = quote, begin;
+    while (end > 0 && (text.p[end - 1] == ' ' || text.p[end - 1] == '\t')) end--;
+    if (end == 0 || text.p[--end] != '=') return false;
+    while (end > 0 && (text.p[end - 1] == ' ' || text.p[end - 1] == '\t')) end--;
+    if (end > 0 && (text.p[end - 1] == '\'' || text.p[end - 1] == '"')) end--;
+    for (begin = end; begin > 0 && is_name(text.p[begin - 1]);) begin--;
+    ck_view name = {text.p + begin, end - begin};
+    return contains(name, "password") || contains(name, "secret") || contains(name, "token") || contains(name, "jaas");
+}
+
+/* Behind the literal that begins at `quote`. */
+static size_t literal_end(ck_view text, size_t quote) {
+    size_t i = quote + 1;
+    while (i < text.n && (text.p[i] != '\'' || (i + 1 < text.n && text.p[i + 1] == '\'')))
+        i += text.p[i] == '\'' ? 2 : 1;
+    return i < text.n ? i + 1 : text.n;
+}
+
+/* Behind the comment that begins at i; i: none does. */
+static size_t comment_end(ck_view text, size_t i) {
+    if (i + 1 >= text.n) return i;
+    bool line = text.p[i] == '-' && text.p[i + 1] == '-', block = text.p[i] == '/' && text.p[i + 1] == '*';
+    if (!line && !block) return i;
+    for (i += 2; i < text.n; i++)
+        if (line ? text.p[i] == '\n' : text.p[i] == '/' && text.p[i - 1] == '*') return i + 1;
+    return text.n;
+}
+
+/* v, a part of text, as it may be shown; each character that must not be is a '*'. */
+static size_t printable(ck_view text, ck_view v, char *out) {
+    size_t n = 0, first = (size_t)(v.p - text.p), hidden = 0, shown = 0; /* [shown, hidden): inside a secret */
+    for (size_t i = 0; i < first + v.n; i++) {
+        if (i >= hidden && text.p[i] == '\'') {
+            hidden = literal_end(text, i);
+            shown = is_secret(text, i) ? i + 1 : hidden;
+        } else if (i >= hidden) {
+            hidden = shown = comment_end(text, i); /* an apostrophe in a comment begins nothing */
+        }
+        bool secret = i >= shown && i + 1 < hidden;
+        if (i < first || (secret && is_continuation(text.p[i]))) continue;
+        unsigned char c = (unsigned char)text.p[i];
+        out[n++] = secret ? '*' : (c < 0x20 && c != '\t') || c == 0x7f ? '.' : (char)c;
+    }
+    return n;
 }
 
 /* Where a person wrote what is at `at` of a text that may have been made. */
@@ -75,8 +131,8 @@ static const ck_source_text *written(const ck_source_text *s, ck_pos *at) {
 static uint32_t offset_of(ck_view text, ck_pos at) {
     size_t i = 0;
     for (uint32_t line = 1; line < at.line && i < text.n; i++) line += text.p[i] == '\n';
-    for (uint32_t column = 1; column < at.column && i < text.n; column++)
-        do i++;
+    for (uint32_t column = 1; column < at.column && i < text.n; column++) do
+            i++;
         while (i < text.n && is_continuation(text.p[i]));
     return (uint32_t)i;
 }
@@ -89,7 +145,8 @@ static void dress(const ck_source_text *text, ck_pos at, ck_error *err) {
     size_t begin = at.begin < s->text.n ? at.begin : s->text.n;
     window w = window_of(s->text, begin);
     char before[WINDOW_BYTES + 8], after[WINDOW_BYTES + 8], pad[WINDOW_BYTES + 8];
-    size_t nb = printable(w.before, before), na = printable(w.after, after), np = padding(w.before, pad, sizeof pad);
+    size_t nb = printable(s->text, w.before, before), na = printable(s->text, w.after, after),
+           np = padding(w.before, pad, sizeof pad);
     int head_n = snprintf(head, sizeof head, "%.200s:%u:%u: ", s->name ? s->name : "sql", at.line, at.column);
     int tail_n = snprintf(tail, sizeof tail, "\n  %s%.*s%.*s%s\n  %s%.*s^", w.cut_left ? "..." : "", (int)nb, before,
                           (int)na, after, w.cut_right ? "..." : "", w.cut_left ? "   " : "", (int)np, pad);

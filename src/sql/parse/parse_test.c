@@ -695,6 +695,31 @@ static void long_lines(void **state) {
     close_fixture(&f);
 }
 
+/* Values of options that keep secrets are not in messages, wherever the line is cut. */
+static void secrets(void **state) {
+    (void)state;
+    static const char *const texts[] = {
+        "CREATE TABLE t (a INT) WITH (password='geheim', x='y') @",
+        "CREATE TABLE t (a INT) WITH ('properties.sasl.Password' = 'ge''heim' @",
+        "CREATE TABLE t (a INT) WITH (\"client.secret\" =\t'\xc3\xa4 geheim' @",
+        "CREATE TABLE t (a INT) WITH (x='y', password='a geheim that is long, long enough for the window of the "
+        "message to begin in "
+        "the middle of it, geheim' @",
+        "-- don't\nCREATE TABLE t (a INT) WITH (/* isn't */ password='geheim' @",
+        "CREATE TABLE t (a INT) WITH (password='geheim @", /* a literal without an end */
+    };
+    for (size_t i = 0; i < CK_ARRAY_COUNT(texts); i++) {
+        fixture f;
+        ck_ast_script script;
+        open_fixture(&f, ck_heap_system());
+        assert_int_equal(parse(&f, ck_view_of(texts[i]), &script), CK_INVALID);
+        if (strstr(f.err.msg, "heim")) fail_msg("%s", f.err.msg);
+        const char *line = strchr(f.err.msg, '\n') + 1;
+        assert_non_null(strchr(line, '*'));
+        close_fixture(&f);
+    }
+}
+
 /* Every allocation fails once: CK_NOMEM, and nothing is left. */
 static void allocation_sweep(void **state) {
     (void)state;
@@ -753,8 +778,8 @@ int main(void) {
         cmocka_unit_test(messages),          cmocka_unit_test(bytes_that_are_no_text),
         cmocka_unit_test(nesting),           cmocka_unit_test(width),
         cmocka_unit_test(ceilings),          cmocka_unit_test(long_lines),
-        cmocka_unit_test(allocation_sweep),  cmocka_unit_test(arena_ceilings),
-        cmocka_unit_test(quoting),
+        cmocka_unit_test(secrets),           cmocka_unit_test(allocation_sweep),
+        cmocka_unit_test(arena_ceilings),    cmocka_unit_test(quoting),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
