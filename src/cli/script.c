@@ -160,7 +160,7 @@ size_t run_flags_table(run_flags *f, flag *out) {
          "bound on the job's memory"},
         {"threads", 0, FLAG_COUNT, &f->threads, "N", "cores", "threads that run operators"},
         {"state-backend", 0, FLAG_TEXT, &f->state_backend, "B", "memory",
-         "memory; file:DIR: what would pass --memory goes to a file in DIR, snapshots too; rocksdb:DIR: into RocksDB"},
+         "memory; file:DIR, rocksdb:DIR: what would pass --memory, in a file or RocksDB in DIR"},
         {"checkpoint-dir", 0, FLAG_TEXT, &f->checkpoint_dir, "DIR", "no checkpoints",
          "where checkpoints go; a job found there continues"},
         {"savepoint-dir", 0, FLAG_TEXT, &f->savepoint_dir, "DIR", "the checkpoint directory",
