@@ -108,9 +108,9 @@ def test_nothing_is_lost_between_window_and_late_table(clink, tmp_path, p, batch
     r = clink("run", "-p", p, *settings, "-e", sql + "SELECT SUM(n) AS n FROM (SELECT SUM(v) AS n FROM "
               "(SELECT t, v, upper(k) AS k FROM src) GROUP BY TUMBLE(t, INTERVAL '1' SECOND), k)")
     late = read_dir(tmp_path / "late")
-    assert late and all(x["op"] == "+I" and x["twice"] == 2 * x["v"] for x in late)
+    assert (late or p > 1) and all(x["op"] == "+I" and x["twice"] == 2 * x["v"] for x in late)
     assert sum(x["v"] for x in late) + r.rows[0]["n"] == sum(n for _, _, n in data)
-    assert f"{len(late)} rows" in r.err
+    assert not late or f"{len(late)} row" in r.err
 
 
 @pytest.mark.parametrize("p,batch", [(1, 1), (2, 7), (4, 50)])
@@ -129,7 +129,7 @@ def test_windows_over_windows_that_change(clink, tmp_path, p, batch):
         op, *values = json.loads(line).values()
         net[tuple(values)] += -1 if op in ("-U", "-D") else 1
     late = as_rows(read_dir(tmp_path / "late"))
-    assert late and set(net.values()) <= {0, 1} and "-U" in r.out
+    assert set(net.values()) <= {0, 1} and (p > 1 or (late and "-U" in r.out))  # with several, the slowest piece of the file holds time back
     if batch == 1:
         assert late == sorted(closed_model(data, 2000, lambda t: aligned(t, 10000) + 10000, 15000)[1])
     inner = collections.defaultdict(list)
@@ -215,9 +215,9 @@ def test_nothing_is_lost_between_join_and_late_table(clink, tmp_path, query, p, 
     data, sql = join_tables(tmp_path, random.Random(SEED))
     r = clink("run", "-p", p, "--changes", *(["--set", f"batch_rows={batch}"] if batch else []), "-e", sql + JOINS[query])
     late, said = [x["v"] for x in read_dir(tmp_path / "late")], {x["v"] for x in r.rows}
-    assert late and len(set(late)) == len(late)
+    assert (late or p > 1) and len(set(late)) == len(late)
     assert said.isdisjoint(late) and said.union(late) == {n for _, _, n in data}
-    assert f"{len(late)} rows" in r.err
+    assert not late or f"{len(late)} row" in r.err
     behind = {n for _, _, n in behind_model(data, 1000)[1]}
     assert behind.issuperset(late)
 
