@@ -2,6 +2,7 @@
 import json
 import os
 import random
+import shutil
 import signal
 import socket
 import subprocess
@@ -35,11 +36,23 @@ def free_ports():
 
 class Broker:
     def __init__(self, directory):
-        self.dir, self.port, self.proc, self.names = directory, free_ports(), None, 0
-        self.address = f"127.0.0.1:{self.port}"
-        self.sasl_address = f"127.0.0.1:{self.port + 2}"
+        self.dir, self.proc, self.names, self.started = directory, None, 0, False
+        self.use_ports(free_ports())
 
     def start(self):
+        """A first start that fails is tried again on other ports: between the look and the start somebody may have taken one."""
+        for left in (2, 1, 0):
+            why = self.start_once()
+            if why is None:
+                self.started = True
+                return
+            if self.started or left == 0:
+                raise RuntimeError(f"the broker ended: {why}")
+            shutil.rmtree(os.path.join(self.dir, "data"), ignore_errors=True)
+            self.use_ports(free_ports())
+
+    def start_once(self):
+        """None, or why the broker ended."""
         self.proc = subprocess.Popen([os.path.join(TOP, "tests", "servers", "kafka.sh"), self.dir, str(self.port)],
                                      stderr=subprocess.PIPE, text=True)
         self.admin = AdminClient({"bootstrap.servers": self.address, "log_level": 0})
@@ -49,12 +62,21 @@ class Broker:
                 reason = self.proc.stderr.read()
                 if self.proc.returncode == 3:
                     raise NoBroker(f"no broker here: {reason}")
-                raise RuntimeError(f"the broker ended: {reason}")
+                return f"exit {self.proc.returncode}: {reason}{self.tail('format.log')}{self.tail('broker.log')}"
             try:
                 self.admin.list_topics(timeout=1)
-                return
+                return None
             except Exception:
                 assert time.monotonic() < end, "the broker does not answer"
+
+    def tail(self, name):
+        path = os.path.join(self.dir, name)
+        return f"\n{name}: " + open(path, errors="replace").read()[-2000:] if os.path.exists(path) else ""
+
+    def use_ports(self, port):
+        self.port = port
+        self.address = f"127.0.0.1:{port}"
+        self.sasl_address = f"127.0.0.1:{port + 2}"
 
     def stop(self, how=signal.SIGKILL):
         if self.proc:
