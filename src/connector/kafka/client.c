@@ -1,11 +1,10 @@
 /* A client of the library: made from the table's options, with what its connections complain of kept for a sentence. */
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "connector/kafka/kafka_int.h"
+#include "connector/secret.h"
 #include "os/clock.h"
-#include "os/fs.h"
 
 static const char *const function_names[] = {CK_MODULE_NAMES(CK_KAFKA_FUNCTIONS)};
 static const ck_module_desc kafka_module = {.file = "librdkafka.so.1",
@@ -72,29 +71,6 @@ ck_status ck_kafka_hopeless(ck_kafka_client *c, const ck_kafka_options *o, ck_er
 
 /* ---- making one ---- */
 
-/* ${env:NAME} and ${file:PATH} are known only here. The value of a secret is in no message. */
-static ck_status resolve(ck_proc *proc, const char *name, const char *value, ck_arena *a, const char **out,
-                         ck_error *err) {
-    size_t n = strlen(value);
-    *out = value;
-    if (n < 3 || strncmp(value, "${", 2) != 0 || value[n - 1] != '}') return CK_OK;
-    const char *what = ck_arena_strndup(a, value + 2, n - 3);
-    if (!what) return ck_nomem(err, a->mem, n);
-    if (strncmp(what, "env:", 4) == 0) {
-        *out = getenv(what + 4);
-        return *out ? CK_OK
-                    : ck_fail(err, CK_INVALID, "option '%s': the environment has no variable %s", name, what + 4);
-    }
-    if (strncmp(what, "file:", 5) != 0)
-        return ck_fail(err, CK_INVALID, "option '%s' is neither ${env:NAME} nor ${file:PATH}", name);
-    ck_view text;
-    ck_status s = ck_fs_read_all(proc, what + 5, SECRET_BYTES_MAX, a, &text, err);
-    while (s == CK_OK && text.n && (text.p[text.n - 1] == '\n' || text.p[text.n - 1] == '\r')) text.n--;
-    if (s == CK_OK && !(*out = ck_arena_strndup(a, text.n ? text.p : "", text.n))) s = ck_nomem(err, a->mem, text.n);
-    if (s != CK_OK) ck_error_prefix(err, "option '%s': ", name);
-    return s;
-}
-
 static ck_status set(const ck_kafka_lib *lib, rd_kafka_conf_t *conf, const char *name, const char *value, bool secret,
                      ck_error *err) {
     char reason[256];
@@ -124,7 +100,7 @@ static ck_status set_properties(ck_proc *proc, const ck_kafka_lib *lib, const ck
         const char *name = o->names[i] + sizeof prefix - 1, *value;
         if (is_ours(name))
             return ck_fail(err, CK_INVALID, "option '%s' cannot be set: the table's own options say it", o->names[i]);
-        CK_TRY(resolve(proc, o->names[i], o->values[i], a, &value, err));
+        CK_TRY(ck_secret_resolve(proc, o->names[i], o->values[i], SECRET_BYTES_MAX, a, &value, err));
         CK_TRY(set(lib, conf, name, value, value != o->values[i], err));
     }
     return CK_OK;

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 #include "connector/postgres/pg_int.h"
+#include "connector/secret.h"
 #include "os/clock.h"
-#include "os/fs.h"
 
 static const char *const function_names[] = {CK_MODULE_NAMES(CK_PG_FUNCTIONS)};
 static const ck_module_desc pg_module = {.file = "libpq.so.5",
@@ -87,29 +87,6 @@ ck_status ck_pg_fail(ck_pg *c, const PGresult *r, const char *what, ck_error *er
 
 /* ---- connecting ---- */
 
-/* ${env:NAME} and ${file:PATH} are known only here. The value of a secret is in no message. */
-static ck_status resolve(ck_proc *proc, const char *name, const char *value, ck_arena *a, const char **out,
-                         ck_error *err) {
-    size_t n = strlen(value);
-    *out = value;
-    if (n < 3 || strncmp(value, "${", 2) != 0 || value[n - 1] != '}') return CK_OK;
-    const char *what = ck_arena_strndup(a, value + 2, n - 3);
-    if (!what) return ck_nomem(err, a->mem, n);
-    if (strncmp(what, "env:", 4) == 0) {
-        *out = getenv(what + 4);
-        return *out ? CK_OK
-                    : ck_fail(err, CK_INVALID, "option '%s': the environment has no variable %s", name, what + 4);
-    }
-    if (strncmp(what, "file:", 5) != 0)
-        return ck_fail(err, CK_INVALID, "option '%s' is neither ${env:NAME} nor ${file:PATH}", name);
-    ck_view text;
-    ck_status s = ck_fs_read_all(proc, what + 5, SECRET_BYTES_MAX, a, &text, err);
-    while (s == CK_OK && text.n && (text.p[text.n - 1] == '\n' || text.p[text.n - 1] == '\r')) text.n--;
-    if (s == CK_OK && !(*out = ck_arena_strndup(a, text.n ? text.p : "", text.n))) s = ck_nomem(err, a->mem, text.n);
-    if (s != CK_OK) ck_error_prefix(err, "option '%s': ", name);
-    return s;
-}
-
 typedef struct pairs {
     const char *names[PROPERTIES_MAX + 1], *values[PROPERTIES_MAX + 1];
     size_t count;
@@ -125,7 +102,7 @@ static ck_status make_pairs(ck_proc *proc, const ck_pg_options *o, bool replicat
                             ck_error *err) {
     static const char prefix[] = "properties.";
     const char *password = NULL;
-    if (o->password) CK_TRY(resolve(proc, "password", o->password, a, &password, err));
+    if (o->password) CK_TRY(ck_secret_resolve(proc, "password", o->password, SECRET_BYTES_MAX, a, &password, err));
     add(p, "application_name", "clink");
     add(p, "host", o->host);
     add(p, "port", o->port);
@@ -144,7 +121,7 @@ static ck_status make_pairs(ck_proc *proc, const ck_pg_options *o, bool replicat
     for (uint32_t i = 0; i < o->all->count; i++) {
         const char *value;
         if (strncmp(o->all->names[i], prefix, sizeof prefix - 1) != 0) continue;
-        CK_TRY(resolve(proc, o->all->names[i], o->all->values[i], a, &value, err));
+        CK_TRY(ck_secret_resolve(proc, o->all->names[i], o->all->values[i], SECRET_BYTES_MAX, a, &value, err));
         add(p, o->all->names[i] + sizeof prefix - 1, value);
     }
     return CK_OK;

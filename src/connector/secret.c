@@ -1,0 +1,28 @@
+/* See secret.h. */
+#include "connector/secret.h"
+
+#include <stdlib.h>
+
+#include "os/fs.h"
+
+ck_status ck_secret_resolve(ck_proc *proc, const char *name, const char *value, size_t bytes_max, ck_arena *a,
+                            const char **out, ck_error *err) {
+    size_t n = strlen(value);
+    *out = value;
+    if (n < 3 || strncmp(value, "${", 2) != 0 || value[n - 1] != '}') return CK_OK;
+    const char *what = ck_arena_strndup(a, value + 2, n - 3);
+    if (!what) return ck_nomem(err, a->mem, n);
+    if (strncmp(what, "env:", 4) == 0) {
+        *out = getenv(what + 4);
+        return *out ? CK_OK
+                    : ck_fail(err, CK_INVALID, "option '%s': the environment has no variable %s", name, what + 4);
+    }
+    if (strncmp(what, "file:", 5) != 0)
+        return ck_fail(err, CK_INVALID, "option '%s' is neither ${env:NAME} nor ${file:PATH}", name);
+    ck_view text;
+    ck_status s = ck_fs_read_all(proc, what + 5, bytes_max, a, &text, err);
+    while (s == CK_OK && text.n && (text.p[text.n - 1] == '\n' || text.p[text.n - 1] == '\r')) text.n--;
+    if (s == CK_OK && !(*out = ck_arena_strndup(a, text.n ? text.p : "", text.n))) s = ck_nomem(err, a->mem, text.n);
+    if (s != CK_OK) ck_error_prefix(err, "option '%s': ", name);
+    return s;
+}
