@@ -168,6 +168,21 @@ ck_batch *ck_source_output(const ck_source_table *t, const ck_batch *b) {
     return ck_batch_project(b, t->columns, t->column_count);
 }
 
+ck_status ck_source_emit(const ck_source_table *t, ck_event_time *times, uint32_t clock, ck_batch **b, uint32_t rows,
+                         ck_op_ctx *ctx) {
+    ck_batch *out = *b ? ck_source_output(t, *b) : NULL;
+    ck_status status =
+        out ? ck_event_time_see(times, clock, *b, ctx) : ck_nomem(ctx->error, ctx->mem, rows * sizeof(ck_strview));
+    ck_batch_unref(b);
+    if (status != CK_OK) {
+        ck_batch_unref(&out);
+        return status;
+    }
+    ck_op_count(ctx, "rows_in", rows);
+    CK_TRY(ck_op_emit(ctx, 0, &out));
+    return ck_event_time_say(times, ctx);
+}
+
 /* ---- options ---- */
 
 const char *ck_option_text(const ck_table_options *o, const char *name, const char *deflt) {

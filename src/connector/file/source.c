@@ -323,18 +323,8 @@ static ck_status emit(file_source *s, run *r, ck_op_ctx *ctx) {
     uint32_t rows = ck_decoder_rows(s->decoder);
     if (rows == 0) return CK_OK;
     ck_batch *b = ck_decoder_take(s->decoder);
-    ck_batch *out = b ? ck_source_output(&s->table, b) : NULL;
-    ck_status status = out ? ck_event_time_see(&s->event_time, r->clock, b, ctx)
-                           : ck_nomem(ctx->error, ctx->mem, rows * sizeof(ck_strview));
-    ck_batch_unref(&b);
-    if (status != CK_OK) {
-        ck_batch_unref(&out);
-        return status;
-    }
-    ck_op_count(ctx, "rows_in", rows);
     ck_pacer_took(&s->pacer, ck_mono_us(ctx->proc), rows);
-    CK_TRY(ck_op_emit(ctx, 0, &out));
-    return ck_event_time_say(&s->event_time, ctx);
+    return ck_source_emit(&s->table, &s->event_time, r->clock, &b, rows, ctx);
 }
 
 static ck_status finish(file_source *s, run *r, ck_op_ctx *ctx) {

@@ -492,20 +492,12 @@ static ck_status emit(kafka_source *s, partition *p, ck_op_ctx *ctx) {
     CK_TRY(ck_dead_letters_emit(&s->letters, ctx));
     uint32_t rows = ck_decoder_rows(s->decoder);
     if (rows == 0) return CK_OK;
-    ck_batch *b = ck_decoder_take(s->decoder), *out = NULL;
-    ck_status status = b ? complete(s, p, &b, ctx) : ck_nomem(ctx->error, ctx->mem, rows * sizeof(ck_strview));
+    ck_batch *b = ck_decoder_take(s->decoder);
+    ck_status status = b ? complete(s, p, &b, ctx) : CK_OK;
     p->taken = p->decoded;
-    if (status == CK_OK && !(out = ck_source_output(&s->table, b)))
-        status = ck_nomem(ctx->error, ctx->mem, rows * sizeof(ck_strview));
-    if (status == CK_OK) status = ck_event_time_see(&s->event_time, p->clock, b, ctx);
+    if (status == CK_OK) return ck_source_emit(&s->table, &s->event_time, p->clock, &b, rows, ctx);
     ck_batch_unref(&b);
-    if (status != CK_OK) {
-        ck_batch_unref(&out);
-        return status;
-    }
-    ck_op_count(ctx, "rows_in", rows);
-    CK_TRY(ck_op_emit(ctx, 0, &out));
-    return ck_event_time_say(&s->event_time, ctx);
+    return status;
 }
 
 /* ---- a step ---- */

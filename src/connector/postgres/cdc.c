@@ -440,17 +440,7 @@ static ck_status emit(pg_cdc *s, ck_op_ctx *ctx) {
     uint32_t n = s->rows.row_count;
     if (n == 0) return CK_OK;
     ck_batch *b = ck_batch_builder_finish(&s->rows);
-    ck_batch *out = b ? ck_source_output(&s->table, b) : NULL;
-    ck_status status = out ? ck_event_time_see(&s->event_time, s->clock, b, ctx)
-                           : ck_nomem(ctx->error, ctx->mem, n * sizeof(ck_strview));
-    ck_batch_unref(&b);
-    if (status != CK_OK) {
-        ck_batch_unref(&out);
-        return status;
-    }
-    ck_op_count(ctx, "rows_in", n);
-    CK_TRY(ck_op_emit(ctx, 0, &out));
-    return ck_event_time_say(&s->event_time, ctx);
+    return ck_source_emit(&s->table, &s->event_time, s->clock, &b, n, ctx);
 }
 
 static ck_status make_rows(pg_cdc *s, ck_op_ctx *ctx) {

@@ -325,22 +325,11 @@ static ck_status build_rows(pg_source *s, ck_op_ctx *ctx) {
 }
 
 static ck_status emit(pg_source *s, ck_op_ctx *ctx) {
-    split *of = &s->splits[s->now.split];
     CK_TRY(ck_pg_bad_rows_emit(&s->bad, ctx));
     uint32_t n = s->rows.row_count;
     if (n == 0) return CK_OK;
     ck_batch *b = ck_batch_builder_finish(&s->rows);
-    ck_batch *out = b ? ck_source_output(&s->table, b) : NULL;
-    ck_status status = out ? ck_event_time_see(&s->event_time, of->clock, b, ctx)
-                           : ck_nomem(ctx->error, ctx->mem, n * sizeof(ck_strview));
-    ck_batch_unref(&b);
-    if (status != CK_OK) {
-        ck_batch_unref(&out);
-        return status;
-    }
-    ck_op_count(ctx, "rows_in", n);
-    CK_TRY(ck_op_emit(ctx, 0, &out));
-    return ck_event_time_say(&s->event_time, ctx);
+    return ck_source_emit(&s->table, &s->event_time, s->splits[s->now.split].clock, &b, n, ctx);
 }
 
 /* ---- a step ---- */
