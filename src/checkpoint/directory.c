@@ -332,6 +332,15 @@ ck_status ck_checkpoint_dir_newest(ck_checkpoint_dir *d, ck_checkpoint_entry *ou
     return newest ? CK_OK : CK_NOTFOUND;
 }
 
+ck_status ck_checkpoint_dir_newest_id(ck_checkpoint_dir *d, uint64_t *id, ck_error *err) {
+    ck_checkpoint_entry newest;
+    ck_status s = ck_checkpoint_dir_newest(d, &newest);
+    if (s == CK_NOTFOUND) return ck_fail(err, s, "%s has no complete checkpoint to restore", ck_checkpoint_dir_path(d));
+    if (s != CK_OK) return ck_fail(err, s, "%s cannot be read", ck_checkpoint_dir_path(d));
+    *id = newest.checkpoint;
+    return CK_OK;
+}
+
 static ck_status not_there(ck_checkpoint_dir *d, uint64_t checkpoint, ck_error *err) {
     char ids[256] = "none";
     size_t n = 0;

@@ -46,6 +46,8 @@ CK_NODISCARD ck_status ck_checkpoint_dir_list(ck_checkpoint_dir *d, ck_arena *a,
                                               uint32_t *count);
 /* The newest complete one of this UUID. CK_NOTFOUND: none. */
 CK_NODISCARD ck_status ck_checkpoint_dir_newest(ck_checkpoint_dir *d, ck_checkpoint_entry *out);
+/* The same to restore from: an id, and a sentence where there is none. */
+CK_NODISCARD ck_status ck_checkpoint_dir_newest_id(ck_checkpoint_dir *d, uint64_t *id, ck_error *err);
 /* Read and checked. CK_NOTFOUND names the ids there are; CK_CORRUPT names the damage. */
 CK_NODISCARD ck_status ck_checkpoint_dir_read(ck_checkpoint_dir *d, uint64_t checkpoint, ck_arena *a, ck_manifest **out,
                                               ck_error *err);

@@ -4,14 +4,7 @@
 
 static ck_status read_point(ck_arena *a, ck_checkpoint_dir *d, uint64_t id, const ck_manifest **out, ck_error *err) {
     ck_manifest *m;
-    if (id == 0) {
-        ck_checkpoint_entry newest;
-        ck_status s = ck_checkpoint_dir_newest(d, &newest);
-        if (s == CK_NOTFOUND)
-            return ck_fail(err, s, "%s has no complete checkpoint to restore", ck_checkpoint_dir_path(d));
-        if (s != CK_OK) return ck_fail(err, s, "%s cannot be read", ck_checkpoint_dir_path(d));
-        id = newest.checkpoint;
-    }
+    if (id == 0) CK_TRY(ck_checkpoint_dir_newest_id(d, &id, err));
     CK_TRY(ck_checkpoint_dir_read(d, id, a, &m, err));
     *out = m;
     return CK_OK;

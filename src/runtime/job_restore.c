@@ -91,12 +91,7 @@ static ck_status read_manifest(ck_job *j, ck_checkpoint_dir *d, uint64_t id, ck_
     if (id == 0 && d == j->dir && j->below) {
         if (newest_below(j, j->below, &id) != CK_OK) return nomem(j, err);
     } else if (id == 0) {
-        ck_checkpoint_entry newest;
-        ck_status s = ck_checkpoint_dir_newest(d, &newest);
-        if (s == CK_NOTFOUND)
-            return ck_fail(err, CK_NOTFOUND, "%s has no complete checkpoint to restore", ck_checkpoint_dir_path(d));
-        if (s != CK_OK) return ck_fail(err, s, "%s cannot be read", ck_checkpoint_dir_path(d));
-        id = newest.checkpoint;
+        CK_TRY(ck_checkpoint_dir_newest_id(d, &id, err));
     }
     j->tried = id;
     CK_TRY(note_damage(j, ck_checkpoint_dir_read(d, id, &j->arena, &m, err)));
