@@ -278,15 +278,12 @@ clink_status clink_dead_letter_table(clink_engine *e, const char *sql, const cli
                                   : !letters ? "letters"
                                              : "header",
                                   error);
-    clink_job *j = new_job(e);
-    if (!j) return engine_error(ck_fail(&err, CK_NOMEM, "out of memory"), &err, error);
-    ck_status s = copy_run(&j->arena, run, &j->run, &err);
-    if (s == CK_OK) s = compile(e, j, sql, false, &err);
-    if (s == CK_OK) {
-        pthread_mutex_lock(&e->lock);
-        s = letters_of(e, table, letters, header, &err);
-        pthread_mutex_unlock(&e->lock);
-    }
+    clink_job *j = NULL;
+    ck_status s = engine_compile(e, sql, run, &j, &err);
+    if (s != CK_OK) return engine_error(s, &err, error);
+    pthread_mutex_lock(&e->lock);
+    s = letters_of(e, table, letters, header, &err);
+    pthread_mutex_unlock(&e->lock);
     clink_job_free(j);
     return engine_error(s, &err, error);
 }
