@@ -175,16 +175,18 @@ bool ck_user_key_decode(const ck_shape *s, ck_view key, ck_loose_row *l) {
 
 /* ---- values ---- */
 
-ck_status ck_value_encode(const ck_shape *s, ck_var_source v, const ck_row *row, ck_bytes *out) {
-    uint32_t null_bytes = s->stored_nulls;
-    CK_TRY(ck_bytes_reserve(out, 8 + null_bytes + s->row_bytes));
+/* value_of NULL: field i of `to` is field i of s. */
+static inline ck_status encode_value(const ck_shape *s, ck_var_source v, const ck_row *row, const ck_shape *to,
+                                     const uint32_t *value_of, ck_bytes *out) {
+    uint32_t null_bytes = to->stored_nulls;
+    CK_TRY(ck_bytes_reserve(out, 8 + null_bytes + to->row_bytes));
     if (s->ttl_at) CK_TRY(append_le(out, (uint64_t)ck_row_i64(row, s->ttl_at), 8));
     uint8_t *nulls = (uint8_t *)out->p + out->n, *at = nulls + null_bytes;
     memset(nulls, 0, null_bytes);
-    for (uint32_t i = s->value_first; i < s->field_count; i++) {
-        const ck_shape_field *f = &s->fields[i];
+    for (uint32_t i = 0; i < to->value_count; i++) {
+        const ck_shape_field *f = &s->fields[s->value_first + (value_of ? value_of[i] : i)];
         bool is_null = f->nullable && (f->phys == CK_PHYS_NULL || ck_row_null(row, f->null_bit));
-        if (is_null) nulls[(i - s->value_first) >> 3] |= (uint8_t)(1u << ((i - s->value_first) & 7));
+        if (is_null) nulls[i >> 3] |= (uint8_t)(1u << (i & 7));
         if (ck_phys_is_var(f->phys)) continue;
         if (is_null)
             memset(at, 0, f->width);
@@ -193,9 +195,11 @@ ck_status ck_value_encode(const ck_shape *s, ck_var_source v, const ck_row *row,
         at += f->width;
     }
     out->n = (size_t)((char *)at - out->p);
-    for (uint32_t i = 0; i < s->var_count; i++) {
-        const ck_shape_field *f = &s->fields[s->var_fields[i]];
-        if (s->var_fields[i] < s->value_first || ck_row_null(row, f->null_bit)) continue;
+    for (uint32_t i = 0; i < to->var_count; i++) {
+        if (to->var_fields[i] < to->value_first) continue;
+        uint32_t at_value = to->var_fields[i] - to->value_first;
+        const ck_shape_field *f = &s->fields[s->value_first + (value_of ? value_of[at_value] : at_value)];
+        if (f->nullable && ck_row_null(row, f->null_bit)) continue;
         ck_view bytes = ck_var_source_get(v, row, f->offset);
         CK_TRY(append_le(out, bytes.n, 4));
         CK_TRY(ck_bytes_view(out, bytes));
@@ -203,34 +207,13 @@ ck_status ck_value_encode(const ck_shape *s, ck_var_source v, const ck_row *row,
     return CK_OK;
 }
 
+ck_status ck_value_encode(const ck_shape *s, ck_var_source v, const ck_row *row, ck_bytes *out) {
+    return encode_value(s, v, row, s, NULL, out);
+}
+
 ck_status ck_value_encode_as(const ck_shape *s, ck_var_source v, const ck_row *row, const ck_shape *to,
                              const uint32_t *value_of, ck_bytes *out) {
-    uint32_t null_bytes = to->stored_nulls;
-    CK_TRY(ck_bytes_reserve(out, 8 + null_bytes + to->row_bytes));
-    if (s->ttl_at) CK_TRY(append_le(out, (uint64_t)ck_row_i64(row, s->ttl_at), 8));
-    uint8_t *nulls = (uint8_t *)out->p + out->n, *at = nulls + null_bytes;
-    memset(nulls, 0, null_bytes);
-    for (uint32_t i = 0; i < to->value_count; i++) {
-        const ck_shape_field *f = &s->fields[s->value_first + value_of[i]];
-        bool is_null = f->nullable && (f->phys == CK_PHYS_NULL || ck_row_null(row, f->null_bit));
-        if (is_null) nulls[i >> 3] |= (uint8_t)(1u << (i & 7));
-        if (ck_phys_is_var(f->phys)) continue;
-        if (is_null)
-            memset(at, 0, f->width);
-        else
-            memcpy(at, row + f->offset, f->width);
-        at += f->width;
-    }
-    out->n = (size_t)((char *)at - out->p);
-    for (uint32_t i = 0; i < to->var_count; i++) {
-        if (to->var_fields[i] < to->value_first) continue;
-        const ck_shape_field *f = &s->fields[s->value_first + value_of[to->var_fields[i] - to->value_first]];
-        if (f->nullable && ck_row_null(row, f->null_bit)) continue;
-        ck_view bytes = ck_var_source_get(v, row, f->offset);
-        CK_TRY(append_le(out, bytes.n, 4));
-        CK_TRY(ck_bytes_view(out, bytes));
-    }
-    return CK_OK;
+    return encode_value(s, v, row, to, value_of, out);
 }
 
 static bool decode_fixed(ck_cursor *c, const ck_shape_field *f, bool is_null, ck_loose_row *l) {
