@@ -119,6 +119,13 @@ class Cell:
             f.write(f"CREATE TABLE src (id BIGINT, k VARCHAR) WITH (connector='file', format='json', path='{self.dir}/in.ndjson',"
                     f" rate_limit='{rate}');\n{self.sink.table(self)};\nINSERT INTO snk SELECT id, k FROM src;\n")
 
+    def rename(self, table, name):
+        """The table is called otherwise from here on; what it stands for outside is the same."""
+        with open(self.script) as f:
+            text = f.read()
+        with open(self.script, "w") as f:
+            f.write(text.replace(f"CREATE TABLE {table} ", f"CREATE TABLE {name} ").replace(f"INTO {table} ", f"INTO {name} "))
+
     def args(self, p, *more, ck=None):
         return ["run", self.script, "--checkpoint-dir", ck or self.ck, "--checkpoint-interval-ms", str(self.sink.interval_ms),
                 "--checkpoint-retained", "4", "-p", str(p), *map(str, more)]
@@ -275,6 +282,16 @@ def rescaled(c):
     c.killed(4, "checkpoint.after_manifest:2")
     c.killed(2, "commit.after:1")
     c.finish(4)
+
+
+@cell("killed between manifest and commit, and the table has another name since")
+def renamed(c):
+    """What is prepared is committed by the sink of the new name; then the same once more, with the name of the first."""
+    c.killed(2, "checkpoint.after_manifest:3")
+    c.rename("snk", "other")
+    c.killed(2, "checkpoint.after_manifest:3")
+    c.rename("other", "snk")
+    c.finish(2)
 
 
 def wait_for(what, proc, seconds=60):

@@ -35,11 +35,13 @@ typedef struct pg_committer {
     char sink[24];      /* op id: a name of any length */
     char life[17];
     uint32_t parallelism;
-    char began[65]; /* the job whose tokens have our life */
+    char began[96]; /* "job/sink" whose tokens have our life; "": none */
     ck_bytes lines; /* of a file, up to batch_bytes */
 } pg_committer;
 
 /* ---- making ---- */
+
+static void print_sink(char out[24], uint64_t op_id) { (void)snprintf(out, 24, "%016llx", (unsigned long long)op_id); }
 
 static ck_status init(pg_committer *c, const ck_op_spec *spec, ck_error *err) {
     ck_arena *a = &c->arena;
@@ -63,7 +65,7 @@ static ck_status init(pg_committer *c, const ck_op_spec *spec, ck_error *err) {
     if (!c->name || !c->writer.on_connect) return ck_nomem(err, a->mem, strlen(spec->uid));
     if (!c->checkpoint_dir || !c->job || !c->job_name || !c->uid || !c->tokens)
         return ck_nomem(err, a->mem, strlen(spec->uid));
-    (void)snprintf(c->sink, sizeof c->sink, "%016llx", (unsigned long long)ck_op_id(spec->uid));
+    print_sink(c->sink, ck_op_id(spec->uid));
     (void)snprintf(c->life, sizeof c->life, "%016llx", (unsigned long long)ck_random_u64(spec->proc));
     return CK_OK;
 }
@@ -145,27 +147,27 @@ static void end_others(pg_committer *c) {
         c->writer.pg.lib->PQclear(r);
 }
 
-/* The tokens of this sink get our name. */
-static ck_status begin_life(pg_committer *c, const char *job, ck_error *err) {
-    if (strcmp(c->began, job) == 0) return CK_OK;
+/* The tokens of a sink get our name: our own, or those of the job, or the name of the table, that it goes on from. */
+static ck_status begin_life(pg_committer *c, const char *job, const char *sink, ck_error *err) {
+    char who[sizeof c->began];
+    (void)snprintf(who, sizeof who, "%s/%s", job, sink);
+    if (strcmp(c->began, who) == 0) return CK_OK;
     PGresult *r;
-    const char *values[] = {job, c->sink, c->life};
+    const char *values[] = {job, sink, c->life};
     CK_TRY(ask(c,
                "WITH u AS (UPDATE %s SET life = $3, at = now() WHERE job = $1 AND sink = $2 RETURNING 1) SELECT "
                "count(*) FROM u",
                3, values, &r, err));
     c->writer.pg.lib->PQclear(r);
-    (void)snprintf(c->began, sizeof c->began, "%s", job);
+    memcpy(c->began, who, sizeof who);
     return CK_OK;
 }
 
 typedef enum standing { BEHIND, DONE } standing;
 
-static ck_status why_not(pg_committer *c, const ck_write_ahead_file *f, const char *writer, standing *out,
-                         ck_error *err) {
+static ck_status why_not(pg_committer *c, const char *const *key, standing *out, ck_error *err) {
     PGresult *r;
-    const char *values[] = {f->job, c->sink, writer};
-    CK_TRY(ask(c, "SELECT checkpoint, life FROM %s WHERE job = $1 AND sink = $2 AND writer = $3", 3, values, &r, err));
+    CK_TRY(ask(c, "SELECT checkpoint, life FROM %s WHERE job = $1 AND sink = $2 AND writer = $3", 3, key, &r, err));
     const ck_pg_lib *lib = c->writer.pg.lib;
     bool there = lib->PQntuples(r) == 1, ours = there && strcmp(lib->PQgetvalue(r, 0, 1), c->life) == 0;
     lib->PQclear(r);
@@ -190,11 +192,12 @@ static ck_status why_not(pg_committer *c, const ck_write_ahead_file *f, const ch
 /* In a transaction: the token goes to this checkpoint, or it is there. */
 static ck_status move_token(pg_committer *c, const ck_write_ahead_file *f, uint64_t checkpoint, standing *out,
                             ck_error *err) {
-    char writer[16], number[24];
+    char sink[24], writer[16], number[24];
     PGresult *r;
+    print_sink(sink, f->op_id);
     (void)snprintf(writer, sizeof writer, "%u", f->writer);
     (void)snprintf(number, sizeof number, "%llu", (unsigned long long)checkpoint);
-    const char *values[] = {f->job, c->sink, writer, number, c->life};
+    const char *values[] = {f->job, sink, writer, number, c->life};
     CK_TRY(ask(
         c,
         "WITH u AS (UPDATE %s SET checkpoint = $4::bigint, at = now() WHERE job = $1 AND sink = $2 AND writer = $3 AND "
@@ -203,7 +206,7 @@ static ck_status move_token(pg_committer *c, const ck_write_ahead_file *f, uint6
     *out = BEHIND;
     bool moved = strcmp(c->writer.pg.lib->PQgetvalue(r, 0, 0), "1") == 0;
     c->writer.pg.lib->PQclear(r);
-    return moved ? CK_OK : why_not(c, f, writer, out, err);
+    return moved ? CK_OK : why_not(c, values, out, err);
 }
 
 /* ---- committing ---- */
@@ -223,11 +226,13 @@ static ck_status take_line(void *arg, ck_view key, ck_view value, ck_error *err)
 
 static ck_status commit_once(pg_committer *c, const ck_write_ahead_file *f, uint64_t checkpoint, ck_error *err) {
     standing at;
+    char sink[24];
+    print_sink(sink, f->op_id);
     ck_bytes_clear(&c->lines);
     c->writer.skipped = 0;
     CK_TRY(ck_pg_writer_open(&c->writer, err));
     if (!c->began[0]) end_others(c);
-    CK_TRY(begin_life(c, f->job, err)); /* not in the transaction, which may be undone */
+    CK_TRY(begin_life(c, f->job, sink, err)); /* not in the transaction, which may be undone */
     CK_TRY(ck_pg_writer_begin(&c->writer, err));
     CK_TRY(move_token(c, f, checkpoint, &at, err));
     if (at == DONE) return ck_pg_run(&c->writer.pg, "COMMIT", err);
@@ -308,7 +313,7 @@ static ck_status begin(pg_committer *c, uint64_t restored, bool allow_duplicates
     end_others(c); /* outside the transaction: a failure in it would end it */
     CK_TRY(ck_pg_run(&c->writer.pg, "BEGIN", err));
     if (!allow_duplicates) CK_TRY(check_newer(c, restored, err));
-    CK_TRY(begin_life(c, c->job, err));
+    CK_TRY(begin_life(c, c->job, c->sink, err));
     CK_TRY(add_tokens(c, restored, err));
     return ck_pg_run(&c->writer.pg, "COMMIT", err);
 }
