@@ -242,14 +242,27 @@ static ck_status commit_once(pg_committer *c, const ck_write_ahead_file *f, uint
     return ck_pg_writer_commit(&c->writer, err);
 }
 
+typedef struct task {
+    const ck_write_ahead_file *file; /* NULL: a life begins */
+    uint64_t checkpoint;             /* of the file, or restored from */
+    bool allow_duplicates;
+} task;
+
+static ck_status begin(pg_committer *c, uint64_t restored, bool allow_duplicates, ck_error *err);
+
+static ck_status once(pg_committer *c, const task *t, ck_error *err) {
+    return t->file ? commit_once(c, t->file, t->checkpoint, err) : begin(c, t->checkpoint, t->allow_duplicates, err);
+}
+
 /* Nobody knows how far a try that failed has come: the next one finds out by the token. */
-static ck_status commit(pg_committer *c, const ck_write_ahead_file *f, uint64_t checkpoint, ck_error *err) {
+static ck_status carry_out(pg_committer *c, const task *t, ck_error *err) {
     int64_t since = ck_mono_us(c->proc), pause_ms = PAUSE_FIRST_MS;
     for (bool told = false;; told = true) {
         ck_error failed = CK_ERROR_INIT;
-        ck_status s = commit_once(c, f, checkpoint, &failed);
-        if (s == CK_OK) return ck_write_ahead_drop(c->proc, f, err);
+        ck_status s = once(c, t, &failed);
+        if (s == CK_OK) return CK_OK;
         ck_pg_writer_abort(&c->writer);
+        if (!t->file) c->began[0] = 0; /* it may have been undone */
         if (!failed.retriable || ck_mono_us(c->proc) - since >= c->options.retry_ms * 1000) {
             if (err) *err = failed;
             ck_error_prefix(err, "table \"%s\": ", c->table.table);
@@ -260,6 +273,11 @@ static ck_status commit(pg_committer *c, const ck_write_ahead_file *f, uint64_t 
         (void)poll(NULL, 0, (int)pause_ms);
         pause_ms = pause_ms * 2 < PAUSE_MAX_MS ? pause_ms * 2 : PAUSE_MAX_MS;
     }
+}
+
+static ck_status commit(pg_committer *c, const ck_write_ahead_file *f, uint64_t checkpoint, ck_error *err) {
+    CK_TRY(carry_out(c, &(task){.file = f, .checkpoint = checkpoint}, err));
+    return ck_write_ahead_drop(c->proc, f, err);
 }
 
 static ck_status committer_commit(void *self, const ck_committable *committable, ck_error *err) {
@@ -322,12 +340,7 @@ static ck_status committer_abort_others(void *self, const char *job_uuid, uint64
                                         size_t keep_count, bool allow_duplicates, ck_error *err) {
     pg_committer *c = self;
     if (!c->on) return CK_OK;
-    ck_status s = begin(c, restored, allow_duplicates, err);
-    if (s != CK_OK) {
-        ck_pg_writer_abort(&c->writer);
-        c->began[0] = 0;
-        return s;
-    }
+    CK_TRY(carry_out(c, &(task){.checkpoint = restored, .allow_duplicates = allow_duplicates}, err));
     return ck_write_ahead_drop_others(c->proc, c->mem, c->checkpoint_dir, job_uuid, ck_op_id(c->uid), keep, keep_count,
                                       err);
 }
