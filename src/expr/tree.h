@@ -76,9 +76,12 @@ void ck_expr_visit_columns(const ck_expr *e, void (*fn)(void *arg, uint32_t colu
 CK_NODISCARD ck_status ck_expr_check_columns(const ck_expr *e, const ck_schema *s, ck_error *err);
 /* A copy with column i replaced by map[i] (substitution, not sharing). */
 ck_expr *ck_expr_substitute(ck_arena *a, const ck_expr *e, ck_expr *const *map, uint32_t map_count);
-/* A copy in which fn has replaced nodes: it is asked top down, and answers with another expression of the same type or
- * with NULL, which goes on with the arguments. Nodes nothing changed below are shared, not copied. */
-ck_expr *ck_expr_rewrite(ck_arena *a, ck_expr *e, ck_expr *(*fn)(void *arg, const ck_expr *e), void *arg);
+/* What becomes of a node: *instead, NULL when asked, is another expression of the same type; left NULL, its arguments
+ * are asked. Anything but CK_OK ends the rewriting. */
+typedef ck_status (*ck_expr_rewriter)(void *arg, const ck_expr *e, ck_expr **instead);
+/* *out: a copy of e in which fn has replaced nodes, asked top down. Nodes nothing changed below are shared, not copied.
+ * CK_NOMEM, or what fn has said; *out is then as it was. */
+CK_NODISCARD ck_status ck_expr_rewrite(ck_arena *a, ck_expr *e, ck_expr_rewriter fn, void *arg, ck_expr **out);
 /* A constant expression's value; CK_DATA when evaluating it marks an error. */
 CK_NODISCARD ck_status ck_expr_fold(ck_arena *a, ck_expr *e, ck_expr **out, ck_error *err);
 

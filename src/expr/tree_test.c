@@ -163,6 +163,49 @@ static void substitution(void **state) {
     assert_int_equal(copy->hash, sample_expr(s, "(* (+ a 5) (+ i (+ a 5)))")->hash);
 }
 
+typedef struct shift {
+    ck_arena *arena;
+    uint32_t by;
+} shift;
+
+/* Columns move; a constant cannot be. */
+static ck_status shifted(void *arg, const ck_expr *e, ck_expr **instead) {
+    const shift *x = (const shift *)arg;
+    if (e->kind == CK_EXPR_LITERAL) return CK_INVALID;
+    if (e->kind != CK_EXPR_COLUMN) return CK_OK;
+    *instead = ck_expr_column(x->arena, e->column + x->by, e->type, e->nullable);
+    return *instead ? CK_OK : CK_NOMEM;
+}
+
+static ck_status unchanged(void *arg, const ck_expr *e, ck_expr **instead) {
+    (void)arg, (void)e, (void)instead;
+    return CK_OK;
+}
+
+/* All of it is rewritten, or the call says that it is not: what had no memory is never left as it was. */
+static void rewriting(void **state) {
+    sample *s = *state;
+    for (int i = 0; i < 4; i++) sample_column(s, (const char *[]){"a", "b", "c", "d"}[i], "BIGINT");
+    ck_expr *e = sample_expr(s, "(* a (+ b (coalesce a b)))"), *out = NULL;
+    assert_int_equal(ck_expr_rewrite(&s->arena, e, unchanged, NULL, &out), CK_OK);
+    assert_ptr_equal(out, e);
+    shift failing = {&s->arena, 2};
+    out = NULL;
+    assert_int_equal(ck_expr_rewrite(&s->arena, sample_expr(s, "(+ a 1)"), shifted, &failing, &out), CK_INVALID);
+    assert_null(out);
+    ck_status st = CK_NOMEM;
+    for (size_t bytes_max = 0; st != CK_OK; bytes_max += 64) {
+        ck_arena a;
+        ck_arena_init(&a, s->mem, bytes_max);
+        shift x = {&a, 2};
+        st = ck_expr_rewrite(&a, e, shifted, &x, &out);
+        assert_true(st == CK_NOMEM || st == CK_OK);
+        if (st == CK_OK) assert_string_equal(printed(s, out), "c * (d + coalesce(c, d))");
+        ck_arena_destroy(&a);
+    }
+    assert_string_equal(printed(s, e), "a * (b + coalesce(a, b))");
+}
+
 static void folding(void **state) {
     sample *s = *state;
     columns(s);
@@ -441,6 +484,7 @@ int main(void) {
         SAMPLE_TEST(questions),
         SAMPLE_TEST(columns_of_a_schema),
         SAMPLE_TEST(substitution),
+        SAMPLE_TEST(rewriting),
         SAMPLE_TEST(folding),
         SAMPLE_TEST(json_there_and_back),
         SAMPLE_TEST(what_fails_is_null),

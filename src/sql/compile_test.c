@@ -319,7 +319,8 @@ static const char *const scripts[] = {
            "ROW(usr, note) AS both FROM orders; SHOW CREATE TABLE big",
     ORDERS "SELECT a.usr, b.note FROM orders a LEFT JOIN orders b ON a.usr = b.usr AND a.amount < b.amount WHERE "
            "a.amount IN (SELECT amount FROM orders c WHERE c.usr = a.usr) AND NOT EXISTS (SELECT 1 FROM orders d WHERE "
-           "d.note = a.note) AND a.amount > (SELECT MIN(amount) FROM orders e WHERE e.usr = a.usr) ORDER BY 1 LIMIT 3",
+           "d.note = a.note AND d.amount > a.amount) AND a.amount > (SELECT MIN(amount) FROM orders e WHERE e.usr = "
+           "a.usr) ORDER BY 1 LIMIT 3",
     ORDERS
     "SELECT usr, note, SUM(amount), GROUPING(usr) FROM orders GROUP BY ROLLUP (usr, note) UNION SELECT usr, "
     "note, amount, 0 FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY usr ORDER BY amount DESC) AS r FROM orders) "

@@ -21,9 +21,10 @@ static look look_at(const ck_expr *e) {
 }
 bool ck_bind_has_outer(const ck_expr *e) { return look_at(e).outer; }
 
-static ck_expr *without_mark(void *arg, const ck_expr *e) {
-    if (!ck_bind_is_placeholder(e, CK_BIND_OUTER)) return NULL;
-    return ck_expr_column((ck_arena *)arg, e->column & ~CK_BIND_OUTER, e->type, e->nullable);
+static ck_status without_mark(void *arg, const ck_expr *e, ck_expr **instead) {
+    if (!ck_bind_is_placeholder(e, CK_BIND_OUTER)) return CK_OK;
+    *instead = ck_expr_column((ck_arena *)arg, e->column & ~CK_BIND_OUTER, e->type, e->nullable);
+    return *instead ? CK_OK : CK_NOMEM;
 }
 
 /* inner = outer, in either order. */
@@ -36,8 +37,9 @@ static ck_status take_pair(ck_binder *b, ck_outer *o, const ck_expr *e, bool *ta
     bool outer_first = first.outer && !first.inner && !second.outer;
     bool outer_second = second.outer && !second.inner && !first.outer;
     if (!outer_first && !outer_second) return CK_OK;
-    ck_expr *outer = ck_expr_rewrite(b->plan.arena, e->args[outer_second], without_mark, b->plan.arena);
-    if (!outer) return ck_bind_nomem(b);
+    ck_expr *outer;
+    if (ck_expr_rewrite(b->plan.arena, e->args[outer_second], without_mark, b->plan.arena, &outer) != CK_OK)
+        return ck_bind_nomem(b);
     o->outer_exprs[o->pair_count] = outer;
     o->inner_exprs[o->pair_count] = e->args[outer_first];
     o->null_safe[o->pair_count++] = null_safe;
@@ -90,12 +92,12 @@ static uint32_t column_behind(behind *x, ck_expr *e) {
 }
 
 /* An inner column of a residual condition: put behind, and numbered as it stands there. */
-static ck_expr *residual_column(void *arg, const ck_expr *e) {
+static ck_status residual_column(void *arg, const ck_expr *e, ck_expr **instead) {
     behind *x = (behind *)arg;
-    if (e->kind != CK_EXPR_COLUMN || (e->column & CK_BIND_OUTER)) return NULL;
+    if (e->kind != CK_EXPR_COLUMN || (e->column & CK_BIND_OUTER)) return CK_OK;
     ck_expr *c = ck_plan_column(x->plan, x->input, e->column);
-    if (!c) return NULL;
-    return ck_expr_column(x->plan->arena, column_behind(x, c), e->type, e->nullable);
+    if (c) *instead = ck_expr_column(x->plan->arena, column_behind(x, c), e->type, e->nullable);
+    return *instead ? CK_OK : CK_NOMEM;
 }
 
 ck_status ck_bind_ties(ck_binder *b, const ck_scope *scope, const ck_grouping *g, const ck_plan_node *input,
@@ -107,7 +109,7 @@ ck_status ck_bind_ties(ck_binder *b, const ck_scope *scope, const ck_grouping *g
         outer->inner_columns[i] = column_behind(&x, e);
     }
     for (uint32_t i = 0; i < outer->residual_count; i++)
-        if (!(outer->residual[i] = ck_expr_rewrite(b->plan.arena, outer->residual[i], residual_column, &x)))
+        if (ck_expr_rewrite(b->plan.arena, outer->residual[i], residual_column, &x, &outer->residual[i]) != CK_OK)
             return ck_bind_nomem(b);
     *count = x.count;
     return CK_OK;

@@ -163,7 +163,6 @@ typedef struct lift {
     const ck_grouping *g;
     const ck_scope *scope;
     ck_pos at;
-    ck_status status;
 } lift;
 
 bool ck_bind_has_placeholder(const ck_expr *e, uint32_t bits) {
@@ -173,35 +172,31 @@ bool ck_bind_has_placeholder(const ck_expr *e, uint32_t bits) {
     return false;
 }
 
-static ck_expr *replace(void *arg, const ck_expr *e) {
-    lift *l = (lift *)arg;
+static ck_status replace(void *arg, const ck_expr *e, ck_expr **instead) {
+    const lift *l = (const lift *)arg;
     uint32_t column = CK_NO_COLUMN;
-    if (l->status != CK_OK) return NULL;
-    if (ck_bind_is_placeholder(e, CK_BIND_WINDOW | CK_BIND_SUBQUERY))
-        return (ck_expr *)(uintptr_t)e; /* handed on as it is */
+    if (ck_bind_is_placeholder(e, CK_BIND_WINDOW | CK_BIND_SUBQUERY)) {
+        *instead = (ck_expr *)(uintptr_t)e; /* handed on as it is */
+        return CK_OK;
+    }
     if (ck_bind_is_placeholder(e, CK_BIND_AGGREGATE)) column = l->g->key_count + (e->column & ~CK_BIND_AGGREGATE);
     for (uint32_t i = 0; column == CK_NO_COLUMN && i < l->g->key_count; i++)
         if (ck_expr_equal(l->g->keys[i], e)) column = i;
     if (column == CK_NO_COLUMN) {
-        if (e->kind == CK_EXPR_COLUMN)
-            l->status =
-                ck_bind_fail(l->b, l->at, "column \"%s\" must stand in GROUP BY or inside an aggregate such as MAX(%s)",
-                             l->scope->canonical[e->column], l->scope->canonical[e->column]);
-        return NULL;
+        if (e->kind != CK_EXPR_COLUMN) return CK_OK;
+        return ck_bind_fail(l->b, l->at, "column \"%s\" must stand in GROUP BY or inside an aggregate such as MAX(%s)",
+                            l->scope->canonical[e->column], l->scope->canonical[e->column]);
     }
     ck_expr *out = ck_plan_column(&l->b->plan, l->g->node, column);
-    if (out) {
-        out->line = e->line, out->col = e->col;
-    } else {
-        l->status = CK_NOMEM;
-    }
-    return out;
+    if (!out) return CK_NOMEM;
+    out->line = e->line, out->col = e->col;
+    *instead = out;
+    return CK_OK;
 }
 
 ck_status ck_bind_over_groups(ck_binder *b, const ck_grouping *g, const ck_scope *scope, ck_expr *e, ck_pos at,
                               ck_expr **out) {
-    lift l = {b, g, scope, at, CK_OK};
-    *out = ck_expr_rewrite(b->plan.arena, e, replace, &l);
-    if (l.status != CK_OK) return l.status;
-    return *out ? CK_OK : ck_bind_nomem(b);
+    lift l = {b, g, scope, at};
+    ck_status s = ck_expr_rewrite(b->plan.arena, e, replace, &l, out);
+    return s == CK_NOMEM ? ck_bind_nomem(b) : s;
 }

@@ -36,11 +36,12 @@ typedef struct sides {
 } sides;
 
 /* Columns of a residual condition: outer ones are the left's, inner ones the right's. */
-static ck_expr *of_join(void *arg, const ck_expr *e) {
+static ck_status of_join(void *arg, const ck_expr *e, ck_expr **instead) {
     const sides *s = (const sides *)arg;
-    if (e->kind != CK_EXPR_COLUMN) return NULL;
+    if (e->kind != CK_EXPR_COLUMN) return CK_OK;
     uint32_t c = e->column & CK_BIND_OUTER ? e->column & ~CK_BIND_OUTER : e->column + s->left_count;
-    return ck_expr_column(s->arena, c, e->type, e->nullable);
+    *instead = ck_expr_column(s->arena, c, e->type, e->nullable);
+    return *instead ? CK_OK : CK_NOMEM;
 }
 
 static ck_expr *of_right(void *arg, const ck_expr *e) {
@@ -64,7 +65,8 @@ static ck_status conditions(ck_binder *b, const ck_outer *o, const ck_plan_node 
         CK_TRY(ck_bind_function(b, equals, args, 2, at, &on[(*count)++]));
     }
     for (uint32_t i = 0; i < o->residual_count; i++)
-        if (!(on[(*count)++] = ck_expr_rewrite(b->plan.arena, o->residual[i], of_join, &s))) return ck_bind_nomem(b);
+        if (ck_expr_rewrite(b->plan.arena, o->residual[i], of_join, &s, &on[(*count)++]) != CK_OK)
+            return ck_bind_nomem(b);
     *out = on;
     return CK_OK;
 }
@@ -283,9 +285,9 @@ typedef struct settle {
     ck_expr **values;
 } settle;
 
-static ck_expr *settled(void *arg, const ck_expr *e) {
-    if (!ck_bind_is_placeholder(e, CK_BIND_SUBQUERY)) return NULL;
-    return ((settle *)arg)->values[e->column & ~CK_BIND_SUBQUERY];
+static ck_status settled(void *arg, const ck_expr *e, ck_expr **instead) {
+    if (ck_bind_is_placeholder(e, CK_BIND_SUBQUERY)) *instead = ((settle *)arg)->values[e->column & ~CK_BIND_SUBQUERY];
+    return CK_OK;
 }
 
 ck_status ck_bind_join_laters(ck_binder *b, ck_laters *l, ck_plan_node **node, ck_expr **exprs, uint32_t count) {
@@ -293,6 +295,7 @@ ck_status ck_bind_join_laters(ck_binder *b, ck_laters *l, ck_plan_node **node, c
     if (!s.values) return CK_NOMEM;
     for (uint32_t i = 0; i < l->count; i++) CK_TRY(join_one(b, &l->at[i], NULL, node, &s.values[i]));
     for (uint32_t i = 0; l->count && i < count; i++)
-        if (exprs[i] && !(exprs[i] = ck_expr_rewrite(b->plan.arena, exprs[i], settled, &s))) return ck_bind_nomem(b);
+        if (exprs[i] && ck_expr_rewrite(b->plan.arena, exprs[i], settled, &s, &exprs[i]) != CK_OK)
+            return ck_bind_nomem(b);
     return CK_OK;
 }

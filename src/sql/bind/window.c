@@ -111,10 +111,11 @@ typedef struct settle {
     const uint32_t *column; /* of each call */
 } settle;
 
-static ck_expr *settled(void *arg, const ck_expr *e) {
+static ck_status settled(void *arg, const ck_expr *e, ck_expr **instead) {
     const settle *s = (const settle *)arg;
-    if (!ck_bind_is_placeholder(e, CK_BIND_WINDOW)) return NULL;
-    return ck_plan_column(&s->b->plan, s->node, s->column[e->column & ~CK_BIND_WINDOW]);
+    if (!ck_bind_is_placeholder(e, CK_BIND_WINDOW)) return CK_OK;
+    *instead = ck_plan_column(&s->b->plan, s->node, s->column[e->column & ~CK_BIND_WINDOW]);
+    return *instead ? CK_OK : CK_NOMEM;
 }
 
 static bool same_window(const ck_bound_window *x, const ck_bound_window *y) {
@@ -156,6 +157,7 @@ ck_status ck_bind_window_nodes(ck_binder *b, const ck_bound_windows *w, ck_plan_
     }
     settle s = {b, *node, column};
     for (uint32_t i = 0; i < count; i++)
-        if (exprs[i] && !(exprs[i] = ck_expr_rewrite(b->plan.arena, exprs[i], settled, &s))) return ck_bind_nomem(b);
+        if (exprs[i] && ck_expr_rewrite(b->plan.arena, exprs[i], settled, &s, &exprs[i]) != CK_OK)
+            return ck_bind_nomem(b);
     return CK_OK;
 }

@@ -15,25 +15,24 @@ ck_expr *ck_expr_through(ck_plan *p, const ck_plan_node *project, ck_expr *e) {
 }
 
 typedef struct renumber {
-    ck_plan *p;
-    const ck_plan_node *node;
+    ck_arena *arena;
     const uint32_t *map;
-    bool failed; /* no memory: NULL alone would leave a column's old number in place */
 } renumber;
 
-static ck_expr *renumbered(void *arg, const ck_expr *e) {
-    renumber *r = (renumber *)arg;
-    if (e->kind != CK_EXPR_COLUMN) return NULL;
-    ck_expr *c = ck_expr_column(r->p->arena, r->map[e->column], e->type, e->nullable);
-    if (c) c->line = e->line, c->col = e->col;
-    r->failed = r->failed || !c;
-    return c;
+static ck_status renumbered(void *arg, const ck_expr *e, ck_expr **instead) {
+    const renumber *r = (const renumber *)arg;
+    if (e->kind != CK_EXPR_COLUMN) return CK_OK;
+    ck_expr *c = ck_expr_column(r->arena, r->map[e->column], e->type, e->nullable);
+    if (!c) return CK_NOMEM;
+    c->line = e->line, c->col = e->col;
+    *instead = c;
+    return CK_OK;
 }
 
-ck_expr *ck_expr_renumber(ck_plan *p, const ck_plan_node *n, const uint32_t *map, ck_expr *e) {
-    renumber r = {p, n, map, false};
-    ck_expr *out = ck_expr_rewrite(p->arena, e, renumbered, &r);
-    if (out && !r.failed) return out;
+ck_expr *ck_expr_renumber(ck_plan *p, const uint32_t *map, ck_expr *e) {
+    renumber r = {p->arena, map};
+    ck_expr *out;
+    if (ck_expr_rewrite(p->arena, e, renumbered, &r, &out) == CK_OK) return out;
     ck_plan_nomem(p);
     return NULL;
 }
@@ -105,19 +104,14 @@ static ck_status simplify_logic(ck_plan *p, ck_expr *e, bool is_and, ck_expr **o
     return CK_OK;
 }
 
-typedef struct folding {
-    ck_plan *p;
-    ck_status status;
-} folding;
-
-static ck_expr *fold_node(void *arg, const ck_expr *e) {
-    folding *f = (folding *)arg;
+/* What fails when it is computed stays, and fails where rows come. */
+static ck_status fold_node(void *arg, const ck_expr *e, ck_expr **instead) {
     ck_expr *made = (ck_expr *)(uintptr_t)e; /* only handed on */
-    if (e->kind != CK_EXPR_CALL || f->status != CK_OK || !ck_expr_is_constant(e)) return NULL;
+    if (e->kind != CK_EXPR_CALL || !ck_expr_is_constant(e)) return CK_OK;
     ck_error ignored = CK_ERROR_INIT;
-    ck_status s = ck_expr_fold(f->p->arena, made, &made, &ignored);
-    if (s == CK_NOMEM) f->status = ck_plan_nomem(f->p);
-    return s == CK_OK && made != e ? made : NULL;
+    ck_status s = ck_expr_fold((ck_arena *)arg, made, &made, &ignored);
+    if (s == CK_OK && made != e) *instead = made;
+    return s == CK_NOMEM ? s : CK_OK;
 }
 
 static ck_status simplify_children(ck_plan *p, ck_expr *e, ck_expr **out);
@@ -150,9 +144,7 @@ static ck_status simplify_children(ck_plan *p, ck_expr *e, ck_expr **out) {
 }
 
 ck_status ck_expr_simplify(ck_plan *p, ck_expr *e, ck_expr **out) {
-    folding f = {p, CK_OK};
-    ck_expr *folded = ck_expr_rewrite(p->arena, e, fold_node, &f);
-    CK_TRY(f.status);
-    if (!folded) return ck_plan_nomem(p);
+    ck_expr *folded;
+    if (ck_expr_rewrite(p->arena, e, fold_node, p->arena, &folded) != CK_OK) return ck_plan_nomem(p);
     return simplify_one(p, folded, out);
 }

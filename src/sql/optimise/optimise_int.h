@@ -24,8 +24,8 @@ CK_NODISCARD ck_status ck_share_scans(ck_plan *p, ck_output *outputs, uint32_t c
 uint32_t ck_expr_size(const ck_expr *e, uint32_t limit);
 /* e over the columns of a projection's input instead of its output; NULL without memory. */
 ck_expr *ck_expr_through(ck_plan *p, const ck_plan_node *project, ck_expr *e);
-/* e with column i renumbered to map[i] (of node n). */
-ck_expr *ck_expr_renumber(ck_plan *p, const ck_plan_node *n, const uint32_t *map, ck_expr *e);
+/* e with column i renumbered to map[i]; NULL without memory. */
+ck_expr *ck_expr_renumber(ck_plan *p, const uint32_t *map, ck_expr *e);
 /* Folds what is constant; leaves what would fail, so that it fails only where it is evaluated. */
 CK_NODISCARD ck_status ck_expr_simplify(ck_plan *p, ck_expr *e, ck_expr **out);
 

@@ -57,7 +57,7 @@ static ck_expr *own_columns(ck_plan *p, const ck_plan_node *n, ck_expr *e) {
     uint32_t left = n->inputs[0]->schema->field_count, right = n->inputs[1]->schema->field_count;
     uint32_t *map = CK_PLAN_ARRAY(p, left + right, uint32_t);
     for (uint32_t i = 0; map && i < right; i++) map[left + i] = i;
-    return map ? ck_expr_renumber(p, n->inputs[1], map, e) : NULL;
+    return map ? ck_expr_renumber(p, map, e) : NULL;
 }
 
 static ck_status equality(ck_plan *p, const side *l, const side *r, const prepared_pair *pair, ck_expr **out) {
@@ -117,7 +117,7 @@ static ck_status prepare(ck_plan *p, const ck_plan_node *n, ck_plan_node *const 
     if (!map) return CK_NOMEM;
     for (uint32_t i = 0; i < left + right_count; i++) map[i] = i < left ? i : i - left + l.node->schema->field_count;
     for (uint32_t i = 0; i < residual_count; i++)
-        if (!(on[pairs_count + i] = ck_expr_renumber(p, n, map, residual[i]))) return CK_NOMEM;
+        if (!(on[pairs_count + i] = ck_expr_renumber(p, map, residual[i]))) return CK_NOMEM;
     CK_TRY(ck_plan_join_again(p, n, l.node, r.node, on, count, map, out));
     return l.extra_count || r.extra_count ? original_columns(p, n, l.node, out) : CK_OK;
 }

@@ -177,11 +177,10 @@ static ck_status prune_values(ck_plan *p, const ck_plan_node *n, pruning *s, ck_
     return CK_OK;
 }
 
-static ck_status renumber_all(ck_plan *p, const ck_plan_node *input, const uint32_t *map, ck_expr *const *exprs,
-                              uint32_t count, ck_expr ***out) {
+static ck_status renumber_all(ck_plan *p, const uint32_t *map, ck_expr *const *exprs, uint32_t count, ck_expr ***out) {
     if (!(*out = CK_PLAN_ARRAY(p, count, ck_expr *))) return CK_NOMEM;
     for (uint32_t i = 0; i < count; i++)
-        if (!((*out)[i] = ck_expr_renumber(p, input, map, exprs[i]))) return CK_NOMEM;
+        if (!((*out)[i] = ck_expr_renumber(p, map, exprs[i]))) return CK_NOMEM;
     return CK_OK;
 }
 
@@ -195,7 +194,7 @@ static ck_status prune_project(ck_plan *p, const ck_plan_node *n, ck_plan_node *
         uint32_t to = s->moved[n->id][i];
         if (to != CK_NO_COLUMN) kept[to] = n->project.exprs[i], names[to] = n->schema->fields[i].name;
     }
-    CK_TRY(renumber_all(p, input, s->moved[n->inputs[0]->id], kept, count, &exprs));
+    CK_TRY(renumber_all(p, s->moved[n->inputs[0]->id], kept, count, &exprs));
     return ck_plan_project(p, input, exprs, names, count, out);
 }
 
@@ -230,7 +229,7 @@ static ck_status prune_aggregate(ck_plan *p, const ck_plan_node *n, ck_plan_node
 static ck_status prune_filter(ck_plan *p, const ck_plan_node *n, ck_plan_node *input, pruning *s, ck_plan_node **out) {
     ck_expr **conjuncts;
     CK_TRY(same_as_input(p, n, s));
-    CK_TRY(renumber_all(p, input, s->moved[n->inputs[0]->id], n->filter.conjuncts, n->filter.count, &conjuncts));
+    CK_TRY(renumber_all(p, s->moved[n->inputs[0]->id], n->filter.conjuncts, n->filter.count, &conjuncts));
     return ck_plan_filter(p, input, conjuncts, n->filter.count, out);
 }
 
@@ -271,7 +270,7 @@ static ck_status prune_join(ck_plan *p, const ck_plan_node *n, ck_plan_node *con
         moved[left + i] = to == CK_NO_COLUMN ? to : to + shift;
     }
     s->moved[n->id] = moved; /* semi and anti: only the left part is asked for */
-    CK_TRY(renumber_all(p, inputs[0], moved, n->join.on, n->join.on_count, &on));
+    CK_TRY(renumber_all(p, moved, n->join.on, n->join.on_count, &on));
     return ck_plan_join_again(p, n, inputs[0], inputs[1], on, n->join.on_count, moved, out);
 }
 
@@ -351,7 +350,7 @@ static ck_status prune_over(ck_plan *p, const ck_plan_node *n, ck_plan_node *inp
 static ck_status prune_unnest(ck_plan *p, const ck_plan_node *n, ck_plan_node *input, pruning *s, ck_plan_node **out) {
     uint32_t below = n->inputs[0]->schema->field_count;
     CK_TRY(input_then_own(p, n, input, s));
-    ck_expr *e = ck_expr_renumber(p, input, s->moved[n->inputs[0]->id], n->unnest.expr);
+    ck_expr *e = ck_expr_renumber(p, s->moved[n->inputs[0]->id], n->unnest.expr);
     if (!e) return CK_NOMEM;
     CK_TRY(ck_plan_unnest(p, input, e, n->unnest.ordinality, n->unnest.outer, n->schema->fields + below,
                           n->schema->field_count - below, out));

@@ -78,7 +78,7 @@ static bool moves_freely(const ck_expr *e) { return !ck_expr_is_fallible(e) && !
 static ck_status below_aggregate(ck_plan *p, const ck_plan_node *n, ck_expr *e, ck_expr **below) {
     *below = NULL;
     if (n->aggregate.keys.count == 0 || !moves_freely(e) || !uses_only(e, n->aggregate.keys.count, NULL)) return CK_OK;
-    *below = ck_expr_renumber(p, n->inputs[0], n->aggregate.keys.at, e);
+    *below = ck_expr_renumber(p, n->aggregate.keys.at, e);
     return *below ? CK_OK : CK_NOMEM;
 }
 
@@ -113,7 +113,7 @@ static ck_status below_sort(ck_plan *p, const ck_plan_node *n, ck_expr *e, ck_ex
 static ck_status below_window_agg(ck_plan *p, const ck_plan_node *n, ck_expr *e, ck_expr **below) {
     *below = NULL;
     if (n->window.keys.count == 0 || !moves_freely(e) || !uses_only(e, n->window.keys.count, NULL)) return CK_OK;
-    *below = ck_expr_renumber(p, n->inputs[0], n->window.keys.at, e);
+    *below = ck_expr_renumber(p, n->window.keys.at, e);
     return *below ? CK_OK : CK_NOMEM;
 }
 
@@ -169,7 +169,7 @@ static ck_status to_side(pushdown *d, const ck_plan_node *n, bool left, ck_expr 
         uint32_t *map = CK_PLAN_ARRAY(d->p, shift + width, uint32_t);
         if (!map) return CK_NOMEM;
         for (uint32_t i = 0; i < width; i++) map[shift + i] = i;
-        if (!(e = ck_expr_renumber(d->p, n->inputs[1], map, e))) return CK_NOMEM;
+        if (!(e = ck_expr_renumber(d->p, map, e))) return CK_NOMEM;
     }
     to->at[to->count++] = e;
     return CK_OK;
