@@ -208,6 +208,7 @@ typedef struct clink_progress {
     uint64_t checkpoints, last_checkpoint, memory_bytes;
     uint64_t late_rows, bad_time_rows; /* dropped by windows: behind their end; without a time */
     uint64_t dead_letters;             /* of bad_rows: put into a table */
+    uint64_t restored;                 /* the checkpoint the job goes on from; 0: it began anew, or had finished */
 } clink_progress;
 CLINK_API void clink_job_progress(clink_job *job, clink_progress *out);
 /* What event time waits for while the job runs, as a sentence for a progress line: "watermark held by b.ndjson of bids

@@ -124,8 +124,9 @@ static ck_status identify(ck_checkpoint_dir *d, const ck_checkpoint_dir_config *
     CK_TRY(s);
     if (!cfg->job_name || strcmp(d->job_name, cfg->job_name) == 0) return CK_OK;
     return ck_fail(err, CK_REFUSED,
-                   "the checkpoint directory %s belongs to job '%s', this is '%s': every job needs its own", d->path,
-                   d->job_name, cfg->job_name);
+                   "the checkpoint directory %s belongs to job '%s', this is '%s': --name '%s' goes on with that job, "
+                   "another directory begins a job of its own",
+                   d->path, d->job_name, cfg->job_name, d->job_name);
 }
 
 /* A new directory, a fresh start, or a lost job.json: it is written. */

@@ -136,6 +136,34 @@ static void print_guarantees(clink_job *job) {
         fprintf(stderr, "clink: %s: %s\n", clink_job_name(job), clink_job_guarantee_at(job, i));
 }
 
+static clink_progress progress_of(clink_job *job) {
+    clink_progress g = {.struct_bytes = sizeof g};
+    clink_job_progress(job, &g);
+    return g;
+}
+
+static void print_restored(clink_job *job) {
+    unsigned long long id = progress_of(job).restored;
+    if (id) fprintf(stderr, "clink: %s: goes on from checkpoint %llu\n", clink_job_name(job), id);
+}
+
+/* What the next start of a job that was stopped on the way does. No number: one more may just have become complete. */
+static void print_stopped(clink_job *job, const clink_run *run) {
+    clink_progress g = progress_of(job);
+    bool own = g.checkpoints > 0, elsewhere = run->restore && strcmp(run->restore, "latest") != 0;
+    const char *how = own && elsewhere ? "without --restore" : own && run->fresh ? "without --fresh" : "again";
+    if (!run->checkpoint_dir || clink_job_was_finished(job)) return;
+    if (own)
+        fprintf(stderr, "clink: %s: stopped; started %s it goes on from its last checkpoint\n", clink_job_name(job),
+                how);
+    else if (g.restored)
+        fprintf(stderr, "clink: %s: stopped; started again it goes on from checkpoint %llu again\n",
+                clink_job_name(job), (unsigned long long)g.restored);
+    else
+        fprintf(stderr, "clink: %s: stopped before its first checkpoint; started again it begins anew\n",
+                clink_job_name(job));
+}
+
 static void print_notes(clink_job *job) {
     if (clink_job_was_finished(job))
         fprintf(stderr, "clink: %s has finished before; nothing to do (--fresh starts it anew)\n", clink_job_name(job));
@@ -173,6 +201,7 @@ static clink_status wait_for(waiting *w, bool announce, clink_error *e) {
         s = clink_job_wait(w->job, ms, e);
         if (announce && (s == CLINK_OK || clink_job_started(w->job))) {
             print_guarantees(w->job);
+            print_restored(w->job);
             announce = false;
         }
         if (s != CLINK_TIMEOUT) break;
@@ -197,6 +226,9 @@ clink_status wait_execute(clink_engine *engine, const char *sql, clink_run *run,
     s = wait_for(&w, speak, e);
     if (w.terminated) kill(getpid(), SIGTERM); /* blocked: it is seen by whoever goes on */
     if (voice >= WAIT_NOTES) print_notes(*job);
-    if (voice >= WAIT_SPEAK && s == CLINK_OK && !clink_job_was_finished(*job)) progress_end(&w.line, speak);
+    bool stopped = s == CLINK_CANCELLED && w.asked && clink_job_started(*job);
+    if (voice >= WAIT_SPEAK && (stopped ? speak : s == CLINK_OK) && !clink_job_was_finished(*job))
+        progress_end(&w.line, speak);
+    if (speak && stopped) print_stopped(*job, run);
     return s;
 }

@@ -339,7 +339,8 @@ void clink_job_progress(clink_job *j, clink_progress *out) {
                         .late_rows = p.late_rows,
                         .bad_time_rows = p.bad_time_rows,
                         .checkpoints = p.checkpoints_completed,
-                        .last_checkpoint = p.last_checkpoint};
+                        .last_checkpoint = p.last_checkpoint,
+                        .restored = p.restored};
     for (size_t i = 0; i < CK_MEM_CATEGORY_COUNT; i++) g.memory_bytes += p.memory_bytes[i];
     memcpy(out, &g, out->struct_bytes < sizeof g ? out->struct_bytes : sizeof g);
 }

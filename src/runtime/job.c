@@ -154,7 +154,7 @@ ck_status ck_job_start(ck_scheduler *s, const ck_registry *r, const ck_graph *g,
         below = j->tried;
         if (back)
             ck_log_line(j->proc->log, CK_LOG_WARN,
-                        "job %s: checkpoint %llu cannot be restored (%s); going back to the one before it", cfg->name,
+                        "%s: checkpoint %llu cannot be restored (%s); going back to the one before it", cfg->name,
                         (unsigned long long)below, err ? err->msg : ck_status_name(st));
         destroy(j);
         if (!back) return st;

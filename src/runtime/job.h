@@ -95,6 +95,7 @@ typedef struct ck_job_progress {
     uint64_t rows_in, bytes_in, rows_out; /* sources, sinks */
     uint64_t bytes_total;                 /* of bounded sources; 0 = unknown */
     uint64_t checkpoints_completed, last_checkpoint;
+    uint64_t restored; /* the checkpoint it goes on from; 0: a new beginning, or one that had finished */
     size_t memory_bytes[CK_MEM_CATEGORY_COUNT];
     uint64_t bad_rows;
     uint64_t dead_letters;             /* of bad_rows: sent to a table */

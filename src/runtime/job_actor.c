@@ -178,7 +178,7 @@ static void log_abort(ck_job *j, const ck_checkpoints_action *a, const ck_job_ac
         uint32_t v = ck_job_vertex_of(j, i);
         snprintf(who, sizeof who, "; subtask %u of %.500s", i - j->first_subtask[v], j->plan.vertices[v].ops[0]->uid);
     }
-    ck_log_line(j->proc->log, CK_LOG_WARN, "job %s: checkpoint %llu was given up: %s%s%s%s (%u not acknowledged)",
+    ck_log_line(j->proc->log, CK_LOG_WARN, "%s: checkpoint %llu was given up: %s%s%s%s (%u not acknowledged)",
                 j->cfg.name, (unsigned long long)a->checkpoint, a->reason, j->disk_error.msg[0] ? ": " : "",
                 j->disk_error.msg, who, missing);
 }
@@ -333,7 +333,7 @@ void ck_job_disk_finished(ck_job *j, ck_job_disk *d) {
         return;
     }
     if (d->status != CK_OK && d->kind == CK_DISK_RETAIN) {
-        ck_log_line(j->proc->log, CK_LOG_WARN, "job %s: old checkpoints stay for now: %s", j->cfg.name, d->error.msg);
+        ck_log_line(j->proc->log, CK_LOG_WARN, "%s: old checkpoints stay for now: %s", j->cfg.name, d->error.msg);
         return;
     }
     if (d->kind == CK_DISK_RETAIN) return;

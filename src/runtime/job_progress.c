@@ -32,7 +32,8 @@ static void add_op(const ck_op_runtime *op, ck_job_progress *p) {
 void ck_job_progress_now(ck_job *j, ck_job_progress *out) {
     *out = (ck_job_progress){.checkpoints_completed =
                                  atomic_load_explicit(&j->checkpoints_completed, memory_order_relaxed),
-                             .last_checkpoint = atomic_load_explicit(&j->last_checkpoint, memory_order_relaxed)};
+                             .last_checkpoint = atomic_load_explicit(&j->last_checkpoint, memory_order_relaxed),
+                             .restored = j->restored && !j->was_finished ? j->restored->checkpoint : 0};
     for (uint32_t i = 0; i < j->subtask_count; i++) {
         if (!j->subtasks[i]) continue;
         ck_chain *c = ck_subtask_chain(j->subtasks[i]);

@@ -197,9 +197,9 @@ static void tell_change(const ck_job *j) {
         const ck_evolve_op *op = &e->ops[i];
         bool quiet = op->verdict == CK_EVOLVE_REUSE && !op->why[0];
         const char *uid = op->wanted ? op->wanted->uid : op->stored->uid;
-        ck_log_line(j->proc->log, op->refused ? CK_LOG_WARN : CK_LOG_INFO, "job %s: from checkpoint %llu: %s %s%s%s",
-                    j->cfg.name, (unsigned long long)j->restored->checkpoint, ck_evolve_name(op->verdict), uid,
-                    quiet ? "" : ": ", op->why);
+        ck_log_line(j->proc->log, quiet ? CK_LOG_INFO : CK_LOG_WARN, "%s: from checkpoint %llu: %s %s%s%s", j->cfg.name,
+                    (unsigned long long)j->restored->checkpoint, ck_evolve_name(op->verdict), uid,
+                    op->why[0] ? ": " : "", op->why);
     }
 }
 

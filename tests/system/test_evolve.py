@@ -50,7 +50,7 @@ class Job:
         from conftest import CLINK
         err = open(self.where / "stderr", "w+")
         p = subprocess.Popen([CLINK, "run", self.script(sql), "--checkpoint-dir", self.ck, "--checkpoint-interval-ms", "20",
-                              "--log-level", "info", *map(str, flags)], stdout=subprocess.DEVNULL, stderr=err)
+                              *map(str, flags)], stdout=subprocess.DEVNULL, stderr=err)
         try:
             deadline = time.monotonic() + 60
             while p.poll() is None and time.monotonic() < deadline:  # it has started, and nothing is left to read

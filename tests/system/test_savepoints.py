@@ -225,3 +225,23 @@ def test_dispose_and_verify(tmp_path):
     empty.mkdir()
     assert run_clink("checkpoint-verify", empty, ok=False).code == 2
     assert run_clink("checkpoint-verify", ck, "--id", 999999, ok=False).code == 2
+
+
+def test_a_start_and_a_stop_say_from_where_it_goes_on(tmp_path):
+    ck = tmp_path / "ck"
+    run = Run(tmp_path, "--checkpoint-dir", ck, "--checkpoint-interval-ms", 3600000)
+    run.end()
+    assert "clink: job: stopped before its first checkpoint; started again it begins anew\n" in run.said()
+    assert "goes on from" not in run.said()
+    run = Run(tmp_path, "--checkpoint-dir", ck)
+    run.until_read()
+    run.end()
+    assert "goes on from checkpoint" not in run.said()
+    assert "clink: job: stopped; started again it goes on from its last checkpoint\n" in run.said()
+    newest = max(manifests(ck))
+    run = Run(tmp_path, "--checkpoint-dir", ck, "--checkpoint-interval-ms", 3600000)
+    run.until(lambda: f"clink: job: goes on from checkpoint {newest}\n" in run.said())
+    run.end()
+    assert f"clink: job: stopped; started again it goes on from checkpoint {newest} again\n" in run.said()
+    said = run_clink("run", tmp_path / "job.sql", "--checkpoint-dir", ck, "--name", "other", ok=False).err
+    assert "belongs to job 'job', this is 'other': --name 'job' goes on with that job" in said
