@@ -22,6 +22,7 @@ void ck_memory_store_drop(ck_memory_store *s, const char *instance);
 
 /* Of one job. Rows that were not committed are dropped. */
 CK_NODISCARD ck_status ck_memory_stage_new(ck_memory_store *s, ck_memory_stage **out);
+/* All rows of all tables appear at once, or on CK_NOMEM none does; the stage is empty afterwards. */
 CK_NODISCARD ck_status ck_memory_stage_commit(ck_memory_stage *g, ck_error *err);
 void ck_memory_stage_free(ck_memory_stage **g);
 

@@ -88,6 +88,26 @@ static void a_stage_that_is_not_committed_leaves_nothing(void **state) {
     HARNESS_EXPECT_NOTHING(&f->h);
 }
 
+static void of_a_commit_that_fails_nothing_appears(void **state) {
+    fixture *f = *state;
+    harness *h = &f->h;
+    ck_memory_stage *g = f->outputs.memory;
+    harness_input(h, "k BIGINT; s VARCHAR", CK_MODE_APPEND);
+    ck_batch *b = harness_batch(h, 0, (const char *const[]){"1|a"}, 1);
+    for (uint64_t n = 1;; n++) {
+        for (int i = 0; i < 20; i++) assert_int_equal(ck_memory_stage_add(g, i % 2 ? "7" : "8", b, &h->error), CK_OK);
+        ck_tracked_heap_fail_nth(f->proc.heap, n);
+        ck_status s = ck_memory_stage_commit(g, &h->error);
+        bool fired = ck_tracked_heap_fired(f->proc.heap);
+        ck_tracked_heap_fail_nth(f->proc.heap, 0);
+        assert_int_equal(s, fired ? CK_NOMEM : CK_OK);
+        assert_int_equal(ck_memory_batches(g, "7"), fired ? 0 : 10);
+        assert_int_equal(ck_memory_batches(g, "8"), fired ? 0 : 10);
+        if (!fired) break;
+    }
+    ck_batch_unref(&b);
+}
+
 static void a_dropped_table_and_one_of_another_process_are_refused(void **state) {
     fixture *f = *state;
     harness *h = &f->h;
@@ -147,6 +167,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         T(rows_appear_when_the_job_has_ended),
         T(a_stage_that_is_not_committed_leaves_nothing),
+        T(of_a_commit_that_fails_nothing_appears),
         T(a_dropped_table_and_one_of_another_process_are_refused),
         T(not_null_is_kept),
         T(the_store_has_a_ceiling),

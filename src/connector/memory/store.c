@@ -11,6 +11,7 @@ struct memory_table {
     char instance[INSTANCE_BYTES];
     ck_batch **batches;
     size_t count, capacity;
+    size_t coming; /* of the stage that is being committed; else 0 */
     memory_table *next;
 };
 
@@ -144,8 +145,9 @@ static memory_table *table_of(ck_memory_store *s, const char *instance) { /* loc
     return t;
 }
 
+/* Room for what is coming and one more. */
 static bool reserve(ck_memory_store *s, memory_table *t) {
-    if (t->count < t->capacity) return true;
+    if (t->count + t->coming < t->capacity) return true;
     size_t more = t->capacity ? t->capacity * 2 : 8;
     ck_batch **p = ck_realloc(s->mem, t->batches, t->capacity * sizeof *p, more * sizeof *p);
     if (!p) return false;
@@ -153,16 +155,26 @@ static bool reserve(ck_memory_store *s, memory_table *t) {
     return true;
 }
 
+/* lock held; all rows of the stage have room, or none is coming. */
+static bool make_room(ck_memory_store *s, const ck_memory_stage *g) {
+    bool ok = true;
+    for (const staged *r = g->first; r && ok; r = r->next) {
+        memory_table *t = table_of(s, r->instance);
+        ok = t && reserve(s, t);
+        if (ok) t->coming++;
+    }
+    for (memory_table *t = s->tables; t && !ok; t = t->next) t->coming = 0;
+    return ok;
+}
+
 ck_status ck_memory_stage_commit(ck_memory_stage *g, ck_error *err) {
     ck_memory_store *s = g->store;
-    ck_status st = CK_OK;
     pthread_mutex_lock(&s->lock);
-    for (staged *r = g->first; r && st == CK_OK; r = r->next) {
-        memory_table *t = table_of(s, r->instance);
-        if (t && reserve(s, t))
-            t->batches[t->count++] = ck_batch_ref(r->batch);
-        else
-            st = ck_nomem(err, s->mem, sizeof *t);
+    ck_status st = make_room(s, g) ? CK_OK : ck_nomem(err, s->mem, sizeof(memory_table));
+    for (const staged *r = g->first; r && st == CK_OK; r = r->next) {
+        memory_table *t = find(s, r->instance);
+        t->batches[t->count++] = ck_batch_ref(r->batch);
+        t->coming--;
     }
     pthread_mutex_unlock(&s->lock);
     drop_rows(g);
