@@ -195,23 +195,30 @@ static ck_status compare(evolving *e, ck_evolve_op *to, bool same_meaning) {
 
 /* ---- all operators ---- */
 
-static bool same_options(evolving *e, const ck_graph_op *a, const ck_graph_op *b) {
+static ck_status same_options(evolving *e, const ck_graph_op *a, const ck_graph_op *b, bool *same) {
     yyjson_val *x, *y;
-    if (strcmp(a->type, b->type) != 0) return false;
-    if (member_of(e, a, "options", &x) != CK_OK || member_of(e, b, "options", &y) != CK_OK) return false;
-    return x && y && yyjson_equals(x, y);
+    *same = false;
+    if (strcmp(a->type, b->type) != 0) return CK_OK;
+    CK_TRY(member_of(e, a, "options", &x));
+    CK_TRY(member_of(e, b, "options", &y));
+    *same = x && y && yyjson_equals(x, y);
+    return CK_OK;
 }
 
 /* A table that is written to as before is the same sink under another name. */
-static void pair_renamed_sinks(evolving *e, ck_graph_pair *pairs, uint32_t count) {
+static ck_status pair_renamed_sinks(evolving *e, ck_graph_pair *pairs, uint32_t count) {
     for (uint32_t i = 0; i < count; i++) {
         if (!pairs[i].wanted || pairs[i].stored || !is_sink(pairs[i].wanted)) continue;
         for (uint32_t k = 0; k < count && !pairs[i].stored; k++) {
-            if (!pairs[k].stored || pairs[k].wanted || !same_options(e, pairs[k].stored, pairs[i].wanted)) continue;
+            bool same;
+            if (!pairs[k].stored || pairs[k].wanted) continue;
+            CK_TRY(same_options(e, pairs[k].stored, pairs[i].wanted, &same));
+            if (!same) continue;
             pairs[i].stored = pairs[k].stored;
             pairs[k].stored = NULL;
         }
     }
+    return CK_OK;
 }
 
 static ck_status judge(evolving *e, const ck_graph_pair *p) {
@@ -237,7 +244,7 @@ static ck_status judge_all(evolving *e) {
     ck_graph_pair *pairs;
     uint32_t n;
     CK_TRY(ck_graph_match(e->arena, e->stored, e->cfg->wanted, &pairs, &n, e->err));
-    pair_renamed_sinks(e, pairs, n);
+    CK_TRY(pair_renamed_sinks(e, pairs, n));
     CK_TRY(ck_manifest_slots(e->cfg->proc, e->arena, e->cfg->dir, e->cfg->manifest, &e->slots, &e->slot_count, e->err));
     if (!(e->ops = ck_arena_array(e->arena, n + 1u, sizeof *e->ops))) return nomem(e);
     for (uint32_t i = 0; i < n; i++) CK_TRY(judge(e, &pairs[i]));
