@@ -92,8 +92,10 @@ typedef struct pairs {
     size_t count;
 } pairs;
 
+/* value NULL: the library's own. */
 static void add(pairs *p, const char *name, const char *value) {
-    if (!value || p->count == PROPERTIES_MAX) return;
+    CK_ASSERT(p->count < PROPERTIES_MAX);
+    if (!value) return;
     p->names[p->count] = name;
     p->values[p->count++] = value;
 }
@@ -116,11 +118,16 @@ static ck_status make_pairs(ck_proc *proc, const ck_pg_options *o, bool replicat
         "-c standard_conforming_strings=on -c intervalstyle=postgres");
     add(p, "keepalives_idle", "10");
     add(p, "keepalives_interval", "5");
-    add(p, "tcp_user_timeout", ck_arena_printf(a, "%lld", (long long)o->timeout_ms));
+    const char *timeout = ck_arena_printf(a, "%lld", (long long)o->timeout_ms);
+    if (!timeout) return ck_nomem(err, a->mem, 24);
+    add(p, "tcp_user_timeout", timeout);
     if (replication) add(p, "replication", "database");
     for (uint32_t i = 0; i < o->all->count; i++) {
         const char *value;
         if (strncmp(o->all->names[i], prefix, sizeof prefix - 1) != 0) continue;
+        if (p->count == PROPERTIES_MAX)
+            return ck_fail(err, CK_INVALID, "option '%s' is one too many: a connection has %d properties at most",
+                           o->all->names[i], PROPERTIES_MAX);
         CK_TRY(ck_secret_resolve(proc, o->all->names[i], o->all->values[i], SECRET_BYTES_MAX, a, &value, err));
         add(p, o->all->names[i] + sizeof prefix - 1, value);
     }
