@@ -11,7 +11,7 @@
 #include "connector/postgres/cdc_int.h"
 #include "os/clock.h"
 
-enum { COLUMNS_MAX = 1664, NOTES_MAX = 64, PAUSE_FIRST_MS = 50, PAUSE_MAX_MS = 1000, KEY_MAX = 64, HEADER_BYTES = 25 };
+enum { COLUMNS_MAX = 1664, NOTES_MAX = 64, PAUSE_FIRST_MS = 50, PAUSE_MAX_MS = 1000, HEADER_BYTES = 25 };
 
 typedef struct note { /* what a checkpoint that is under way has */
     uint64_t checkpoint, lsn;
@@ -41,8 +41,9 @@ typedef struct pg_cdc {
     bool has_last;
     uint64_t seen_upto;          /* the greatest lsn of ranges: transactions before it are looked at by key */
     uint64_t commit, seen, skip; /* of the transaction under way; commit 0: none */
-    uint32_t *place;             /* a table column each: in the server's row; NULL: no relation message yet */
-    uint32_t key_place[KEY_MAX], width;
+    uint32_t *place;             /* a table column each: in the server's row */
+    bool placed;                 /* a relation message has come on this connection */
+    uint32_t key_place[CK_PG_KEY_MAX], width;
     ck_pg_chunk now;
     note notes[NOTES_MAX];
     uint32_t note_count;
@@ -81,7 +82,9 @@ static ck_status cdc_init(pg_cdc *s, const ck_op_spec *spec, ck_error *err) {
     s->bad.on_error = s->options.on_error;
     if (s->options.on_error == CK_ON_ERROR_DEAD_LETTER)
         CK_TRY(ck_dead_letters_init(&s->bad.letters, &s->arena, s->mem, spec->settings->batch_rows, err));
-    if (!(s->read = ck_pg_columns_read(&s->arena, &s->table, &s->options))) return ck_nomem(err, s->arena.mem, 1);
+    s->read = ck_pg_columns_read(&s->arena, &s->table, &s->options);
+    s->place = ck_arena_array(&s->arena, s->table.schema->field_count + 1u, sizeof *s->place);
+    if (!s->read || !s->place) return ck_nomem(err, s->arena.mem, 1);
     s->feed.proc = spec->proc;
     s->feed.mem = s->mem;
     s->feed.options = &s->options;
@@ -199,7 +202,7 @@ static void read_ahead(pg_cdc *s, ck_op_ctx *ctx) {
     s->job_confirmed = s->feed.temporary ? s->at.lsn : s->confirmed;
     if (!ck_pg_is_open(&s->feed.pg)) { /* the server will begin that transaction anew */
         s->commit = 0;
-        s->place = NULL;
+        s->placed = false;
     }
     atomic_store_explicit(&s->done, false, memory_order_relaxed);
     s->job = (ck_io_job){job_run, job_done, NULL};
@@ -230,7 +233,7 @@ static ck_status build(pg_cdc *s, const ck_pgo_value *values, const ck_pgo_value
 
 /* Whether the first reading has this row's change already. */
 static bool is_seen(const pg_cdc *s, const ck_pgo_value *values) {
-    ck_view key[KEY_MAX];
+    ck_view key[CK_PG_KEY_MAX];
     if (s->commit >= s->seen_upto) return false;
     for (uint32_t i = 0; i < s->feed.key.count; i++) key[i] = values[s->key_place[i]].text;
     return ck_pg_is_seen(&s->feed.key, s->at.ranges, s->at.range_count, key, s->commit);
@@ -252,7 +255,7 @@ static ck_status one_side(pg_cdc *s, const ck_pgo_value *values, const ck_pgo_va
 }
 
 static ck_status values_of(pg_cdc *s, ck_cursor row, uint32_t count, ck_pgo_value *out, ck_op_ctx *ctx) {
-    if (!s->place || count != s->width)
+    if (!s->placed || count != s->width)
         return ck_fail(ctx->error, CK_CORRUPT, "table %s: the server sent a row that is not as it said",
                        s->feed.remote.shown);
     for (uint32_t i = 0; i < count; i++)
@@ -297,9 +300,7 @@ static ck_status altered(pg_cdc *s, const char *column, const char *how, ck_op_c
 static ck_status relation(pg_cdc *s, const ck_pgo_message *m, ck_op_ctx *ctx) {
     uint32_t n = s->table.schema->field_count;
     if (m->new_count > COLUMNS_MAX) return ck_fail(ctx->error, CK_CORRUPT, "a relation of %u columns", m->new_count);
-    uint32_t *place = s->place ? s->place : ck_arena_array(&s->arena, n + 1u, sizeof *place);
-    if (!place) return ck_nomem(ctx->error, s->arena.mem, n * sizeof *place);
-    for (uint32_t i = 0; i < n; i++) place[i] = UINT32_MAX;
+    for (uint32_t i = 0; i < n; i++) s->place[i] = UINT32_MAX;
     for (uint32_t k = 0; k < s->feed.key.count; k++) s->key_place[k] = UINT32_MAX;
     ck_cursor c = m->new_row;
     for (uint32_t at = 0; at < m->new_count; at++) {
@@ -307,22 +308,21 @@ static ck_status relation(pg_cdc *s, const ck_pgo_message *m, ck_op_ctx *ctx) {
         if (!ck_pgo_next_column(&c, &column)) return ck_fail(ctx->error, CK_CORRUPT, "a relation is cut");
         for (uint32_t k = 0; k < s->feed.key.count; k++)
             if (ck_view_is(column.name, s->feed.key.names[k])) s->key_place[k] = at;
+        const char *name = ck_arena_strndup(ctx->arena, column.name.p, column.name.n);
+        const char *quoted = name ? ck_pg_ident(ctx->arena, name) : NULL;
+        if (!quoted) return ck_nomem(ctx->error, ctx->mem, column.name.n);
         for (uint32_t i = 0; i < n; i++) {
-            /* Quoted names as the server has them. */
-            const char *ident = s->read[i] ? s->feed.remote.columns[i].ident : NULL;
-            const char *quoted =
-                ident ? ck_pg_ident(ctx->arena, ck_arena_strndup(ctx->arena, column.name.p, column.name.n)) : NULL;
-            if (!quoted || strcmp(quoted, ident) != 0) continue;
+            if (!s->read[i] || strcmp(quoted, s->feed.remote.columns[i].ident) != 0) continue;
             if (column.type != s->feed.remote.columns[i].type_oid)
                 return altered(s, s->table.schema->fields[i].name, "has another type", ctx);
-            place[i] = at;
+            s->place[i] = at;
         }
     }
     for (uint32_t i = 0; i < n; i++)
-        if (s->read[i] && place[i] == UINT32_MAX) return altered(s, s->table.schema->fields[i].name, "is gone", ctx);
+        if (s->read[i] && s->place[i] == UINT32_MAX) return altered(s, s->table.schema->fields[i].name, "is gone", ctx);
     for (uint32_t k = 0; k < s->feed.key.count; k++)
         if (s->key_place[k] == UINT32_MAX) return altered(s, s->feed.key.names[k], "of its key is gone", ctx);
-    s->place = place;
+    s->placed = true;
     s->width = m->new_count;
     return CK_OK;
 }

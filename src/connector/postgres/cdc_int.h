@@ -26,7 +26,7 @@ typedef struct ck_pg_cdc_position {
     uint32_t range_count;
     int64_t time_us;
 } ck_pg_cdc_position;
-enum { CK_PG_RANGES_MAX = 1000 };
+enum { CK_PG_RANGES_MAX = 1000, CK_PG_KEY_MAX = 64 }; /* columns of a key: no server has more than 32 */
 CK_NODISCARD ck_status ck_pg_cdc_print(ck_arena *a, const ck_pg_cdc_position *p, const char **out, ck_error *err);
 CK_NODISCARD ck_status ck_pg_cdc_parse(ck_arena *a, const char *spec, ck_pg_cdc_position *out, ck_error *err);
 

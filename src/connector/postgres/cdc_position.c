@@ -74,8 +74,9 @@ ck_status ck_pg_cdc_parse(ck_arena *a, const char *spec, ck_pg_cdc_position *p, 
                *list = yyjson_obj_get(root, "ranges"), *time = yyjson_obj_get(root, "time"), *v;
     size_t i, n;
     *p = (ck_pg_cdc_position){0};
-    bool ok = yyjson_is_str(slot) && yyjson_is_uint(skip) && yyjson_is_uint(key) && yyjson_get_uint(key) <= 64 &&
-              yyjson_is_arr(list) && yyjson_arr_size(list) <= CK_PG_RANGES_MAX && (!time || yyjson_is_int(time)) &&
+    bool ok = yyjson_is_str(slot) && yyjson_is_uint(skip) && yyjson_is_uint(key) &&
+              yyjson_get_uint(key) <= CK_PG_KEY_MAX && yyjson_is_arr(list) &&
+              yyjson_arr_size(list) <= CK_PG_RANGES_MAX && (!time || yyjson_is_int(time)) &&
               get_lsn(root, "lsn", &p->lsn) && get_lsn(root, "tx", &p->tx);
     if (ok) {
         p->slot = yyjson_get_str(slot);
@@ -110,6 +111,10 @@ ck_status ck_pg_key_read(ck_pg *c, ck_arena *a, uint32_t oid, ck_pg_key *out, ck
     *out = (ck_pg_key){ck_arena_array(a, n + 1u, sizeof(char *)), ck_arena_array(a, n + 1u, sizeof(char *)),
                        ck_arena_array(a, n + 1u, sizeof(bool)), n};
     bool ok = out->idents && out->names && out->integer;
+    if (n > CK_PG_KEY_MAX) {
+        lib->PQclear(r);
+        return ck_fail(err, CK_REFUSED, "the server's PRIMARY KEY has %u columns, %d are followed", n, CK_PG_KEY_MAX);
+    }
     for (uint32_t i = 0; ok && i < n; i++) {
         out->names[i] = ck_arena_strdup(a, lib->PQgetvalue(r, (int)i, 0));
         out->idents[i] = ck_pg_ident(a, lib->PQgetvalue(r, (int)i, 0));

@@ -67,7 +67,8 @@ typedef struct pg_lookup {
     struct ck_op_runtime *rt;
     void (*wake)(struct ck_op_runtime *rt);
     ck_pg pg;
-    const char *query; /* in the arena */
+    ck_arena asking;   /* what the table is on the server, and the query: of this connection */
+    const char *query; /* in there */
     PGresult *result;
     int64_t failing_since_us, pause_ms;
 } pg_lookup;
@@ -89,6 +90,7 @@ static void lookup_free(pg_lookup *l) {
     ck_pg_values_destroy(&l->values);
     ck_arena_destroy(&l->young.arena);
     ck_arena_destroy(&l->old.arena);
+    ck_arena_destroy(&l->asking);
     ck_arena_destroy(&l->arena);
     ck_free(l->mem, l, sizeof *l);
 }
@@ -121,6 +123,7 @@ static ck_status lookup_create(const ck_lookup_spec *s, ck_mem mem, void **self,
     l->mem = mem;
     l->failing_since_us = INT64_MIN;
     ck_arena_init(&l->arena, ck_mem_as(mem, CK_MEM_PLAN), CK_PARAMS_BYTES_MAX);
+    ck_arena_init(&l->asking, l->arena.mem, CK_PARAMS_BYTES_MAX);
     generation_begin(l, &l->young);
     generation_begin(l, &l->old);
     ck_pg_values_init(&l->values, mem);
@@ -151,17 +154,18 @@ static ck_status make_query(pg_lookup *l, const ck_pg_table *t) {
     for (uint32_t k = 0; s == CK_OK && k < l->key_count; k++)
         s = ck_bytes_printf(&q, "%st.%s = u.k%u", k ? " AND " : "", t->columns[l->table.columns[l->keys[k]]].ident, k);
     if (s == CK_OK) s = ck_bytes_terminate(&q);
-    if (s == CK_OK) l->query = ck_arena_strdup(&l->arena, q.p);
+    if (s == CK_OK) l->query = ck_arena_strdup(&l->asking, q.p);
     ck_bytes_destroy(&q);
     return s == CK_OK && l->query ? CK_OK : ck_nomem(&l->error, l->mem, 1024);
 }
 
 static ck_status ask(pg_lookup *l) {
     if (!ck_pg_is_open(&l->pg)) {
+        ck_arena_reset_to(&l->asking, (ck_arena_mark){0});
         CK_TRY(ck_pg_connect(&l->pg, l->proc, &l->options, false, &l->error));
         ck_pg_table t;
         const char *name = l->options.table ? l->options.table : l->table.table;
-        CK_TRY(ck_pg_table_read(&l->pg, &l->arena, name, l->table.schema, l->table.wanted, false, &t, &l->error));
+        CK_TRY(ck_pg_table_read(&l->pg, &l->asking, name, l->table.schema, l->table.wanted, false, &t, &l->error));
         CK_TRY(make_query(l, &t));
     }
     const char *values[KEYS_MAX];
