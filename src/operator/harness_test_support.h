@@ -401,10 +401,9 @@ HARNESS_FN ck_batch *harness_batch(harness *h, uint32_t input, const char *const
     ck_batch_builder b;
     assert_int_equal(ck_batch_builder_init(&b, h->mem, s, n ? n : 1), CK_OK);
     for (uint32_t r = 0; r < n; r++) {
-        char copy[4096], *at = copy;
         int weight = rows[r][0] == '-' ? -1 : 1;
         const char *text = rows[r] + (rows[r][0] == '-' || rows[r][0] == '+' || rows[r][0] == '\\');
-        snprintf(copy, sizeof copy, "%s", text);
+        char *copy = strdup(text), *at = copy;
         for (uint32_t c = 0; c < s->field_count; c++) {
             assert_non_null(at);
             char *bar = strchr(at, '|');
@@ -412,6 +411,7 @@ HARNESS_FN ck_batch *harness_batch(harness *h, uint32_t input, const char *const
             harness_cell(&b.columns[c], at);
             at = bar ? bar + 1 : NULL;
         }
+        free(copy);
         ck_batch_builder_row(&b, weight);
     }
     ck_batch *out = ck_batch_builder_finish(&b);

@@ -297,25 +297,51 @@ static ck_status take_left(temporal_join *op, const ck_batch *b, bool wait, ck_o
 
 /* ---- rows of the right ---- */
 
+/* A place for the keys of two values. */
+typedef struct two_keys {
+    ck_bytes is, was;
+} two_keys;
+
+/* NULL comes first. Texts are compared where they stand, however long they are. */
+static ck_status compare_column(const ck_type *t, uint32_t c, const ck_batch *b, uint32_t at, const ck_batch *old,
+                                two_keys *k, int *out) {
+    const ck_order_spec order = {c, t, true, false, true};
+    bool null = ck_column_is_null(b->columns[c], at), was_null = ck_column_is_null(old->columns[c], 0);
+    if (null || was_null || ck_type_phys(t) == CK_PHYS_VIEW) {
+        *out = null || was_null ? (int)was_null - (int)null
+                                : ck_view_cmp(ck_column_str(b->columns[c], at), ck_column_str(old->columns[c], 0));
+        return CK_OK;
+    }
+    ck_bytes_clear(&k->is);
+    ck_bytes_clear(&k->was);
+    CK_TRY(ck_order_encode(&order, 1, b, at, &k->is));
+    CK_TRY(ck_order_encode(&order, 1, old, 0, &k->was));
+    *out = ck_view_cmp(ck_bytes_as_view(&k->is), ck_bytes_as_view(&k->was));
+    return CK_OK;
+}
+
 /* How row `at` of b stands to a stored row, by all columns. */
 static ck_status compare(const temporal_join *op, ck_row *stored, const ck_batch *b, uint32_t at, int *out,
                          ck_op_ctx *ctx) {
-    uint32_t width = op->right.schema->field_count;
-    ck_order_spec *order = ck_arena_array(ctx->arena, width + 1u, sizeof *order);
-    ck_batch *old = ck_batch_new(ctx->mem, width, 1, false, false);
-    ck_bytes is, was;
-    ck_bytes_init(&is, ctx->mem, SIZE_MAX);
-    ck_bytes_init(&was, ctx->mem, SIZE_MAX);
-    ck_status s = order && old ? ck_time_side_gather(&op->right, &stored, 1, old, 0, ctx) : CK_NOMEM;
-    for (uint32_t c = 0; s == CK_OK && c < width; c++)
-        order[c] = (ck_order_spec){c, op->right.schema->fields[c].type, true, false, true};
-    if (s == CK_OK) s = ck_order_encode(order, width, b, at, &is);
-    if (s == CK_OK) s = ck_order_encode(order, width, old, 0, &was);
-    if (s == CK_OK) *out = ck_view_cmp(ck_bytes_as_view(&is), ck_bytes_as_view(&was));
-    ck_bytes_destroy(&is);
-    ck_bytes_destroy(&was);
-    if (old) ck_batch_unref(&old);
-    return s == CK_NOMEM ? ck_nomem(ctx->error, ctx->mem, width * sizeof *order) : s;
+    const ck_schema *schema = op->right.schema;
+    ck_batch *old = ck_batch_new(ctx->mem, schema->field_count, 1, false, false);
+    two_keys k;
+    if (!old) return ck_nomem(ctx->error, ctx->mem, schema->field_count * sizeof(void *));
+    ck_bytes_init(&k.is, ctx->mem, SIZE_MAX);
+    ck_bytes_init(&k.was, ctx->mem, SIZE_MAX);
+    ck_status s = ck_time_side_gather(&op->right, &stored, 1, old, 0, ctx);
+    *out = 0;
+    for (uint32_t c = 0; s == CK_OK && *out == 0 && c < schema->field_count; c++) {
+        s = compare_column(schema->fields[c].type, c, b, at, old, &k, out);
+        if (s == CK_NOMEM) s = ck_nomem(ctx->error, ctx->mem, k.is.n);
+        if (s == CK_FULL)
+            s = ck_fail(ctx->error, CK_FULL, "%s: column \"%s\" is over %d bytes, more than rows are told apart by",
+                        ctx->uid, schema->fields[c].name, (int)CK_KEY_BYTES_MAX);
+    }
+    ck_bytes_destroy(&k.is);
+    ck_bytes_destroy(&k.was);
+    ck_batch_unref(&old);
+    return s;
 }
 
 /* A version; of two with one time the greater one, whichever came first. */

@@ -187,6 +187,29 @@ static void rows_wait_for_the_end_of_a_side_that_ends(void **state) {
     HARNESS_EXPECT(h, "+a|NULL|3|2|a|2");
 }
 
+/* Longer than a key may be: rows are told apart by the whole of it all the same. */
+static void long_texts_are_told_apart(void **state) {
+    harness *h = &((fixture *)*state)->h;
+    enum { BYTES = CK_KEY_BYTES_MAX + 100 };
+    static char text[2][BYTES + 16];
+    const char *const lines[] = {text[0], text[1]};
+    for (int i = 0; i < 2; i++) {
+        text[i][0] = i ? '+' : '-';
+        memset(text[i] + 1, 'x', BYTES);
+        snprintf(text[i] + 1 + BYTES, 15, "%d|a", i);
+    }
+    harness_input(h, LEFT_SIDE, CK_MODE_APPEND);
+    harness_input(h, "note VARCHAR; k VARCHAR", CK_MODE_RETRACT);
+    harness_start(h, &ck_op_temporal_join, NOW("left"), LEFT_SIDE "; note VARCHAR; k VARCHAR");
+    harness_ok(h, harness_try_rows(h, 1, lines + 1, 1));
+    harness_ok(h, harness_try_rows(h, 1, lines, 1)); /* of another row: nothing */
+    assert_true(ck_state_bytes(h->store) > BYTES);
+    text[1][0] = '-';
+    harness_ok(h, harness_try_rows(h, 1, lines + 1, 1));
+    HARNESS_ROWS(h, "a|NULL|1");
+    HARNESS_EXPECT(h, "+a|NULL|1|NULL|NULL");
+}
+
 static void what_it_is_not_made_for_is_refused(void **state) {
     harness *h = &((fixture *)*state)->h;
     harness_input(h, LEFT_SIDE, CK_MODE_APPEND);
@@ -251,6 +274,7 @@ int main(void) {
                                        T(a_row_waits_for_its_time_and_old_versions_go),
                                        T(now_is_what_stands_there),
                                        T(rows_wait_for_the_end_of_a_side_that_ends),
+                                       T(long_texts_are_told_apart),
                                        T(what_it_is_not_made_for_is_refused),
                                        T(every_allocation_may_fail)};
     return cmocka_run_group_tests(tests, NULL, NULL);
