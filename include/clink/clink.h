@@ -194,6 +194,7 @@ typedef struct clink_verified {
     size_t struct_bytes;
     uint64_t checkpoint, bytes;
     const char *path, *damage; /* borrowed during the call */
+    int32_t savepoint;         /* of one; not known of a manifest that is damaged */
 } clink_verified;
 /* Every file of every checkpoint in dir (checkpoint 0), or of one, against size and checksum. CLINK_OK: *damaged says
  * how many are not whole. A directory with nothing to verify is an error. */

@@ -205,9 +205,9 @@ typedef struct verification {
     uint64_t damaged;
 } verification;
 
-static void say(verification *v, uint64_t id, const char *path, uint64_t bytes, const char *damage) {
+static void say(verification *v, uint64_t id, const char *path, uint64_t bytes, const char *damage, bool savepoint) {
     v->damaged += damage != NULL;
-    v->fn(v->arg, &(ck_verified){id, bytes, path, damage});
+    v->fn(v->arg, &(ck_verified){id, bytes, path, damage, savepoint});
 }
 
 /* Whose deltas stand on what, and what every file holds, is the manifest's word; here it is the bytes. */
@@ -218,13 +218,14 @@ static ck_status verify_one(verification *v, uint64_t id, ck_arena *a, ck_error 
     if (!name) return ck_nomem(err, v->d->mem, 0);
     ck_status s = ck_checkpoint_dir_read(v->d, id, a, &m, &why);
     if (s == CK_NOMEM || s == CK_NOTFOUND) return *err = why, s;
-    if (s != CK_OK) return say(v, id, name, 0, why.msg), CK_OK;
-    say(v, id, name, 0, NULL);
+    if (s != CK_OK) return say(v, id, name, 0, why.msg, false), CK_OK;
+    bool savepoint = m->kind == CK_BARRIER_SAVEPOINT;
+    say(v, id, name, 0, NULL, savepoint);
     for (uint32_t i = 0; i < m->file_count; i++) {
         why = CK_ERROR_INIT;
         s = ck_snapshot_verify(v->d->proc, v->d->mem, v->d->path, &m->files[i], &why);
         if (s == CK_NOMEM) return *err = why, s;
-        say(v, id, m->files[i].path, m->files[i].bytes, s == CK_OK ? NULL : why.msg);
+        say(v, id, m->files[i].path, m->files[i].bytes, s == CK_OK ? NULL : why.msg, savepoint);
     }
     return CK_OK;
 }

@@ -23,6 +23,7 @@ typedef struct ck_verified {
     uint64_t checkpoint, bytes;
     const char *path; /* relative to the directory */
     const char *damage;
+    bool savepoint; /* of one; false of a manifest that is damaged */
 } ck_verified;
 typedef void (*ck_verify_fn)(void *arg, const ck_verified *v);
 /* Every file of every manifest (id 0) or of one, against size and checksum. *damaged counts what is not whole. A

@@ -74,7 +74,7 @@ static int copy_header(const char *path, FILE *to) {
     return 1;
 }
 
-static int copy_letters(FILE *letters, FILE *to, bool header) {
+static int copy_letters(const replay *r, FILE *letters, FILE *to, bool header) {
     char *line = NULL;
     size_t room = 0;
     unsigned long long copied = 0, unknown = 0;
@@ -101,7 +101,9 @@ static int copy_letters(FILE *letters, FILE *to, bool header) {
     if (!rc && (fflush(to) != 0 || ferror(to))) rc = cannot("write", "the records");
     if (rc) return rc;
     if (unknown) fprintf(stderr, "clink: %llu records were too long to be kept and are not here\n", unknown);
-    fprintf(stderr, "clink: %llu record%s put aside\n", copied, copied == 1 ? "" : "s");
+    if (r->export_path)
+        fprintf(stderr, "clink: %llu record%s of %s written to %s\n", copied, copied == 1 ? "" : "s", r->table,
+                r->export_path);
     return 0;
 }
 
@@ -205,7 +207,7 @@ static int write_letters(replay *r, clink_engine *engine, FILE *to) {
     }
     if (!rc && !r->nothing) rc = run_to(engine, sql, rows);
     if (!rc && !r->nothing) rc = same_parts(r);
-    if (!rc && !r->nothing) rc = copy_letters(rows, to, header);
+    if (!rc && !r->nothing) rc = copy_letters(r, rows, to, header);
     if (rows) fclose(rows);
     free(sql);
     clink_free(letters);
@@ -232,6 +234,17 @@ static int gather(replay *r, clink_engine *engine) {
 
 /* ---- reading them again ---- */
 
+/* The letters were not repaired: what to do about them. */
+static int not_fed(const replay *r, clink_status st, const clink_error *e) {
+    int rc = report_error(st, e);
+    if (st == CLINK_DATA && r->temporary[0])
+        fprintf(
+            stderr,
+            "clink: that is a letter of %s; --export FILE writes them all, and --from FILE feeds them when repaired\n",
+            r->table);
+    return rc;
+}
+
 static int feed(replay *r, clink_engine *engine) {
     clink_error e = {0};
     clink_job *job = NULL;
@@ -243,7 +256,7 @@ static int feed(replay *r, clink_engine *engine) {
     clink_progress p = {.struct_bytes = sizeof p};
     clink_job_progress(job, &p);
     clink_job_free(job);
-    if (st != CLINK_OK) return report_error(st, &e);
+    if (st != CLINK_OK) return not_fed(r, st, &e);
     fprintf(stderr, "clink: %llu record%s fed back%s\n", (unsigned long long)p.rows_in,
             p.rows_in == 1 ? " was" : "s were",
             r->dir ? "" : "; those in the dead letter table are still there and come again without --from");

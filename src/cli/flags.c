@@ -81,7 +81,7 @@ static int set_value(const verb *v, const flag *f, const char *text) {
     case FLAG_OPTIONAL: *(const char **)f->target = text; return 0;
     case FLAG_COUNT:
         if (parse_count(text, f->target)) return 0;
-        return usage_error(v, "--%s takes a whole number from 0, not '%s'", f->name, text);
+        return usage_error(v, "--%s takes a whole number, not '%s'", f->name, text);
     case FLAG_BYTES:
         if (parse_bytes(text, f->target) && *(uint64_t *)f->target > 0) return 0;
         return usage_error(v, "--%s takes a size such as 512M or 2G, not '%s'", f->name, text);
@@ -94,6 +94,15 @@ static int set_value(const verb *v, const flag *f, const char *text) {
     }
     }
     return 2;
+}
+
+/* What other shells call -e. */
+static int unknown_letter(const verb *v, const flag *flags, size_t flag_count, char letter) {
+    bool script = strchr("cefq", letter) != NULL, here = find_short(flags, flag_count, 'e') != NULL;
+    const char *hint = !script ? ""
+                       : here  ? "; -e takes SQL, and a file stands alone"
+                               : "; clink run takes -e SQL or a file";
+    return usage_error(v, "unknown flag -%c%s", letter, hint);
 }
 
 static bool takes_value(const flag *f) { return f->kind != FLAG_SWITCH && f->kind != FLAG_OPTIONAL; }
@@ -126,7 +135,7 @@ int flags_parse(const verb *v, const flag *flags, size_t flag_count, int *argc, 
             if (a[2 + n] == '=') text = a + 3 + n;
         } else {
             f = find_short(flags, flag_count, a[1]);
-            if (!f) return usage_error(v, "unknown flag -%c", a[1]);
+            if (!f) return unknown_letter(v, flags, flag_count, a[1]);
             if (a[2]) text = a[2] == '=' ? a + 3 : a + 2; /* -p4 and -p=4 */
         }
         if (f->kind == FLAG_SWITCH && text) return usage_error(v, "--%s takes no value", f->name);

@@ -42,6 +42,10 @@ static int unknown_verb(const char *name) {
     for (size_t i = 0; i < n; i++) ck_suggest_offer(&s, ck_view_of(all[i]->name));
     if (s.best.n)
         fprintf(stderr, "clink: unknown verb '%s'; did you mean '%.*s'?\n", name, (int)s.best.n, s.best.p);
+    else if (name[0] == '-')
+        fprintf(stderr, "clink: a verb comes first, and '%s' is none: clink run -e SQL\n", name);
+    else if (access(name, F_OK) == 0 || strchr(name, '.'))
+        fprintf(stderr, "clink: unknown verb '%s'; clink run %s runs a script\n", name, name);
     else
         fprintf(stderr, "clink: unknown verb '%s'\n", name);
     fprintf(stderr, "usage: clink VERB [arguments]; clink help lists the verbs\n");
@@ -90,11 +94,11 @@ static int dispatch(int argc, char **argv) {
     }
     const char *name = argv[1];
     if (strcmp(name, "help") == 0 || strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
-        if (argc > 2) return verbs_help(argv[2]);
+        if (argc > 2 && strcmp(argv[2], "--help") != 0) return verbs_help(argv[2]);
         print_overview(stdout);
         return 0;
     }
-    if (strcmp(name, "version") == 0 || strcmp(name, "--version") == 0) {
+    if (strcmp(name, "version") == 0 || strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) {
         if (argc > 2) {
             fprintf(stderr, "clink: version takes no arguments; '%s' is one too many\n", argv[2]);
             return 2;

@@ -64,6 +64,10 @@ const verb verb_savepoint = {
     .name = "savepoint",
     .summary = "remove a savepoint that is no longer wanted",
     .usage = "clink savepoint --dispose DIR:N",
+    .notes = "A running job takes savepoints itself: kill -USR1 PID takes one, kill -USR2 PID stops with one. PID is "
+             "in the\n"
+             "last line of job.lock in its checkpoint directory. clink run --restore N goes back to one, and\n"
+             "clink checkpoint-verify DIR shows which stand.",
     .example = "  clink savepoint --dispose ck:12",
     .main = savepoint_main,
 };
@@ -94,11 +98,11 @@ static void seen(void *arg, const clink_verified *f) {
     l->files++;
     l->bytes += f->bytes;
     if (!l->json) {
-        printf("checkpoint %" PRIu64 "  %s  %s%s\n", f->checkpoint, f->path, f->damage ? "DAMAGED: " : "whole",
-               f->damage ? f->damage : "");
+        printf("%s %" PRIu64 "  %s  %s%s\n", f->savepoint ? "savepoint " : "checkpoint", f->checkpoint, f->path,
+               f->damage ? "DAMAGED: " : "whole", f->damage ? f->damage : "");
         return;
     }
-    printf("{\"checkpoint\":%" PRIu64 ",\"path\":", f->checkpoint);
+    printf("{\"checkpoint\":%" PRIu64 "%s,\"path\":", f->checkpoint, f->savepoint ? ",\"savepoint\":true" : "");
     print_json_text(f->path);
     printf(",\"bytes\":%" PRIu64 ",\"whole\":%s", f->bytes, f->damage ? "false,\"damage\":" : "true");
     if (f->damage) print_json_text(f->damage);

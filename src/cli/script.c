@@ -106,11 +106,19 @@ static int load_arguments(const verb *v, const flag_list *texts, script *out) {
 int script_load(const verb *v, const flag_list *execute, char **args, int arg_count, script *out) {
     *out = (script){0};
     if (execute && execute->count) {
-        if (arg_count) return usage_error(v, "-e takes the whole script; '%s' is one argument too many", args[0]);
+        if (arg_count)
+            return usage_error(
+                v,
+                "-e takes the whole script; '%s' is one argument too many: (cat %s; echo 'SQL') | clink %s - "
+                "takes both",
+                args[0], args[0], v->name);
         return load_arguments(v, execute, out);
     }
     if (arg_count == 0) return usage_error(v, "a script is missing: FILE.sql, -e SQL, or - for standard input");
-    if (arg_count > 1) return usage_error(v, "one script at a time; '%s' is one argument too many", args[1]);
+    if (arg_count > 1)
+        return usage_error(v,
+                           "one script at a time; '%s' is one argument too many: cat FILES | clink %s - takes several",
+                           args[1], v->name);
     if (strcmp(args[0], "-") == 0) {
         int rc = load_stream(v, stdin, "-", out);
         if (!rc && !script_leave_stdin()) return 1;
@@ -118,7 +126,8 @@ int script_load(const verb *v, const flag_list *execute, char **args, int arg_co
     }
     FILE *in = fopen(args[0], "rb");
     if (!in) {
-        fprintf(stderr, "clink %s: %s: %s\n", v->name, args[0], strerror(errno));
+        bool sql = errno == ENOENT && strpbrk(args[0], " \n;");
+        fprintf(stderr, "clink %s: %s: %s%s\n", v->name, args[0], strerror(errno), sql ? "; -e takes SQL itself" : "");
         return 1;
     }
     int rc = load_stream(v, in, args[0], out);
@@ -214,7 +223,7 @@ int run_flags_output(const verb *v, const run_flags *f, clink_run *run) {
     run->fd = STDOUT_FILENO;
     if (!f->format)
         run->output = isatty(STDOUT_FILENO) ? CLINK_OUTPUT_TABLE : CLINK_OUTPUT_NDJSON;
-    else if (strcmp(f->format, "ndjson") == 0)
+    else if (strcmp(f->format, "ndjson") == 0 || strcmp(f->format, "json") == 0) /* as the option of tables */
         run->output = CLINK_OUTPUT_NDJSON;
     else if (strcmp(f->format, "csv") == 0)
         run->output = CLINK_OUTPUT_CSV;

@@ -64,10 +64,10 @@ static void execute(shell *s, const char *sql) {
 
 static void help(void) {
     puts("Statements end with a semicolon. Tab completes names, Ctrl-C stops a query, Ctrl-D ends the shell.\n"
-         "  \\d           tables and views\n"
+         "  \\d           tables and views; \\dv the views alone\n"
          "  \\d NAME      the columns of one\n"
-         "  \\df          functions made with CREATE FUNCTION and built in\n"
-         "  \\sf NAME     the statement that makes a table\n"
+         "  \\df [NAME]   functions made with CREATE FUNCTION and built in; those that begin so\n"
+         "  \\sf NAME     the statement that makes a table, with its options; so does \\d+ NAME\n"
          "  \\i FILE      run the statements of a file\n"
          "  \\timing      how long statements take, on or off\n"
          "  \\format F    ndjson, table or csv\n"
@@ -108,6 +108,17 @@ static void out_of_memory(shell *s) {
     s->failed = true;
 }
 
+/* The functions whose name begins so. */
+static void list_functions(shell *s, const char *begin) {
+    char *sql = NULL;
+    if (asprintf(&sql, "SHOW FUNCTIONS LIKE '%.*s%%';", (int)strcspn(begin, "'"), begin) < 0) {
+        out_of_memory(s);
+        return;
+    }
+    execute(s, sql);
+    free(sql);
+}
+
 static void with_name(shell *s, const char *statement, const char *name) {
     char *sql = NULL;
     if (asprintf(&sql, "%s %s;", statement, name) < 0) {
@@ -124,7 +135,7 @@ static void unknown_command(shell *s, const char *word) {
 }
 
 static void set_format(shell *s, const char *name) {
-    if (strcmp(name, "ndjson") == 0)
+    if (strcmp(name, "ndjson") == 0 || strcmp(name, "json") == 0)
         s->run.output = CLINK_OUTPUT_NDJSON;
     else if (strcmp(name, "csv") == 0)
         s->run.output = CLINK_OUTPUT_CSV;
@@ -150,13 +161,15 @@ static void command(shell *s, char *line) {
     rest += strspn(rest, " \t");
     if (strcmp(word, "q") == 0)
         s->leave = true;
-    else if (strcmp(word, "d") == 0 && !*rest)
+    else if ((strcmp(word, "d") == 0 || strcmp(word, "dt") == 0) && !*rest)
         execute(s, "SHOW TABLES;");
+    else if (strcmp(word, "dv") == 0)
+        execute(s, "SHOW VIEWS;");
     else if (strcmp(word, "d") == 0)
         with_name(s, "DESCRIBE", rest);
     else if (strcmp(word, "df") == 0)
-        execute(s, "SHOW FUNCTIONS;");
-    else if (strcmp(word, "sf") == 0)
+        list_functions(s, rest);
+    else if (strcmp(word, "sf") == 0 || (strcmp(word, "d+") == 0 && *rest))
         with_name(s, "SHOW CREATE TABLE", rest);
     else if (strcmp(word, "i") == 0)
         include_file(s, rest);
@@ -226,6 +239,9 @@ static void take_line(shell *s, char *line) {
     char *word = line + strspn(line, " \t");
     if (s->bytes == 0 && *word == '\\') {
         command(s, word);
+    } else if (s->bytes == 0 && *word == '.' && word[1] >= 'a' && word[1] <= 'z') { /* no statement begins so */
+        fprintf(stderr, "clink: commands begin with a backslash here; \\? lists them\n");
+        s->failed = true;
     } else if (s->bytes == 0 && (is_just(line, "exit") || is_just(line, "quit"))) {
         s->leave = true;
     } else if (s->bytes == 0 && is_just(line, "help")) {

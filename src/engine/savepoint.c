@@ -62,7 +62,7 @@ typedef struct verify_caller {
 
 static void pass_on(void *arg, const ck_verified *v) {
     const verify_caller *c = arg;
-    clink_verified file = {sizeof file, v->checkpoint, v->bytes, v->path, v->damage};
+    clink_verified file = {sizeof file, v->checkpoint, v->bytes, v->path, v->damage, v->savepoint};
     if (c->seen) c->seen(c->arg, &file);
 }
 

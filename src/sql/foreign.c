@@ -65,7 +65,7 @@ static const row functions[] = {
 
 static const row table_functions[] = {
     {"read_csv read_csv_auto read_json read_json_auto read_parquet scan_csv",
-     "CREATE TABLE t (a BIGINT, ...) WITH (path = 'file.csv') makes a table of a file"},
+     "CREATE TABLE t (a BIGINT, ...) WITH (connector = 'file', path = 'file.csv') makes a table of a file"},
     {"generate_series range sequence", "CREATE TABLE g (i BIGINT) WITH (connector = 'datagen', "
                                        "fields.i.kind = 'sequence', rows = 10) counts"},
     {"explode flatten", "CROSS JOIN UNNEST(x) AS u (y) gives a row for each element"},

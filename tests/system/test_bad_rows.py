@@ -107,11 +107,12 @@ def test_repaired_letters_are_fed_back(clink, flights, tmp_path):
 
     # as they are they still do not fit: nothing is fed
     r = clink("dead-letter-replay", "flights", "--script", "job.sql", ok=False)
-    assert r.code == 1 and '"NA" is not a BIGINT' in r.err
+    assert r.code == 1 and '"NA" is not a BIGINT' in r.err and "--export FILE writes them all" in r.err and "on_error" not in r.err
     assert sum(len(x.read_text().splitlines()) for x in (tmp_path / "out").iterdir()) == GOOD
 
     # repaired by hand
     r = clink("dead-letter-replay", "flights", "--script", "job.sql", "--export", "bad.csv")
+    assert r.err.endswith(f"clink: {BAD} records of flights written to bad.csv\n")
     lines = (tmp_path / "bad.csv").read_bytes().splitlines()
     assert lines[1:] == [line for _, line in bad_lines(flights)]
     fixed = [lines[0]] + [b",".join(f[:3] + [b"0"] + f[4:]) for f in (line.split(b",") for line in lines[1:])]

@@ -203,6 +203,9 @@ def test_dispose_and_verify(tmp_path):
     files = {f["path"] for m in manifests(ck).values() for f in m["files"]}
     assert all((ck / f).exists() for f in files), "a file that a manifest names is gone"
     whole = run_clink("checkpoint-verify", ck)
+    assert all(line.startswith("savepoint  " if f" checkpoint-{first}.json" in line else ("checkpoint ", "savepoint  ")) for line in whole.lines[:-1])
+    saved = {r["checkpoint"] for r in run_clink("checkpoint-verify", ck, "--json").rows if r.get("savepoint")}
+    assert saved == {i for i, m in manifests(ck).items() if m["kind"] == "savepoint"} and first in saved
     assert whole.lines[-1].endswith(" 0 damaged") and f"checkpoint-{first}.json" in whole.out
     only = {f["path"] for f in manifests(ck)[first]["files"]} - {
         f["path"] for i, m in manifests(ck).items() if i != first for f in m["files"]}

@@ -143,6 +143,14 @@ def test_explain_says_what_sources_wait_for(clink, orders):
     (["run", "--memory", "1000k", "-e", "SELECT 1"], 2, "1M is the least"),
     (["run", "--memory", "0", "-e", "SELECT 1"], 2, "takes a size such as"),
     (["run", "-e", "SELECT 1/x AS y FROM (VALUES (1),(0)) AS t(x)"], 1, "division by zero in 1 / x (line 1, column 9) (in project 1 / x AS y)"),
+    (["job.sql"], 2, "clink run job.sql runs a script"),
+    (["-e", "SELECT 1"], 2, "a verb comes first, and '-e' is none: clink run -e SQL"),
+    (["run", "-c", "SELECT 1"], 2, "-e takes SQL, and a file stands alone"),
+    (["sql", "-f", "job.sql"], 2, "clink run takes -e SQL or a file"),
+    (["run", "SELECT 1"], 1, "No such file or directory; -e takes SQL itself"),
+    (["run", "a.sql", "b.sql"], 2, "cat FILES | clink run - takes several"),
+    (["run", "a.sql", "-e", "SELECT 1"], 2, "(cat a.sql; echo 'SQL') | clink run - takes both"),
+    (["run", "-e", "ADD JAR 'x.jar'"], 1, "connectors and functions are built in"),
     (["run", "-p", "2", "-e", "SELECT x, COUNT(*) / 0 AS y FROM (VALUES (1)) AS t(x) GROUP BY x"], 1, ", subtask "),
 ])
 def test_errors(clink, args, code, says):
@@ -264,6 +272,11 @@ def test_wide_rows_and_control_characters_keep_their_line(tmp_path):
 
 
 def test_shell_words(clink, tmp_path):
+    functions = clink("sql", stdin="\\df upp\n\\df it's\n").lines
+    assert functions == ["upper"]
+    assert clink("sql", stdin="CREATE VIEW v AS SELECT 1 AS i;\nCREATE TABLE t (i INT);\n\\dt\n\\dv\n\\d+ t\n").lines == ["v", "t", "v", "CREATE TABLE t (i INT);"]
+    r = clink("sql", stdin=".tables\nSELECT 1 AS one;\n", ok=False)
+    assert r.code == 1 and r.lines == ['{"one":1}'] and "commands begin with a backslash here" in r.err
     (tmp_path / "more statements.sql").write_text("SELECT 5 AS five;")
     r = clink("sql", stdin="help;\nSELECT 1 AS one;\n\\i more statements.sql\n quit ;\nSELECT 2 AS two;\n")
     assert "exit and quit" in r.out and r.lines[-2:] == ['{"one":1}', '{"five":5}']

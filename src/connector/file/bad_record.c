@@ -4,6 +4,8 @@
 
 #include <stdio.h>
 
+#include "connector/bad_hint.h"
+
 /* Copied text is cut at a character's boundary. */
 static void copy_text(char *to, size_t room, const char *from, size_t n) {
     size_t keep = n < room - 1 ? n : room - 1;
@@ -12,7 +14,10 @@ static void copy_text(char *to, size_t room, const char *from, size_t n) {
     to[keep] = 0;
 }
 
-void ck_bad_place_set(ck_bad_place *p, ck_op_ctx *ctx, const ck_file_split *split, const ck_bad_record *bad) {
+void ck_bad_place_set(ck_bad_place *p, ck_op_ctx *ctx, const ck_file_split *split, const ck_file_options *o,
+                      const ck_bad_record *bad) {
+    ck_bad_hint of = {o->format, !o->header, o->on_error_is_given};
+    p->hint = ck_bad_hint_for(&of, bad);
     p->ctx = ctx;
     p->path = split->path;
     p->compression = split->compression;
@@ -91,8 +96,8 @@ ck_status ck_bad_place_report(ck_bad_place *p, ck_error *err) {
     if (p->line) snprintf(line, sizeof line, " line %llu", (unsigned long long)p->line);
     if (p->column) snprintf(column, sizeof column, " column %lld", (long long)p->column);
     if (p->field[0]) snprintf(field, sizeof field, " (%s)", p->field);
-    ck_fail(err, CK_DATA, "%s%s%s: %s%s; the record at byte %llu is: %s", name, line, column, p->reason, field,
-            (unsigned long long)p->offset, p->raw);
+    ck_fail(err, CK_DATA, "%s%s%s: %s%s%s; the record at byte %llu is: %s", name, line, column, p->reason, field,
+            p->hint, (unsigned long long)p->offset, p->raw);
     if (err) {
         err->fatal = true;
         snprintf(err->place.object, sizeof err->place.object, "%s", name);

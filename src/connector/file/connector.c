@@ -82,6 +82,7 @@ static ck_status read_on_error(const ck_table_options *o, ck_file_options *out, 
     if (i == CK_ARRAY_COUNT(words))
         return ck_fail(err, CK_INVALID, "option 'on_error' is '%s', which is none of fail, skip, dead_letter", word);
     out->on_error = (ck_on_error)i;
+    out->on_error_is_given = ck_option_text(o, "on_error", NULL) != NULL;
     out->dead_letter_table = ck_option_text(o, "dead_letter_table", NULL);
     bool wanted = out->on_error == CK_ON_ERROR_DEAD_LETTER, given = out->dead_letter_table != NULL;
     if (wanted == given) return CK_OK;

@@ -31,6 +31,7 @@ typedef struct ck_file_options {
     /* reading */
     bool strict, follow;
     ck_on_error on_error;
+    bool on_error_is_given;
     const char *dead_letter_table; /* with CK_ON_ERROR_DEAD_LETTER */
     double rate_limit;             /* 0: none */
     /* writing */
@@ -119,10 +120,12 @@ typedef struct ck_bad_place {
     bool counting;
     _Atomic bool counted;
     char field[128], reason[256], raw[200];
+    const char *hint; /* see bad_hint.h */
     ck_status damaged; /* the file itself, which explains the record */
     ck_error damage;
 } ck_bad_place;
-void ck_bad_place_set(ck_bad_place *p, ck_op_ctx *ctx, const ck_file_split *split, const ck_bad_record *bad);
+void ck_bad_place_set(ck_bad_place *p, ck_op_ctx *ctx, const ck_file_split *split, const ck_file_options *o,
+                      const ck_bad_record *bad);
 /* Has the line counted, then fills err: CK_AGAIN until then, CK_DATA with the sentence. */
 CK_NODISCARD ck_status ck_bad_place_report(ck_bad_place *p, ck_error *err);
 

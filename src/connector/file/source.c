@@ -63,7 +63,7 @@ static ck_status on_bad_record(void *arg, const ck_bad_record *bad, ck_error *er
         s->bad_rows++;
         return CK_OK;
     }
-    ck_bad_place_set(&s->bad, s->ctx, &r->split, bad);
+    ck_bad_place_set(&s->bad, s->ctx, &r->split, &s->options, bad);
     if (s->options.is_stdin) {
         s->bad.line = r->lines + 1;
         for (uint64_t i = r->offset; i < bad->offset; i++)

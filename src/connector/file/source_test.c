@@ -355,7 +355,8 @@ static void records_above_the_limit(void **state) {
     free(text);
     assert_int_equal(read_all(f, JSON_FILE), CK_DATA);
     if (!strstr(f->h.error.msg,
-                "/t.json line 2: the record is longer than 67108864 bytes; the record at byte 8 is: yyy"))
+                "/t.json line 2: the record is longer than 67108864 bytes; on_error = 'skip' leaves such records out, "
+                "'dead_letter' puts them into a table; the record at byte 8 is: yyy"))
         fail_msg("%s", f->h.error.msg);
     end(f);
     begin(f);

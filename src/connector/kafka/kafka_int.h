@@ -97,6 +97,7 @@ typedef struct ck_kafka_options {
     bool bounded;              /* up to what is there at the start */
     bool strict;
     ck_on_error on_error;
+    bool on_error_is_given;
     const char *dead_letter_table;
     int64_t discover_ms; /* how often to look for new partitions; 0: never */
     /* writing */

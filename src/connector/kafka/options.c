@@ -39,6 +39,7 @@ static ck_status read_on_error(const ck_table_options *o, ck_kafka_options *out,
     if (at < 0)
         return ck_fail(err, CK_INVALID, "option 'on_error' is '%s', which is none of fail, skip, dead_letter", word);
     out->on_error = (ck_on_error)at;
+    out->on_error_is_given = ck_option_text(o, "on_error", NULL) != NULL;
     out->dead_letter_table = ck_option_text(o, "dead_letter_table", NULL);
     if ((out->on_error == CK_ON_ERROR_DEAD_LETTER) != (out->dead_letter_table != NULL))
         return ck_fail(err, CK_INVALID, "on_error = 'dead_letter' and the option 'dead_letter_table' go together");

@@ -3,6 +3,7 @@
  * position is the offset of the next record not yet emitted; the group's offsets are never written. */
 #include <stdio.h>
 
+#include "connector/bad_hint.h"
 #include "connector/connectors.h"
 #include "connector/dead_letters.h"
 #include "connector/kafka/debezium.h"
@@ -111,8 +112,9 @@ static ck_status on_bad_record(void *arg, const ck_bad_record *given, ck_error *
     if (bad->column) snprintf(column, sizeof column, ", column %lld", (long long)bad->column);
     if (bad->field) snprintf(field, sizeof field, " (%.120s)", bad->field);
     ck_show_raw(raw, sizeof raw, bad->raw);
-    ck_fail(err, CK_DATA, "topic %s, partition %d, offset %lld%s: %s%s; the record is: %s", p->split.topic,
-            p->split.partition, (long long)offset, column, bad->reason, field, raw);
+    ck_bad_hint of = {.format = s->options.format, .on_error_is_given = s->options.on_error_is_given};
+    ck_fail(err, CK_DATA, "topic %s, partition %d, offset %lld%s: %s%s%s; the record is: %s", p->split.topic,
+            p->split.partition, (long long)offset, column, bad->reason, field, ck_bad_hint_for(&of, bad), raw);
     if (err) {
         err->fatal = true;
         snprintf(err->place.object, sizeof err->place.object, "%s", p->id);

@@ -80,6 +80,7 @@ static ck_status cdc_init(pg_cdc *s, const ck_op_spec *spec, ck_error *err) {
     CK_TRY(ck_pg_options_read(&s->table.options, &s->options, err));
     CK_TRY(ck_event_time_init(&s->event_time, s->table.event_time, spec, &s->arena, s->mem, err));
     s->bad.on_error = s->options.on_error;
+    s->bad.on_error_is_given = s->options.on_error_is_given;
     if (s->options.on_error == CK_ON_ERROR_DEAD_LETTER)
         CK_TRY(ck_dead_letters_init(&s->bad.letters, &s->arena, s->mem, spec->settings->batch_rows, err));
     s->read = ck_pg_columns_read(&s->arena, &s->table, &s->options);

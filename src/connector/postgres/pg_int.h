@@ -63,6 +63,7 @@ typedef struct ck_pg_options {
     const char *publication;
     bool strict;
     ck_on_error on_error;
+    bool on_error_is_given;
     const char *dead_letter_table;
     /* writing */
     bool exactly_once; /* where checkpoints are on */
@@ -166,6 +167,7 @@ CK_NODISCARD ck_status ck_pg_print(ck_pg_values *v, const ck_type *t, const ck_c
 
 typedef struct ck_pg_bad_rows {
     ck_on_error on_error;
+    bool on_error_is_given;
     ck_dead_letters letters;
     uint64_t count; /* since the last ck_pg_bad_rows_emit */
 } ck_pg_bad_rows;

@@ -33,8 +33,8 @@ static ck_status match_columns(ck_binder *b, const ck_ast_insert *i, const ck_ta
     }
     uint32_t want = i->columns.count ? i->columns.count : physical;
     if (want != n->schema->field_count)
-        return ck_bind_fail(b, i->query->pos, "table \"%s\" takes %u columns here, and the query gives %u",
-                            t->decl.name, want, n->schema->field_count);
+        return ck_bind_fail(b, i->query->pos, "table \"%s\" takes %u column%s here, and the query gives %u",
+                            t->decl.name, want, want == 1 ? "" : "s", n->schema->field_count);
     return CK_OK;
 }
 

@@ -60,6 +60,7 @@ static bool add_options(const ck_lower_state *s, yyjson_mut_doc *doc, yyjson_mut
     }
     if (!replayed || !fine) return fine;
     return yyjson_mut_obj_add_str(doc, to, "path", s->l->options->replay_path) &&
+           yyjson_mut_obj_add_str(doc, to, "on_error", "fail") &&
            (format || yyjson_mut_obj_add_str(doc, to, "format", csv ? "csv" : "json"));
 }
 

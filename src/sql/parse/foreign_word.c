@@ -22,11 +22,14 @@ static const row statements[] = {
     {"commit", "there are no transactions to commit: sinks commit with each checkpoint"},
     {"rollback", "there are no transactions to roll back: sinks commit with each checkpoint"},
     {"use", "there are no catalogs or databases to choose from: tables are named alone"},
-    {"load", "LOAD is not a statement here: plugins are given on the command line"},
-    {"add", "ADD is not a statement here: plugins are given on the command line"},
-    {"copy",
-     "COPY is not a statement here: CREATE TABLE ... WITH (path = 'file.csv') names a file, and INSERT INTO ... "
-     "SELECT reads or writes it"},
+    {"load",
+     "LOAD is not a statement here: connectors and functions are built in, and CREATE FUNCTION f (a INT) RETURNS "
+     "INT RETURN a + 1 makes more"},
+    {"add", "ADD is not a statement here: connectors and functions are built in, and CREATE FUNCTION f (a INT) RETURNS "
+            "INT RETURN a + 1 makes more"},
+    {"copy", "COPY is not a statement here: CREATE TABLE ... WITH (connector = 'file', path = 'file.csv') names a "
+             "file, and INSERT INTO ... "
+             "SELECT reads or writes it"},
     {"call", "there are no procedures to CALL"},
     {"prepare", "PREPARE is not a statement here: each statement is compiled as it comes"},
     {"grant", "there are no users here: who may read the files may read the tables"},
@@ -191,7 +194,8 @@ const char *ck_parser_foreign_word(const ck_parser *ps, ck_pos *at) {
                "of them";
     }
     if (t->code == STRING_TEXT && before->code == K_FROM)
-        return "a file is read through a table: CREATE TABLE t (a BIGINT, ...) WITH (path = 'file.csv')";
+        return "a file is read through a table: CREATE TABLE t (a BIGINT, ...) WITH (connector = 'file', path = "
+               "'file.csv')";
     if (t->code == ',' && ck_view_eq_nocase(word_in_front(ps, before->pos.begin), CK_VIEW("LIMIT")))
         return "LIMIT takes one number; LIMIT 10 OFFSET 5 leaves out the first five rows";
     if (ps->in_table && (advice = FIND(constraints, t->code == '(' || t->code == '<' ? last : word))) return advice;
