@@ -68,10 +68,43 @@ static ck_status note_late_rows(clink_job *j, const ck_graph *g, const ck_graph_
                                   label));
 }
 
+/* The wanted columns of a source that no record had a key for, as "a", "b"; their number. */
+static size_t name_unmet(yyjson_val *params, uint64_t met, char *out, size_t room) {
+    enum { NAMED_MAX = 8 };
+    yyjson_val *schema = yyjson_obj_get(params, "table_schema"), *column;
+    size_t i, n, count = 0, used = 0;
+    yyjson_arr_foreach(yyjson_obj_get(params, "columns"), i, n, column) {
+        uint64_t at = yyjson_get_uint(column);
+        const char *name = yyjson_get_str(yyjson_obj_get(yyjson_arr_get(schema, at), "name"));
+        if (!name || at >= 64 || (met >> at & 1) || ++count > NAMED_MAX) continue;
+        int wrote = snprintf(out + used, room - used, "%s\"%.60s\"", count > 1 ? ", " : "", name);
+        used += wrote > 0 ? (size_t)wrote : 0;
+    }
+    if (count > NAMED_MAX) (void)snprintf(out + used, room - used, " and %zu more", count - NAMED_MAX);
+    return count;
+}
+
+/* A misspelt column of a table of JSON is NULL in every row, which no error says. */
+static ck_status note_unmet_keys(clink_job *j, ck_job *done, const ck_graph_op *op) {
+    ck_keys_note keys;
+    yyjson_doc *doc;
+    char names[8 * 72], there[96] = "";
+    if (!ck_job_keys_of(done, op->uid, &keys)) return CK_OK;
+    if (ck_json_read(&j->arena, ck_view_of(op->params), &doc, NULL) != CK_OK) return CK_OK;
+    yyjson_val *params = yyjson_doc_get_root(doc);
+    const char *table = yyjson_get_str(yyjson_obj_get(params, "table"));
+    size_t n = name_unmet(params, keys.met, names, sizeof names);
+    if (!n || !table) return CK_OK;
+    if (keys.spelled) (void)snprintf(there, sizeof there, "; case counts, and there is \"%s\"", keys.spelled);
+    return add(j, ck_arena_printf(&j->arena, "no record of %s that was read has a key %s: NULL in every row%s", table,
+                                  names, there));
+}
+
 static ck_status note_op(clink_job *j, ck_job *done, const ck_graph *g, const ck_graph_op *op) {
     uint64_t bad = ck_job_count_of(done, op->uid, "bad_rows"), letters = ck_job_count_of(done, op->uid, "dead_letters");
     uint64_t late = ck_job_count_of(done, op->uid, "late_rows"), odd = ck_job_count_of(done, op->uid, "bad_time_rows");
     const char *label = op->label ? op->label : op->type;
+    CK_TRY(note_unmet_keys(j, done, op));
     if (bad) CK_TRY(note_bad_rows(j, op, bad, letters));
     if (late) CK_TRY(note_late_rows(j, g, op, late));
     if (odd)

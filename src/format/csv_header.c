@@ -17,6 +17,18 @@ static ck_status name_of(ck_csv *c, ck_csv_field f, ck_view *out) {
     return CK_OK;
 }
 
+/* The header has no such column; maybe in other letters. */
+static ck_status not_named(ck_csv *c, uint32_t count, const char *column, ck_error *err) {
+    for (uint32_t i = 0; i < count; i++) {
+        ck_view name;
+        if (name_of(c, c->fields[i], &name) != CK_OK) return ck_nomem(err, c->mem, c->text.n);
+        if (ck_view_eq_nocase(name, ck_view_of(column)))
+            return ck_fail(err, CK_DATA, "the header does not name column %s; case counts, and it names %.*s", column,
+                           (int)name.n, name.p);
+    }
+    return ck_fail(err, CK_DATA, "the header does not name column %s", column);
+}
+
 /* The column at each field; columns seen are marked in at. */
 static ck_status find_columns(ck_decoder *d, uint32_t count, int64_t *at, ck_error *err) {
     ck_csv *c = d->csv;
@@ -30,7 +42,7 @@ static ck_status find_columns(ck_decoder *d, uint32_t count, int64_t *at, ck_err
         at[column] = i;
     }
     for (uint32_t i = 0; i < s->field_count; i++)
-        if (at[i] < 0) return ck_fail(err, CK_DATA, "the header does not name column %s", s->fields[i].name);
+        if (at[i] < 0) return not_named(c, count, s->fields[i].name, err);
     for (uint32_t i = 0; i < d->rows.target_count; i++) c->position[i] = (uint32_t)at[d->rows.targets[i].index];
     c->field_count = count;
     c->header_due = false;

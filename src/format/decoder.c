@@ -124,6 +124,19 @@ ck_status ck_decoder_feed(ck_decoder *d, ck_buffer *buf, size_t begin, size_t en
 
 uint32_t ck_decoder_rows(const ck_decoder *d) { return d->rows.row_count; }
 
+bool ck_decoder_keys(const ck_decoder *d, uint64_t *met, const char **spelled, uint32_t *like) {
+    const ck_json *j = &d->json;
+    if (d->csv) return false;
+    *met = 0;
+    for (uint32_t i = 0; i < d->rows.target_count; i++) {
+        const ck_target *t = &d->rows.targets[i];
+        if (t->stamp && t->index < 64) *met |= 1ULL << t->index;
+    }
+    *spelled = j->spelled[0] && !j->like->stamp ? j->spelled : NULL;
+    *like = *spelled ? j->like->index : 0;
+    return true;
+}
+
 ck_batch *ck_decoder_take(ck_decoder *d) { return ck_rows_take(&d->rows); }
 
 /* ---- bad records ---- */

@@ -60,6 +60,10 @@ CK_NODISCARD ck_status ck_decoder_csv_header(ck_decoder *d, ck_view record, ck_e
 CK_NODISCARD ck_status ck_decoder_feed(ck_decoder *d, ck_buffer *buf, size_t begin, size_t end, uint64_t offset,
                                        bool last, size_t *consumed, ck_error *err);
 uint32_t ck_decoder_rows(const ck_decoder *d);
+/* json: the columns that some record so far had a key for (bit i: column i of the schema, the first 64), and a key that
+ * differs from the name of one it had none for in the case of letters (*like; NULL: none was seen). false: csv, whose
+ * header is checked. */
+bool ck_decoder_keys(const ck_decoder *d, uint64_t *met, const char **spelled, uint32_t *like);
 /* The current batch (NULL without memory, and nothing is lost); the decoder starts a new one. Columns follow the
  * schema.
  */

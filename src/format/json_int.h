@@ -188,6 +188,9 @@ typedef struct ck_json {
     uint32_t *slots; /* scratch of finding equal keys */
     size_t slot_capacity;
     ck_bytes text; /* scratch of unescaping keys */
+    const ck_target *like; /* with spelled: the column it would be in other letters */
+    char spelled[64];      /* "": no such key was seen */
+    uint32_t strangers;    /* keys compared for it */
 } ck_json;
 
 CK_NODISCARD ck_status ck_json_init(ck_json *j, ck_mem mem, ck_rows *rows, ck_why *why, ck_cpu cpu);

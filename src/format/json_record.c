@@ -76,6 +76,22 @@ static void learn(walk *w, const uint8_t *run_end, ck_json_op op, ck_target *t) 
     w->first = false;
 }
 
+enum { STRANGERS_MAX = 256 }; /* keys nobody wants are compared so often: records are alike */
+
+/* A key that nobody wants: is it a column's name in other letters? */
+static void look_like(ck_json *j, ck_view name) {
+    if (j->strangers >= STRANGERS_MAX || name.n >= sizeof j->spelled) return;
+    j->strangers++;
+    for (uint32_t i = 0; i < j->rows->target_count; i++) {
+        const ck_target *t = &j->rows->targets[i];
+        if (t->stamp || !ck_view_eq_nocase(name, ck_view_of(t->field->name))) continue;
+        memcpy(j->spelled, name.p, name.n);
+        j->spelled[name.n] = 0;
+        j->like = t;
+        return;
+    }
+}
+
 /* The target of a key, NULL when no one wants it. */
 static ck_status target_of(ck_json *j, const ck_json_value *key, ck_target **out) {
     ck_view name = {(const char *)key->p, (size_t)(key->end - key->p)};
@@ -86,6 +102,7 @@ static ck_status target_of(ck_json *j, const ck_json_value *key, ck_target **out
     }
     int64_t i = ck_json_keys_find(&j->keys, name);
     *out = i < 0 ? NULL : &j->rows->targets[i];
+    if (!*out) look_like(j, name);
     return CK_OK;
 }
 

@@ -67,6 +67,12 @@ struct ck_op_runtime {
     ck_op_counter rows_in, rows_out, batches_in;
     ck_chain_counter counters[CK_OP_COUNTERS_MAX];
     ck_op_clock clock; /* of a source with event time */
+    struct ck_op_keys {
+        bool any; /* records with keys were read */
+        uint64_t met;
+        uint32_t like;
+        char spelled[64]; /* "": none */
+    } keys; /* of a source; read when it has ended */
 };
 
 typedef enum ck_chain_result {

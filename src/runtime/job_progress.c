@@ -56,6 +56,21 @@ uint64_t ck_job_count_of(const ck_job *j, const char *uid, const char *counter) 
     return n;
 }
 
+bool ck_job_keys_of(const ck_job *j, const char *uid, ck_keys_note *out) {
+    bool any = false;
+    *out = (ck_keys_note){0};
+    for (uint32_t i = 0; i < j->subtask_count; i++) {
+        if (!j->subtasks[i]) continue;
+        const ck_op_runtime *op = ck_chain_op(ck_subtask_chain(j->subtasks[i]), 0); /* a source heads its chain */
+        if (!op->keys.any || strcmp(op->ctx.uid, uid) != 0) continue;
+        any = true;
+        out->met |= op->keys.met;
+        if (op->keys.spelled[0]) out->spelled = op->keys.spelled, out->like = op->keys.like;
+    }
+    if (out->spelled && out->like < 64 && (out->met >> out->like & 1)) out->spelled = NULL;
+    return any;
+}
+
 /* ---- the watermark ---- */
 
 /* Whether a holds time back more than b does: what counts before what is idle, then the lesser one. */

@@ -1,5 +1,7 @@
 /* An operator's window on the runtime: what stands behind the function pointers of ck_op_ctx. All of it only puts
  * things into inboxes and exchanges or notes wishes; nothing here calls an operator. */
+#include <stdio.h>
+
 #include "os/clock.h"
 #include "runtime/chain_int.h"
 
@@ -156,6 +158,14 @@ static void show(ck_op_counter *c, const ck_op_ctx *ctx, const char *name) {
 
 static void note_clock(ck_op_ctx *ctx, const ck_clock_note *note) { ck_op_clock_take(&ctx->rt->clock, ctx, note); }
 
+static void note_keys(ck_op_ctx *ctx, const ck_keys_note *note) {
+    struct ck_op_keys *k = &ctx->rt->keys;
+    k->any = true;
+    k->met = note->met;
+    k->like = note->like;
+    snprintf(k->spelled, sizeof k->spelled, "%s", note->spelled ? note->spelled : "");
+}
+
 static void count(ck_op_ctx *ctx, const char *name, uint64_t n) {
     ck_chain_counter *counters = ctx->rt->counters;
     for (int i = 0; i < CK_OP_COUNTERS_MAX; i++) {
@@ -242,6 +252,7 @@ void ck_op_context_init(ck_op_runtime *op) {
     ctx->wake_fn = wake;
     ctx->count_fn = count;
     ctx->note_clock_fn = note_clock;
+    ctx->note_keys_fn = note_keys;
     ctx->hold_ack_fn = hold_ack;
     ctx->release_ack_fn = release_ack;
 }

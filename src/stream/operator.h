@@ -39,6 +39,13 @@ typedef struct ck_clock_note {
     uint32_t splits, idle_splits; /* finished ones are in neither */
 } ck_clock_note;
 
+/* Which keys the records of a source had. Read when the job has ended; spelled is copied by whoever takes the note. */
+typedef struct ck_keys_note {
+    uint64_t met;        /* bit i: some record had a key for column i of the table (the first 64) */
+    const char *spelled; /* a key that is column `like` in other letters (Id for id); NULL: none was seen */
+    uint32_t like;
+} ck_keys_note;
+
 /* An operator's window on the runtime. Made and owned by the runtime, valid from create to close, used only by the step
  * that runs the operator. The function pointers are the runtime's; call them through the inline wrappers below. */
 typedef struct ck_op_ctx ck_op_ctx;
@@ -65,6 +72,7 @@ struct ck_op_ctx {
     void (*wake_fn)(struct ck_op_runtime *rt);
     void (*count_fn)(ck_op_ctx *ctx, const char *counter, uint64_t add);
     void (*note_clock_fn)(ck_op_ctx *ctx, const ck_clock_note *note); /* NULL: nobody wants to know */
+    void (*note_keys_fn)(ck_op_ctx *ctx, const ck_keys_note *note);   /* NULL: the same */
     void (*hold_ack_fn)(ck_op_ctx *ctx);
     void (*release_ack_fn)(struct ck_op_runtime *rt, uint64_t checkpoint, ck_status status, const ck_error *error);
 };
@@ -97,6 +105,10 @@ static inline void ck_op_count(ck_op_ctx *ctx, const char *counter, uint64_t add
 /* Sources with event time: what the watermark waits for now. Shown by progress; cheap enough for every batch. */
 static inline void ck_op_note_clock(ck_op_ctx *ctx, const ck_clock_note *note) {
     if (ctx->note_clock_fn) ctx->note_clock_fn(ctx, note);
+}
+/* Sources of records with keys: those met since the start, for who wonders about a column that is NULL everywhere. */
+static inline void ck_op_note_keys(ck_op_ctx *ctx, const ck_keys_note *note) {
+    if (ctx->note_keys_fn) ctx->note_keys_fn(ctx, note);
 }
 /* In pre_snapshot only: the acknowledgement of this checkpoint, and of every later one, waits until as many releases as
  * holds have come (an fsync under way): a later one carries what this one prepared when this one is given up. */

@@ -159,6 +159,29 @@ def test_errors(clink, args, code, says):
     assert "<-" not in r.err
 
 
+def test_columns_that_no_record_has_a_key_for_are_named(clink, tmp_path):
+    write_ndjson(tmp_path / "in.ndjson", [{"Id": i, "userName": f"u{i}"} for i in range(20000)] + [{"Id": 1, "rare": None}])
+
+    def says(columns, query="SELECT * FROM t", *flags):
+        err = clink("run", *flags, "-e", f"CREATE TABLE t ({columns}) WITH (connector='file', path='in.ndjson'); {query}").err
+        return [line for line in err.splitlines() if "no record of" in line]
+
+    no = "clink: -e: no record of t that was read has a key "
+    for flags in ((), ("-p", "3"), ("--set", "batch_rows=1")):
+        assert says("Id INT, userName VARCHAR, rare INT", "SELECT * FROM t", *flags) == []
+        assert says("id INT, userName VARCHAR, rare INT", "SELECT * FROM t", *flags) == [no + '"id": NULL in every row; case counts, and there is "Id"']
+        assert says("Id INT, user VARCHAR, zip INT", "SELECT * FROM t", *flags) == [no + '"user", "zip": NULL in every row']
+    assert says("Id INT, zip INT", "SELECT Id FROM t") == []  # nobody asked for it
+    assert says("Id INT, zip INT, z AS zip + 1", "SELECT z FROM t") == [no + '"zip": NULL in every row']
+    many = ", ".join(f"c{i} INT" for i in range(70))
+    assert says(many, "SELECT * FROM t LIMIT 1")[0].endswith('"c7" and 56 more: NULL in every row')
+    (tmp_path / "in.ndjson").write_text("")
+    assert says("zip INT") == []
+    (tmp_path / "in.csv").write_text("Id,b\n1,2\n")
+    r = clink("run", "-e", "CREATE TABLE t (b INT, id INT) WITH (connector='file', path='in.csv', header='true'); SELECT * FROM t", ok=False)
+    assert r.err == "clink: in.csv: the header does not name column id; case counts, and it names Id\n"
+
+
 def test_a_record_is_named_once(clink, orders):
     (orders / "orders.ndjson").write_text('{"usr":"a","amount":"x"}\n')
     r = clink("run", "job.sql", ok=False)

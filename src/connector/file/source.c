@@ -4,6 +4,7 @@
 #include "connector/connectors.h"
 
 #include "connector/file/file_int.h"
+#include "connector/keys_met.h"
 #include "connector/pacer.h"
 #include "os/clock.h"
 
@@ -322,6 +323,7 @@ static ck_status emit(file_source *s, run *r, ck_op_ctx *ctx) {
     CK_TRY(ck_dead_letters_emit(&s->letters, ctx));
     uint32_t rows = ck_decoder_rows(s->decoder);
     if (rows == 0) return CK_OK;
+    ck_keys_met_note(s->decoder, s->table.schema, s->table.schema, ctx);
     ck_batch *b = ck_decoder_take(s->decoder);
     ck_pacer_took(&s->pacer, ck_mono_us(ctx->proc), rows);
     return ck_source_emit(&s->table, &s->event_time, r->clock, &b, rows, ctx);

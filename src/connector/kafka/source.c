@@ -9,6 +9,7 @@
 #include "connector/kafka/debezium.h"
 #include "connector/kafka/kafka_int.h"
 #include "connector/kafka/metadata_int.h"
+#include "connector/keys_met.h"
 #include "connector/show_raw.h"
 #include "os/clock.h"
 
@@ -494,6 +495,7 @@ static ck_status emit(kafka_source *s, partition *p, ck_op_ctx *ctx) {
     CK_TRY(ck_dead_letters_emit(&s->letters, ctx));
     uint32_t rows = ck_decoder_rows(s->decoder);
     if (rows == 0) return CK_OK;
+    ck_keys_met_note(s->decoder, s->metadata.values, s->table.schema, ctx);
     ck_batch *b = ck_decoder_take(s->decoder);
     ck_status status = b ? complete(s, p, &b, ctx) : CK_OK;
     p->taken = p->decoded;
