@@ -1,11 +1,12 @@
 /* Constant expressions to literals, by running them over one row. */
 #include "expr/eval_int.h"
 
-/* Scalars have literals, nested values do not; what needs the session's time zone waits for it. */
+/* Scalars have literals, nested values do not; what needs the session's time zone or a library
+ * waits for it. */
 static bool can_fold(const ck_expr *e) {
     ck_phys phys = ck_type_phys(e->type);
     return e->kind == CK_EXPR_CALL && phys != CK_PHYS_LIST && phys != CK_PHYS_STRUCT && ck_expr_is_constant(e) &&
-           !ck_expr_any_flag(e, CK_FN_ZONED);
+           !ck_expr_any_flag(e, CK_FN_ZONED | CK_FN_OUTSIDE);
 }
 
 static ck_status evaluate(const ck_expr *e, ck_arena *a, ck_column **out, ck_error *err) {

@@ -22,12 +22,13 @@ typedef enum ck_function_flags {
     CK_FN_NULLS = 8,     /* sees NULL arguments; without it a NULL argument gives NULL before the kernel runs */
     CK_FN_INTERNAL = 16, /* not callable by name in SQL (operators, casts); named for JSON */
     CK_FN_COMMUTES = 32,
-    CK_FN_ZONED = 64,   /* depends on the session's time zone */
-    CK_FN_BLIND = 128,  /* harmless on rows that hold no value or are not selected (numbers): may compute them too */
-    CK_FN_CHEAP = 256,  /* vector speed: narrowing the selection for it does not pay */
-    CK_FN_TRY = 1024,   /* its own marks are NULL: TRY_CAST */
-    CK_FN_FIRST = 2048, /* the kernel is given the first argument only; the others are literals it prepared */
-    CK_FN_NOW = 512,    /* reads the wall clock given with ck_eval_set_now */
+    CK_FN_ZONED = 64,     /* depends on the session's time zone */
+    CK_FN_BLIND = 128,    /* harmless on rows that hold no value or are not selected (numbers): may compute them too */
+    CK_FN_CHEAP = 256,    /* vector speed: narrowing the selection for it does not pay */
+    CK_FN_TRY = 1024,     /* its own marks are NULL: TRY_CAST */
+    CK_FN_FIRST = 2048,   /* the kernel is given the first argument only; the others are literals it prepared */
+    CK_FN_OUTSIDE = 4096, /* needs the proc it runs in (a library): not computed while a query is planned */
+    CK_FN_NOW = 512,      /* reads the wall clock given with ck_eval_set_now */
 } ck_function_flags;
 
 /* A vector of values: a column, or one value for all rows (constant: col has length 1). */

@@ -55,6 +55,7 @@ static const row functions[] = {
     {"element_at list_extract", "x[1] is the first element"},
     {"explode unnest flatten", "FROM t CROSS JOIN UNNEST(x) AS u (y) gives a row for each element"},
     {"hash xxhash64 murmur_hash farm_fingerprint", "FNV1A64(x) is a 64-bit hash, MD5(x) and SHA256(x) are longer ones"},
+    {"sha sha2 sha512_256", "SHA1(x), SHA224(x), SHA256(x), SHA384(x) and SHA512(x) are there"},
     {"generate_series sequence", "a table WITH (connector = 'datagen') counts"},
     {"last_insert_id nextval", "nothing counts rows here; UUID() makes a key"},
     {"ntile percent_rank cume_dist nth_value",
