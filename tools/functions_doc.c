@@ -12,6 +12,7 @@ static size_t collect_groups(const char **groups, size_t max) {
     for (size_t i = 0; i < ck_function_count(); i++) {
         const char *g = ck_function_at(i)->group;
         size_t k = 0;
+        if (!g) continue; /* nothing that SQL writes */
         while (k < n && strcmp(groups[k], g) != 0) k++;
         if (k == n && n < max) groups[n++] = g;
     }
@@ -54,7 +55,7 @@ static void print_page(void) {
         heading(groups[g]);
         for (size_t i = 0; i < ck_function_count(); i++) {
             const ck_function *f = ck_function_at(i);
-            if (strcmp(f->group, groups[g]) == 0) entry(f->syntax, f->summary, f->example, f->result);
+            if (f->group && strcmp(f->group, groups[g]) == 0) entry(f->syntax, f->summary, f->example, f->result);
         }
     }
     heading("aggregates");
@@ -66,7 +67,7 @@ static void print_page(void) {
 
 static void print_examples(void) {
     for (size_t i = 0; i < ck_function_count(); i++)
-        printf("%s\t%s\n", ck_function_at(i)->example, ck_function_at(i)->result);
+        if (ck_function_at(i)->group) printf("%s\t%s\n", ck_function_at(i)->example, ck_function_at(i)->result);
     for (size_t i = 0; i < ck_aggregate_count(); i++)
         printf("%s\t%s\n", ck_aggregate_at(i)->example, ck_aggregate_at(i)->result);
 }

@@ -2,6 +2,7 @@
  * error, as in PostgreSQL. */
 #include <math.h>
 
+#include "expr/approx.h"
 #include "expr/functions_int.h"
 #include "expr/eval_int.h"
 
@@ -181,6 +182,16 @@ static const ck_impl impl_gcd = {.kernel = kernel_gcd, .flags = CK_FN_FALLIBLE};
 static const ck_impl impl_bits[] = {BITS(BIT_AND), BITS(BIT_OR),     BITS(BIT_XOR),
                                     BITS(BIT_NOT), BITS(SHIFT_LEFT), BITS(SHIFT_RIGHT)};
 
+/* ---- buckets of doubles, for APPROX_PERCENTILE ---- */
+
+static ck_status kernel_bucket(CK_KERNEL_ARGS) {
+    (void)call;
+    CK_TRY(ck_eval_result(ev, CK_PHYS_I64, rows, out, err));
+    for (CK_EACH_ROW(k, i, rows)) out->col->i64[i] = ck_approx_bucket(CK_ARG_F64(0, i));
+    return CK_OK;
+}
+static const ck_impl impl_bucket = {.kernel = kernel_bucket, .flags = CK_FN_BLIND | CK_FN_CHEAP};
+
 /* ---- the table ---- */
 
 #define UNARY(NAME, OP, ALIASES, SUMMARY, EXAMPLE, RESULT)                                                             \
@@ -239,5 +250,9 @@ static const ck_function functions[] = {
     OTHER("shiftright", "ll>l", &impl_bits[SHIFT_RIGHT], NULL, "SHIFTRIGHT(a, n)",
           "The bits n places down, the sign kept.", "SHIFTRIGHT(-8, 1)", "-4"),
     OTHER("gcd", "ll>l", &impl_gcd, NULL, "GCD(a, b)", "The greatest common divisor.", "GCD(12, -18)", "6"),
+    {.name = "approx_bucket",
+     .overloads = &(const ck_overload){"d>l", &impl_bucket, false},
+     .overload_count = 1,
+     .flags = CK_FN_INTERNAL},
 };
 const ck_function_table ck_functions_number = {functions, CK_ARRAY_COUNT(functions)};

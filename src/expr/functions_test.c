@@ -290,6 +290,8 @@ static void table(void **state) {
     (void)state;
     for (size_t i = 0; i < ck_function_count(); i++) {
         const ck_function *f = ck_function_at(i);
+        bool by_us_alone = (f->flags & CK_FN_INTERNAL) && !f->group; /* nothing that SQL writes */
+        if (by_us_alone) continue;
         assert_non_null(f->group);
         assert_non_null(f->syntax);
         assert_non_null(f->summary);

@@ -14,6 +14,9 @@ ck_status ck_acc_plan(ck_acc *a, ck_arena *arena, const ck_acc_scope *scope, ck_
     if (strcmp(a->name, "sum") == 0) return ck_acc_plan_sum(a, arena, scope, err);
     if (strcmp(a->name, "moments") == 0) return ck_acc_plan_moments(a, arena, err);
     if (strcmp(a->name, "min") == 0 || strcmp(a->name, "max") == 0) return ck_acc_plan_minmax(a, arena, scope, err);
+    if (strcmp(a->name, "ordered") == 0 || strcmp(a->name, "first") == 0 || strcmp(a->name, "last") == 0)
+        return ck_acc_plan_values(a, arena, scope, err);
+    if (strcmp(a->name, "distinct_sketch") == 0) return ck_acc_plan_sketch(a, arena, err);
     return ck_fail(err, CK_INVALID, "there is no accumulator \"%s\"", a->name);
 }
 
@@ -30,7 +33,7 @@ ck_status ck_acc_open(ck_acc *a, ck_table *table, ck_op_ctx *ctx) {
     CK_TRY(ck_state_table(ctx->state, a->side, &a->side_table, ctx->error));
     const ck_row_layout *side = ck_table_layout(a->side_table);
     a->side_offset = side->fields[side->value_first].offset;
-    a->side_field = a->side->partition_count + a->within; /* the order field, where there is one */
+    a->side_field = a->side->partition_count + a->within + a->value_at; /* the value's, where values are in order */
     return CK_OK;
 }
 
@@ -57,14 +60,14 @@ const char *ck_slot_name(ck_arena *arena, const char *prefix, const char *text, 
 }
 
 ck_slot_schema *ck_acc_side_slot(ck_arena *arena, const char *slot, const char *state_type, const ck_acc_scope *scope,
-                                 const ck_order_field *order, const char *value) {
+                                 const ck_order_field *order, uint32_t order_count, const char *value) {
     ck_slot_schema *s = CK_ARENA_NEW(arena, ck_slot_schema);
     ck_field *v = CK_ARENA_NEW(arena, ck_field);
     uint32_t n = scope->within_count;
-    ck_order_field *all = ck_arena_array(arena, n + 1u, sizeof *all);
+    ck_order_field *all = ck_arena_array(arena, n + order_count + 1u, sizeof *all);
     if (!s || !v || !all) return NULL;
     for (uint32_t i = 0; i < n; i++) all[i] = scope->within[i];
-    if (order) all[n] = *order;
+    for (uint32_t i = 0; i < order_count; i++) all[n + i] = order[i];
     *v = (ck_field){value, ck_type_simple(CK_TYPE_BIGINT), false};
     *s = (ck_slot_schema){.slot = slot,
                           .state_type = state_type,
@@ -73,7 +76,7 @@ ck_slot_schema *ck_acc_side_slot(ck_arena *arena, const char *slot, const char *
                           .partition = scope->partition,
                           .partition_count = scope->partition_count,
                           .order = all,
-                          .order_count = n + (order ? 1 : 0),
+                          .order_count = n + order_count,
                           .values = v,
                           .value_count = 1,
                           .hashed = n > 0,
@@ -120,14 +123,26 @@ static void print_key(const ck_groups *g, uint32_t i, ck_bytes *out) {
     }
 }
 
-ck_status ck_acc_out_of_range(const char *what, const ck_type *type, const ck_groups *g, uint32_t i, ck_op_ctx *ctx) {
+/* "what is <is>, in the group of key (usr = alice)" as the error of the context: bad data, which comes again. */
+static void fail_in_group(const char *what, const char *is, const ck_groups *g, uint32_t i, ck_op_ctx *ctx) {
     ck_bytes key;
     ck_bytes_init(&key, ctx->mem, 4096);
     print_key(g, i, &key);
     int n = key.n > 200 ? 200 : (int)key.n;
-    ck_fail(ctx->error, CK_DATA, "%s is out of range for %s%s%.*s%s", what, ck_type_name(ctx->arena, type),
-            n ? " in the group of key (" : "", n, n ? key.p : "", n ? ")" : "");
+    ck_fail(ctx->error, CK_DATA, "%s is %s%s%.*s%s", what, is, n ? " in the group of key (" : "", n, n ? key.p : "",
+            n ? ")" : "");
     ctx->error->fatal = true;
     ck_bytes_destroy(&key);
+}
+
+ck_status ck_acc_out_of_range(const char *what, const ck_type *type, const ck_groups *g, uint32_t i, ck_op_ctx *ctx) {
+    const char *is = ck_arena_printf(ctx->arena, "out of range for %s", ck_type_name(ctx->arena, type));
+    fail_in_group(what, is ? is : "out of range", g, i, ctx);
+    return CK_DATA;
+}
+
+ck_status ck_acc_over_limit(const char *what, const char *limit, const ck_groups *g, uint32_t i, ck_op_ctx *ctx) {
+    const char *is = ck_arena_printf(ctx->arena, "over %s", limit);
+    fail_in_group(what, is ? is : "too large", g, i, ctx);
     return CK_DATA;
 }

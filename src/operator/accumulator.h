@@ -10,12 +10,16 @@
  *   sum         F64           s (NULL: no value yet)       s, compensation, counts of NaN, +Inf, -Inf
  *   moments     F64           count, sum and sum of squares at twice the digits, count of NaN and infinities
  *   min, max    scalar        m (NULL: no value yet)       a slot of values in order with counts
+ *   ordered     any           a slot of values in the order asked for, with counts
+ *   first, last any           as ordered, of each group the first or last row alone; append input
+ *   distinct_sketch scalar    4 KiB of registers at most (NULL: no value yet); append input
  *
  * Over retract input a sum, a minimum or a maximum is NULL where the count of its argument is 0: that count is an
  * accumulator of its own, shared with COUNT(x). */
 #ifndef CK_OPERATOR_ACCUMULATOR_H
 #define CK_OPERATOR_ACCUMULATOR_H
 
+#include "data/builder.h"
 #include "state/state.h"
 #include "stream/descriptor.h"
 
@@ -38,7 +42,7 @@ typedef struct ck_groups {
     const ck_key_spec *spec;
 } ck_groups;
 
-enum { CK_ACC_FIELDS_MAX = 6 };
+enum { CK_ACC_FIELDS_MAX = 6, CK_ACC_ORDER_MAX = 16 /* columns of ORDER BY, with the argument */ };
 
 /* What names a group in the slots beside its own: the key, and in windows what tells the groups of one key apart. */
 typedef struct ck_acc_scope {
@@ -65,6 +69,9 @@ struct ck_acc {
     uint32_t field_count, first_field;  /* ... how many, and which of all is the first */
     const ck_slot_schema *side;         /* its own slot, NULL: none */
     ck_acc *non_null;                   /* count of the argument; NULL over append input */
+    const ck_order_spec *by;            /* ordered values: input columns that tell their order, the argument one */
+    uint32_t by_count, value_at;        /* ... and which of them it is */
+    const char *order_text;             /* canonical, of those in front of the argument; NULL: it alone */
     uint32_t within;                    /* columns of the scope in front of the values in an ordered side slot */
     bool shares_side;                   /* another accumulator keeps the side slot: nothing to update */
     /* One batch's lane into the rows. b and keys: the batch the lane points into, to find rows of the side slot. */
@@ -94,8 +101,33 @@ CK_NODISCARD ck_status ck_acc_plan(ck_acc *a, ck_arena *arena, const ck_acc_scop
 /* Finds its fields in the group's table and opens its side slot. */
 CK_NODISCARD ck_status ck_acc_open(ck_acc *a, ck_table *table, ck_op_ctx *ctx);
 
-/* The values that stand for these groups in an ordered side slot go. */
+/* ---- values in an ordered side slot: accumulator_values.c ---- */
+
+/* The values that stand for these groups go. Groups of a key stand one behind the other, or are of windows that rows
+ * carry. */
 CK_NODISCARD ck_status ck_acc_erase_values(ck_acc *a, const ck_groups *g, ck_op_ctx *ctx);
+
+/* A walk over the values of some groups, group after group: begin, then open and next, then end, also after a failure.
+ * Nothing is written to the slot meanwhile. */
+typedef struct ck_values_walk {
+    ck_acc *acc;
+    const ck_groups *groups;
+    ck_partition *partitions; /* in ctx->arena */
+    ck_partition partition;   /* of the group that is open, 0: it has no values */
+    ck_bytes lo, hi;          /* its values are between these; empty: all of the partition */
+    ck_range range;
+} ck_values_walk;
+CK_NODISCARD ck_status ck_values_begin(ck_values_walk *w, ck_acc *a, const ck_groups *g, ck_op_ctx *ctx);
+CK_NODISCARD ck_status ck_values_open(ck_values_walk *w, uint32_t group, ck_op_ctx *ctx);
+/* The next value whose count is positive: counts below zero wait for their other half. */
+bool ck_values_next(ck_values_walk *w, ck_row **row, int64_t *count);
+/* The last of the group that is open. */
+bool ck_values_last(ck_values_walk *w, ck_row **row);
+void ck_values_end(ck_values_walk *w);
+/* The value of such a row into a builder. */
+CK_NODISCARD static inline ck_status ck_values_build(const ck_acc *a, const ck_row *row, ck_column_builder *to) {
+    return ck_table_gather_field(a->side_table, &row, 1, a->side_field, to);
+}
 
 /* Whether the group has no value in this accumulator (SUM of nothing). */
 static inline bool ck_acc_is_null(const ck_acc *a, const ck_row *row) {
@@ -124,10 +156,12 @@ double ck_acc_double(const ck_acc *a, const ck_row *row);
 
 /* The sentence for a result that its type cannot hold, with the group's key. Returns CK_DATA. */
 ck_status ck_acc_out_of_range(const char *what, const ck_type *type, const ck_groups *g, uint32_t i, ck_op_ctx *ctx);
-/* A slot whose only value field is a BIGINT, its order columns those of the scope and then `order` (may be NULL).
- * Within a window its rows are found by hash. NULL without memory. */
+/* The sentence for one that is larger than results may be ("64 MiB"). Returns CK_DATA. */
+ck_status ck_acc_over_limit(const char *what, const char *limit, const ck_groups *g, uint32_t i, ck_op_ctx *ctx);
+/* A slot whose only value field is a BIGINT, its order columns those of the scope and then `order`. Within a window its
+ * rows are found by hash. NULL without memory. */
 ck_slot_schema *ck_acc_side_slot(ck_arena *arena, const char *slot, const char *state_type, const ck_acc_scope *scope,
-                                 const ck_order_field *order, const char *value);
+                                 const ck_order_field *order, uint32_t order_count, const char *value);
 
 /* Of moments: false where there are too few values. */
 bool ck_acc_variance(const ck_acc *a, const ck_row *row, bool of_sample, double *out);
@@ -137,5 +171,10 @@ void ck_acc_plan_count(ck_acc *a);
 CK_NODISCARD ck_status ck_acc_plan_sum(ck_acc *a, ck_arena *arena, const ck_acc_scope *scope, ck_error *err);
 CK_NODISCARD ck_status ck_acc_plan_moments(ck_acc *a, ck_arena *arena, ck_error *err);
 CK_NODISCARD ck_status ck_acc_plan_minmax(ck_acc *a, ck_arena *arena, const ck_acc_scope *scope, ck_error *err);
+/* Values in the order of a->by (NULL: of the argument). */
+CK_NODISCARD ck_status ck_acc_plan_values(ck_acc *a, ck_arena *arena, const ck_acc_scope *scope, ck_error *err);
+CK_NODISCARD ck_status ck_acc_plan_sketch(ck_acc *a, ck_arena *arena, ck_error *err);
+/* Of a distinct_sketch. */
+int64_t ck_acc_distinct_estimate(const ck_acc *a, const ck_row *row);
 
 #endif

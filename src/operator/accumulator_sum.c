@@ -326,7 +326,7 @@ static ck_status plan_exact(ck_acc *a, ck_arena *arena, const ck_acc_scope *scop
     bool wide = ck_type_phys(a->arg_type) == CK_PHYS_I128;
     const ck_type *type = wide ? ck_type_decimal(arena, 38, a->arg_type->scale) : ck_type_simple(CK_TYPE_BIGINT);
     const char *slot = ck_slot_name(arena, "overflow:", a->field, err);
-    a->side = slot ? ck_acc_side_slot(arena, slot, "sum_overflow", scope, NULL, "carry") : NULL;
+    a->side = slot ? ck_acc_side_slot(arena, slot, "sum_overflow", scope, NULL, 0, "carry") : NULL;
     if (!type || !a->side) return ck_nomem(err, arena->mem, sizeof(ck_slot_schema));
     a->fields[0] = (ck_field){a->field, type, !a->retract};
     a->field_count = 1;

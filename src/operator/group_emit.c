@@ -225,9 +225,23 @@ static ck_status merge_views(const slice *s, const ck_column *before, const ck_c
     return CK_OK;
 }
 
+/* Arrays, maps and rows. */
+static ck_column *merge_nested(const slice *s, const ck_type *type, const ck_column *before, const ck_column *now,
+                               ck_op_ctx *ctx) {
+    ck_column_builder b;
+    ck_status status = ck_column_builder_init(&b, ctx->mem, type, s->picks);
+    for (uint32_t i = 0; status == CK_OK && i < s->picks; i++)
+        status = ck_build_from(&b, s->after[i] ? now : before, s->pick[i]);
+    ck_column *out = status == CK_OK ? ck_column_builder_finish(&b) : NULL;
+    ck_column_builder_destroy(&b);
+    return out;
+}
+
 /* The result column of the output, its rows from before and now in the order chosen. NULL without memory. */
-static ck_column *merge(const slice *s, const ck_column *before, const ck_column *now, ck_op_ctx *ctx) {
+static ck_column *merge(const slice *s, const ck_type *type, const ck_column *before, const ck_column *now,
+                        ck_op_ctx *ctx) {
     if (!now) now = before; /* nothing lives: no pick is of now */
+    if (before->phys == CK_PHYS_LIST || before->phys == CK_PHYS_STRUCT) return merge_nested(s, type, before, now, ctx);
     ck_column *out = ck_column_new(ctx->mem, before->phys, s->picks);
     if (!out) return NULL;
     ck_status status = CK_OK;
@@ -240,7 +254,7 @@ static ck_column *merge(const slice *s, const ck_column *before, const ck_column
         for (uint32_t i = 0; i < s->picks; i++)
             ck_bit_put(out->bits, i, ck_bit_get((s->after[i] ? now : before)->bits, s->pick[i]));
         break;
-    default: CK_ASSERT(before->phys == CK_PHYS_NULL); /* no aggregate gives lists or rows */
+    default: CK_ASSERT(before->phys == CK_PHYS_NULL);
     }
     if (status == CK_OK && (before->validity || now->validity)) {
         uint64_t *validity = ck_column_writable_validity(out);
@@ -265,7 +279,7 @@ static ck_status assemble(ck_group *op, const slice *s, ck_batch **out, ck_op_ct
             if (status == CK_OK) column = ck_column_builder_finish(&b);
             ck_column_builder_destroy(&b);
         } else {
-            column = merge(s, s->before[c], s->now[c - p->keys.count], ctx);
+            column = merge(s, p->results[c - p->keys.count].type, s->before[c], s->now[c - p->keys.count], ctx);
         }
         if (!column) {
             ck_batch_unref(out);

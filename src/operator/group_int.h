@@ -1,6 +1,6 @@
 /* GROUP BY from the inside: the plan made from the parameters, the lanes of a batch, the groups touched since the last
  * flush, and what is emitted. One idea a file: group_plan.c, group_lanes.c, group_touched.c, group_result.c,
- * group_emit.c; group_agg.c is the operator. */
+ * group_ordered.c, group_emit.c; group_agg.c is the operator. */
 #ifndef CK_OPERATOR_GROUP_INT_H
 #define CK_OPERATOR_GROUP_INT_H
 
@@ -44,6 +44,14 @@ typedef enum ck_finish {
     CK_FINISH_VAR_SAMP,
     CK_FINISH_STDDEV_POP,
     CK_FINISH_STDDEV_SAMP,
+    CK_FINISH_DISTINCT_ESTIMATE,
+    CK_FINISH_CONCAT, /* from here on of values in order: group_ordered.c */
+    CK_FINISH_LIST,
+    CK_FINISH_FIRST_VALUE,
+    CK_FINISH_LAST_VALUE,
+    CK_FINISH_PERCENTILE_CONT,
+    CK_FINISH_PERCENTILE_DISC,
+    CK_FINISH_APPROX_PERCENTILE,
 } ck_finish;
 
 typedef struct ck_result { /* one output column behind the keys */
@@ -52,6 +60,9 @@ typedef struct ck_result { /* one output column behind the keys */
     ck_acc *parts[2];
     const ck_type *type;
     bool nullable;
+    bool distinct;     /* of values in order: each once */
+    ck_view separator; /* of CONCAT */
+    double fraction;   /* of percentiles */
 } ck_result;
 
 typedef struct ck_group_plan {
@@ -92,6 +103,8 @@ CK_NODISCARD ck_status ck_group_plan_make_within(ck_group_plan *p, ck_arena *are
 CK_NODISCARD ck_status ck_group_plan_slots(const ck_group_plan *p, ck_arena *a, const ck_slot_schema **slots,
                                            uint32_t *count, ck_error *err);
 
+/* group_ordered.c: a result made of values in order. */
+CK_NODISCARD ck_status ck_group_ordered(const ck_result *r, const ck_groups *g, ck_column **out, ck_op_ctx *ctx);
 /* The result columns of these groups, references in out[0..result_count). */
 CK_NODISCARD ck_status ck_group_results(const ck_group_plan *p, const ck_groups *g, ck_column **out, ck_op_ctx *ctx);
 /* (low + carry * 2^128) / count at `digits` more decimal digits, HALF_UP; false when DECIMAL(38) cannot hold it. */

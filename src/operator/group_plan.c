@@ -8,9 +8,13 @@
 
 /* One entry of "aggregates". */
 typedef struct call {
-    const char *fn, *arg_text, *filter_text;
+    const char *fn, *arg_text, *filter_text, *order_text;
     int64_t arg, filter;
-    bool distinct;
+    bool distinct, ignores_nulls;
+    ck_order_spec *order; /* in front of the values */
+    uint32_t order_count;
+    ck_view separator;
+    double fraction;
 } call;
 
 static uint32_t lane_of(ck_group_plan *p, ck_lane_plan lane) {
@@ -108,7 +112,7 @@ static ck_status plan_set(ck_group_plan *p, ck_distinct_plan *d, ck_error *err) 
     if (!order || !slot) return ck_nomem(err, p->arena->mem, sizeof *order);
     order->field = (ck_field){"value", d->spec.types[d->spec.count - 1], false};
     ck_slot_schema *s =
-        ck_acc_side_slot(p->arena, slot, shared ? "distinct_filters" : "distinct_set", &p->scope, order, "count");
+        ck_acc_side_slot(p->arena, slot, shared ? "distinct_filters" : "distinct_set", &p->scope, order, 1, "count");
     if (!s) return ck_nomem(err, p->arena->mem, sizeof *s);
     s->hashed = p->scope.within_count == 0;
     s->bucketed = p->scope.within_count > 0 && !p->sets_in_order;
@@ -125,12 +129,36 @@ static ck_acc *acc_find(const ck_group_plan *p, const char *field) {
     return NULL;
 }
 
+/* Columns that values are in order of: those asked for, and the value, which is last unless it is one of them. */
+static ck_status order_by(ck_group_plan *p, const call *c, bool keeps_nulls, ck_acc *acc, ck_error *err) {
+    ck_order_spec *by = ck_arena_array(p->arena, c->order_count + 1u, sizeof *by);
+    if (!by) return ck_nomem(err, p->arena->mem, c->order_count * sizeof *by);
+    uint32_t n = c->order_count;
+    acc->value_at = n;
+    for (uint32_t i = 0; i < n; i++) {
+        by[i] = c->order[i];
+        if (by[i].column == (uint32_t)c->arg && acc->value_at == n) acc->value_at = i;
+    }
+    if (acc->value_at == n) by[n++] = (ck_order_spec){(uint32_t)c->arg, acc->arg_type, false, false, false};
+    by[acc->value_at].nullable = keeps_nulls && p->input->fields[c->arg].nullable;
+    acc->by = by, acc->by_count = n;
+    acc->order_text = c->order_text;
+    return CK_OK;
+}
+
+static bool is_of_order(const char *name) {
+    return strcmp(name, "ordered") == 0 || strcmp(name, "first") == 0 || strcmp(name, "last") == 0;
+}
+
 static ck_status acc_of(ck_group_plan *p, const call *c, const char *name, bool takes_arg, ck_acc **out,
                         ck_error *err) {
     ck_arena *a = p->arena;
-    bool star = strcmp(name, "count_star") == 0, distinct = c->distinct && takes_arg;
-    const char *head = ck_arena_printf(a, "%s(%s%s)", star ? "count" : name, distinct ? "DISTINCT " : "",
-                                       takes_arg ? c->arg_text : "*");
+    bool star = strcmp(name, "count_star") == 0, in_order = is_of_order(name);
+    bool distinct = c->distinct && takes_arg && !in_order, keeps_nulls = in_order && !c->ignores_nulls;
+    const char *order = in_order && c->order_text ? c->order_text : NULL;
+    const char *head = ck_arena_printf(a, "%s(%s%s%s%s%s)", star ? "count" : name, distinct ? "DISTINCT " : "",
+                                       takes_arg ? c->arg_text : "*", order ? " ORDER BY " : "", order ? order : "",
+                                       keeps_nulls ? " NULLS" : "");
     const char *field = head ? ck_name_cut(a, with_filter(a, head, c->filter_text)) : NULL;
     const char *set_name = takes_arg ? with_filter(a, c->arg_text, c->filter_text) : "";
     if (!field || !set_name) return ck_nomem(err, a->mem, CK_NAME_BYTES_MAX);
@@ -146,12 +174,13 @@ static ck_status acc_of(ck_group_plan *p, const call *c, const char *name, bool 
                     .distinct = -1,
                     .retract = p->retract};
     if (takes_arg) acc->arg_type = p->input->fields[c->arg].type;
-    int64_t not_null = takes_arg && p->input->fields[c->arg].nullable ? c->arg : -1;
+    int64_t not_null = takes_arg && p->input->fields[c->arg].nullable && !keeps_nulls ? c->arg : -1;
     if (distinct)
         CK_TRY(distinct_of(p, c, not_null, &acc->distinct, &acc->lane, err));
     else
         acc->lane = lane_of(p, (ck_lane_plan){c->filter, not_null, -1, 0});
-    if (p->retract && takes_arg && strcmp(name, "count") != 0 && strcmp(name, "moments") != 0) {
+    if (in_order) CK_TRY(order_by(p, c, keeps_nulls, acc, err));
+    if (p->retract && takes_arg && !in_order && strcmp(name, "count") != 0 && strcmp(name, "moments") != 0) {
         bool rows = not_null < 0 && !distinct; /* as many as rows */
         CK_TRY(acc_of(p, c, rows ? "count_star" : "count", !rows, &acc->non_null, err));
     }
@@ -163,7 +192,42 @@ static ck_status acc_of(ck_group_plan *p, const call *c, const char *name, bool 
     return CK_OK;
 }
 
-static ck_status read_call(const ck_op_spec *spec, yyjson_val *v, call *c, ck_error *err) {
+/* What the values are in order of. */
+static ck_status read_order(ck_group_plan *p, const ck_op_spec *spec, yyjson_val *v, call *c, ck_error *err) {
+    yyjson_val *list = yyjson_obj_get(v, "order"), *o;
+    size_t i, n = yyjson_arr_size(list);
+    if (!list) return CK_OK;
+    if (!yyjson_is_arr(list) || n >= CK_ACC_ORDER_MAX)
+        return ck_fail(err, CK_INVALID, "%s (%s): the order of an aggregate is an array of at most %d columns",
+                       spec->type, spec->uid, CK_ACC_ORDER_MAX - 1);
+    c->order = ck_arena_array(p->arena, n + 1, sizeof *c->order);
+    if (!c->order) return ck_nomem(err, p->arena->mem, n * sizeof *c->order);
+    yyjson_arr_foreach(list, i, n, o) {
+        int64_t column;
+        CK_TRY(ck_params_column(spec, o, "col", &column, err));
+        if (column < 0) return ck_fail(err, CK_INVALID, "%s (%s): an order has no column", spec->type, spec->uid);
+        const ck_field *f = &p->input->fields[column];
+        c->order[c->order_count++] =
+            (ck_order_spec){(uint32_t)column, f->type, f->nullable, yyjson_get_bool(yyjson_obj_get(o, "desc")),
+                            yyjson_get_bool(yyjson_obj_get(o, "nulls_first"))};
+    }
+    return CK_OK;
+}
+
+static ck_status read_constant(const ck_op_spec *spec, yyjson_val *v, call *c, ck_error *err) {
+    yyjson_val *separator = yyjson_obj_get(v, "separator"), *fraction = yyjson_obj_get(v, "fraction");
+    c->separator = CK_VIEW(",");
+    c->fraction = 0.5;
+    if (separator && !yyjson_is_str(separator))
+        return ck_fail(err, CK_INVALID, "%s (%s): a separator is a text", spec->type, spec->uid);
+    if (separator) c->separator = (ck_view){yyjson_get_str(separator), yyjson_get_len(separator)};
+    if (!fraction) return CK_OK;
+    c->fraction = yyjson_get_num(fraction);
+    if (yyjson_is_num(fraction) && c->fraction >= 0 && c->fraction <= 1) return CK_OK;
+    return ck_fail(err, CK_INVALID, "%s (%s): a fraction is a number from 0 to 1", spec->type, spec->uid);
+}
+
+static ck_status read_call(ck_group_plan *p, const ck_op_spec *spec, yyjson_val *v, call *c, ck_error *err) {
     static const char *const wanted = "objects of fn, arg, filter, distinct, arg_text, filter_text";
     if (!yyjson_is_obj(v))
         return ck_fail(err, CK_INVALID, "%s (%s): aggregates must be %s", spec->type, spec->uid, wanted);
@@ -173,19 +237,24 @@ static ck_status read_call(const ck_op_spec *spec, yyjson_val *v, call *c, ck_er
     CK_TRY(ck_params_column(spec, v, "filter", &c->filter, err));
     CK_TRY(ck_params_text(spec, v, "arg_text", &c->arg_text, err));
     CK_TRY(ck_params_text(spec, v, "filter_text", &c->filter_text, err));
+    CK_TRY(ck_params_text(spec, v, "order_text", &c->order_text, err));
     c->distinct = yyjson_get_bool(distinct);
+    c->ignores_nulls = yyjson_get_bool(yyjson_obj_get(v, "ignore_nulls"));
     if (!c->fn || (distinct && !yyjson_is_bool(distinct)) || (c->arg >= 0) != (c->arg_text != NULL) ||
         (c->filter >= 0) != (c->filter_text != NULL) || (c->distinct && c->arg < 0))
         return ck_fail(err, CK_INVALID, "%s (%s): aggregates must be %s", spec->type, spec->uid, wanted);
     if (c->filter >= 0 && ck_type_phys(spec->inputs[0].schema->fields[c->filter].type) != CK_PHYS_BOOL)
         return ck_fail(err, CK_INVALID, "%s (%s): filter column %lld is not BOOLEAN", spec->type, spec->uid,
                        (long long)c->filter);
-    return CK_OK;
+    CK_TRY(read_order(p, spec, v, c, err));
+    return read_constant(spec, v, c, err);
 }
 
 /* How many parts a finish takes. */
 static bool finish_of(const char *name, ck_finish *out, uint32_t *parts) {
-    static const char *const names[] = {"first", "avg", "var_pop", "var_samp", "stddev_pop", "stddev_samp"};
+    static const char *const names[] = {
+        "first",  "avg",  "var_pop",     "var_samp",   "stddev_pop",      "stddev_samp",     "distinct_estimate",
+        "concat", "list", "first_value", "last_value", "percentile_cont", "percentile_disc", "approx_percentile"};
     for (uint32_t i = 0; i < CK_ARRAY_COUNT(names); i++) {
         if (strcmp(name, names[i]) != 0) continue;
         *out = (ck_finish)i;
@@ -203,16 +272,23 @@ static ck_status plan_result(ck_group_plan *p, const ck_op_spec *spec, call *c, 
     /* A count of values that cannot be NULL binds as COUNT(*), which is no count of different values. */
     bool nullable = arg && (arg->nullable || c->distinct);
     CK_TRY(fn->bind(p->arena, arg ? arg->type : NULL, nullable, &bound, err));
-    if (arg && bound.argument_type && !ck_type_eq(arg->type, bound.argument_type))
+    const ck_type *takes = bound.of ? bound.of_type : bound.argument_type;
+    if (arg && takes && !ck_type_eq(arg->type, takes))
         return ck_fail(err, CK_INVALID, "%s (%s): %s takes %s, its column is %s", spec->type, spec->uid, c->fn,
-                       ck_type_name(p->arena, bound.argument_type), ck_type_name(p->arena, arg->type));
+                       ck_type_name(p->arena, takes), ck_type_name(p->arena, arg->type));
     if (!fn->distinct_matters) c->distinct = false;
+    if (!fn->keeps_nulls) c->ignores_nulls = true;
     uint32_t parts;
     if (!finish_of(bound.finish, &r->finish, &parts) || bound.part_count != parts)
         return ck_fail(err, CK_INVALID, "%s (%s): how %s is finished (\"%s\") is not known", spec->type, spec->uid,
                        c->fn, bound.finish);
-    for (uint32_t i = 0; i < bound.part_count; i++)
-        CK_TRY(acc_of(p, c, bound.parts[i].accumulator, bound.parts[i].takes_argument, &r->parts[i], err));
+    for (uint32_t i = 0; i < bound.part_count; i++) {
+        const char *name = bound.parts[i].accumulator;
+        if (r->finish == CK_FINISH_FIRST_VALUE && !p->retract) name = "first";
+        if (r->finish == CK_FINISH_LAST_VALUE && !p->retract) name = "last";
+        CK_TRY(acc_of(p, c, name, bound.parts[i].takes_argument, &r->parts[i], err));
+    }
+    r->distinct = c->distinct, r->separator = c->separator, r->fraction = c->fraction;
     if (r->finish == CK_FINISH_AVG &&
         strcmp(r->parts[0]->name, "count") == 0) { /* the sum first, whatever the table's order */
         ck_acc *count = r->parts[0];
@@ -324,7 +400,7 @@ ck_status ck_group_plan_make_within(ck_group_plan *p, ck_arena *arena, const ck_
     }
     yyjson_arr_foreach(list, i, n, v) {
         call c = {0};
-        CK_TRY(read_call(spec, v, &c, err));
+        CK_TRY(read_call(p, spec, v, &c, err));
         CK_TRY(plan_result(p, spec, &c, &p->results[p->result_count], err));
         p->result_count++;
     }

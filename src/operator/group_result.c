@@ -59,7 +59,7 @@ static bool average(const ck_result *r, const ck_row *row, int64_t carry, ck_col
     }
     case CK_PHYS_I128:
         return ck_decimal_average(ck_row_i128(row, sum->offset[0]), carry, (uint64_t)count,
-                               r->type->scale - sum->arg_type->scale, &out->i128[i]);
+                                  r->type->scale - sum->arg_type->scale, &out->i128[i]);
     default: out->f64[i] = ck_acc_double(sum, row) / (double)count; return true;
     }
 }
@@ -110,8 +110,17 @@ static ck_status variances(const ck_result *r, const ck_groups *g, ck_column **o
     return CK_OK;
 }
 
+static ck_status estimates(const ck_result *r, const ck_groups *g, ck_column **out, ck_op_ctx *ctx) {
+    *out = ck_column_new(ctx->mem, CK_PHYS_I64, g->n);
+    if (!*out) return ck_nomem(ctx->error, ctx->mem, g->n * sizeof(int64_t));
+    for (uint32_t i = 0; i < g->n; i++) (*out)->i64[i] = ck_acc_distinct_estimate(r->parts[0], g->rows[i]);
+    return CK_OK;
+}
+
 static ck_status result(const ck_result *r, const ck_groups *g, ck_column **out, ck_op_ctx *ctx) {
     if (r->finish == CK_FINISH_FIRST) return r->parts[0]->value(r->parts[0], g, r->type, out, ctx);
+    if (r->finish == CK_FINISH_DISTINCT_ESTIMATE) return estimates(r, g, out, ctx);
+    if (r->finish >= CK_FINISH_CONCAT) return ck_group_ordered(r, g, out, ctx);
     return r->finish == CK_FINISH_AVG ? averages(r, g, out, ctx) : variances(r, g, out, ctx);
 }
 

@@ -186,6 +186,10 @@ ck_status ck_session_erase_beside(ck_session_agg *op, const ck_batch *keys, uint
         uint32_t count = 0;
         if (!a->side || a->shares_side || ck_table_row_count(a->side_table) == 0) continue;
         ck_groups g = {NULL, n, keys, &op->plan.own_side_keys};
+        if (!a->side->hashed) {
+            CK_TRY(ck_acc_erase_values(a, &g, ctx));
+            continue;
+        }
         CK_TRY(ck_groups_find(&g, a->side_table, rows, ctx));
         for (uint32_t i = 0; i < n; i++)
             if (rows[i]) gone[count++] = (ck_row *)(uintptr_t)rows[i];

@@ -7,22 +7,17 @@ typedef struct row {
     const char *names, *advice;
 } row;
 
-#define FIRST_OF_GROUP                                                                                                 \
-    "ROW_NUMBER() OVER (PARTITION BY ... ORDER BY ...) AS n in a subquery and WHERE n = 1 around it keep one row of "  \
-    "each group"
-
 static const row functions[] = {
-    {"listagg string_agg group_concat wm_concat", "no aggregate puts texts together; COUNT, SUM, AVG, MIN and MAX are "
-                                                  "there, and CONCAT_WS puts the texts of one row "
-                                                  "together"},
-    {"array_agg collect_list collect_set json_arrayagg json_objectagg",
-     "no aggregate collects values; COUNT, SUM, AVG, MIN and MAX are there"},
-    {"median percentile_cont percentile_disc percentile quantile approx_percentile approx_quantile",
-     "no aggregate gives a percentile; MIN, AVG and MAX are there"},
-    {"approx_count_distinct approx_distinct hll_count", "COUNT(DISTINCT x) counts exactly"},
+    {"group_concat wm_concat", "STRING_AGG(x, ',' ORDER BY y) is it"},
+    {"collect_list collect_set json_arrayagg json_objectagg",
+     "ARRAY_AGG(x ORDER BY y) collects values, ARRAY_AGG(DISTINCT x) each once"},
+    {"percentile quantile quantile_cont quantile_disc approx_quantile",
+     "PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY x) is it, or APPROX_PERCENTILE(x, 0.9)"},
+    {"approx_distinct hll_count", "APPROX_COUNT_DISTINCT(x) is it"},
     {"any_value arbitrary", "MIN(x) or MAX(x) gives one value of a group"},
-    {"first_value last_value first last", "with OVER (...) it is there; of groups, " FIRST_OF_GROUP},
-    {"max_by min_by arg_max arg_min argmax argmin", FIRST_OF_GROUP},
+    {"first last", "FIRST_VALUE(x ORDER BY y) and LAST_VALUE(x ORDER BY y) are there"},
+    {"max_by arg_max argmax", "LAST_VALUE(x ORDER BY y) gives the x of the greatest y"},
+    {"min_by arg_min argmin", "FIRST_VALUE(x ORDER BY y) gives the x of the least y"},
     {"bool_and every logical_and", "MIN(CASE WHEN x THEN 1 ELSE 0 END) = 1 is it"},
     {"bool_or some logical_or", "MAX(CASE WHEN x THEN 1 ELSE 0 END) = 1 is it"},
     {"count_if countif", "COUNT(*) FILTER (WHERE x) is it"},

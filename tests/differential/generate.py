@@ -427,7 +427,25 @@ class Generator:
         r = self.r
         f = " FILTER (WHERE {1})" if self.chance(0.2) else ""
         c = [self.condition(columns, 1)] if f else []
-        kind = r.choice(["count*", "count", "distinct", "sum", "minmax", "minmax", "avg", "sumdbl", "sumdec", "avgdec", "mixed"])
+        kind = r.choice(["count*", "count", "distinct", "sum", "minmax", "minmax", "avg", "sumdbl", "sumdec", "avgdec", "mixed", "text", "edge", "percentile"])
+        if kind == "text":  # ties are in the order of the values
+            x = self.expr(columns, STR, 1)
+            if self.chance(0.3):
+                return E("STRING_AGG(DISTINCT {0}, '/')" + f, [x] + c, STR, duck="STRING_AGG(DISTINCT {0}, '/' ORDER BY {0})" + f)
+            by, down = self.expr(columns, INT, 1), self.chance(0.5)
+            order = " DESC NULLS FIRST" if down else " ASC NULLS LAST"
+            f = f.replace("{1}", "{2}")
+            return E("STRING_AGG({0}, '/' ORDER BY {1}" + order + ")" + f, [x, by] + c, STR, duck="STRING_AGG({0}, '/' ORDER BY {1}" + order + ", {0})" + f)
+        if kind == "edge":
+            t, f = r.choice([INT, STR, TS]), f.replace("{1}", "{2}")
+            args = [self.expr(columns, t, 1), self.expr(columns, INT, 1)] + c
+            name = r.choice(["FIRST", "LAST"])
+            return E(name + "_VALUE({0} ORDER BY {1})" + f, args, t, duck=name + "({0} ORDER BY {1} NULLS LAST, {0} NULLS LAST)" + f)
+        if kind == "percentile":
+            x, part = [self.expr(columns, INT, 1)] + c, r.choice(["0", "0.25", "0.5", "0.9"])
+            if self.chance(0.5):
+                return E("PERCENTILE_CONT(" + part + ") WITHIN GROUP (ORDER BY {0})" + f, x, SHOWN, duck="QUANTILE_CONT({0}, " + part + ")" + f)
+            return E("MEDIAN({0})" + f, x, SHOWN)
         if kind == "mixed":  # a value of several aggregates
             return E("({0} " + r.choice(["+", "-"]) + " {1})", [E("SUM({0})", [self.expr(columns, INT, 1)], INT), E("COUNT({0})", [self.expr(columns, STR, 0)], INT)], INT)
         if kind == "avgdec":

@@ -43,10 +43,16 @@ typedef struct ck_bound_call {
     const ck_aggregate *fn; /* NULL: GROUPING(grouping ...), known only when the keys are */
     const ck_ast_expr *grouping;
     ck_expr *arg, *filter; /* over the FROM scope; NULL = none */
-    bool distinct;
+    bool distinct, ignores_nulls;
+    ck_expr **order; /* of the values */
+    const ck_plan_order *directions;
+    uint32_t order_count;
+    ck_view separator;
+    double fraction;
     const ck_type *type;
     bool nullable;
     const char *name; /* default column name */
+    ck_pos at;
 } ck_bound_call;
 typedef struct ck_bound_calls {
     ck_bound_call *at;
@@ -218,6 +224,9 @@ CK_NODISCARD ck_status ck_bind_own_function(ck_binder *b, const ck_bind_place *p
                                             const ck_ast_expr *call, ck_expr **out);
 
 /* ---- aggregate.c ---- */
+/* Expressions of an ORDER BY and their directions, columns unset. */
+CK_NODISCARD ck_status ck_bind_directions(ck_binder *b, const ck_bind_place *place, const ck_ast_orders *orders,
+                                          ck_expr ***exprs, const ck_plan_order **directions);
 CK_NODISCARD ck_status ck_bind_aggregate(ck_binder *b, const ck_bind_place *place, const ck_aggregate *fn,
                                          const ck_ast_expr *e, ck_expr **out);
 CK_NODISCARD ck_status ck_bind_grouping(ck_binder *b, const ck_bind_place *place, const ck_ast_expr *e, ck_expr **out);

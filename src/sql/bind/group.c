@@ -39,6 +39,36 @@ static ck_status names_below(ck_binder *b, const ck_scope *scope, const below *l
     return CK_OK;
 }
 
+/* "ts DESC, id" */
+static ck_status order_text(ck_binder *b, const ck_scope *scope, const ck_bound_call *c, const char **out) {
+    const char *text = NULL;
+    for (uint32_t i = 0; i < c->order_count; i++) {
+        const ck_plan_order *d = &c->directions[i];
+        const char *nulls = d->nulls_first == d->descending ? ""
+                            : d->nulls_first                ? " NULLS FIRST"
+                                                            : " NULLS LAST",
+                   *one;
+        CK_TRY(text_of(b, scope, &c->order[i], 1, &one));
+        text = ck_arena_printf(b->plan.arena, "%s%s%s%s%s", text ? text : "", text ? ", " : "", one,
+                               d->descending ? " DESC" : "", nulls);
+        if (!text) return ck_bind_nomem(b);
+    }
+    *out = text;
+    return CK_OK;
+}
+
+static ck_status order_of_call(ck_binder *b, const ck_scope *scope, const ck_bound_call *c, below *l,
+                               ck_plan_aggregate *out) {
+    ck_plan_order *order = CK_BIND_ARRAY(b, c->order_count, ck_plan_order);
+    if (!order) return CK_NOMEM;
+    for (uint32_t i = 0; i < c->order_count; i++) {
+        order[i] = c->directions[i];
+        order[i].column = place_of(l, c->order[i]);
+    }
+    out->order = order, out->order_count = c->order_count;
+    return order_text(b, scope, c, &out->order_text);
+}
+
 static ck_status calls_of(ck_binder *b, const ck_scope *scope, const ck_grouping *g, below *l, ck_plan_aggregate *calls,
                           const char **names, uint32_t *count) {
     *count = 0;
@@ -51,7 +81,11 @@ static ck_status calls_of(ck_binder *b, const ck_scope *scope, const ck_grouping
                                    .filter = place_of(l, c->filter),
                                    .distinct = c->distinct,
                                    .type = c->type,
-                                   .nullable = c->nullable};
+                                   .nullable = c->nullable,
+                                   .ignores_nulls = c->ignores_nulls,
+                                   .separator = c->separator,
+                                   .fraction = c->fraction};
+        CK_TRY(order_of_call(b, scope, c, l, out));
         if (c->arg) CK_TRY(text_of(b, scope, &c->arg, 1, &out->arg_text));
         if (c->filter) CK_TRY(text_of(b, scope, &c->filter, 1, &out->filter_text));
         names[(*count)++] = c->name;
@@ -138,9 +172,28 @@ static ck_status one_set(ck_binder *b, ck_scope *scope, const ck_grouping *g, ui
     return as_it_is ? CK_OK : common_columns(b, scope, g, set, projected, keys, out);
 }
 
+static uint32_t order_columns(const ck_grouping *g) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < g->calls.count; i++) n += g->calls.at[i].order_count;
+    return n;
+}
+
+/* What a sketch has taken stays in it. */
+static ck_status check_modes(ck_binder *b, const ck_grouping *g, const ck_plan_node *input) {
+    for (uint32_t i = 0; input->mode == CK_MODE_RETRACT && i < g->calls.count; i++) {
+        const ck_bound_call *c = &g->calls.at[i];
+        if (c->fn && c->fn->append_only)
+            return ck_bind_refuse(b, c->at,
+                                  "%s takes rows that only come, and these are taken back when what they are made from "
+                                  "changes; COUNT(DISTINCT x) counts exactly",
+                                  c->fn->name);
+    }
+    return CK_OK;
+}
+
 ck_status ck_bind_group_node(ck_binder *b, ck_scope *scope, ck_grouping *g) {
     uint32_t n = g->calls.count, sets = g->sets ? g->set_count : 1, call_count;
-    below l = {CK_BIND_ARRAY(b, g->key_count + 2 * n, ck_expr *), 0};
+    below l = {CK_BIND_ARRAY(b, g->key_count + 2 * n + order_columns(g), ck_expr *), 0};
     ck_plan_aggregate *calls = CK_BIND_ARRAY(b, n, ck_plan_aggregate);
     const char **names = CK_BIND_ARRAY(b, n, const char *), **inner_names;
     uint32_t *keys = CK_BIND_ARRAY(b, g->key_count, uint32_t);
@@ -150,6 +203,7 @@ ck_status ck_bind_group_node(ck_binder *b, ck_scope *scope, ck_grouping *g) {
     CK_TRY(calls_of(b, scope, g, &l, calls, names, &call_count));
     CK_TRY(names_below(b, scope, &l, &inner_names));
     CK_TRY(ck_plan_project(&b->plan, scope->node, l.exprs, inner_names, l.count, &projected));
+    CK_TRY(check_modes(b, g, projected));
     for (uint32_t i = 0; i < sets; i++)
         CK_TRY(one_set(b, scope, g, set_of_node(g, i), projected, keys, calls, call_count, names, &arms[i]));
     g->node = arms[0];

@@ -78,8 +78,10 @@ static ck_status any_row(ck_binder *b, ck_plan_node **node) {
     const char **name = CK_BIND_ARRAY(b, 1, const char *);
     ck_expr **some = CK_BIND_ARRAY(b, 1, ck_expr *), *args[2];
     if (!count || !name || !some) return CK_NOMEM;
-    *count = (ck_plan_aggregate){ck_aggregate_find("count"),     CK_NO_COLUMN, CK_NO_COLUMN, false,
-                                 ck_type_simple(CK_TYPE_BIGINT), false,        NULL,         NULL};
+    *count = (ck_plan_aggregate){.fn = ck_aggregate_find("count"),
+                                 .arg = CK_NO_COLUMN,
+                                 .filter = CK_NO_COLUMN,
+                                 .type = ck_type_simple(CK_TYPE_BIGINT)};
     *name = "count";
     CK_TRY(ck_plan_aggregate_node(&b->plan, *node, (ck_columns){0}, count, 1, "", name, node));
     args[0] = ck_plan_column(&b->plan, *node, 0);

@@ -15,22 +15,28 @@ static ck_status find_window(ck_binder *b, const ck_bind_place *place, const ck_
     return ck_bind_fail(b, w->name.pos, "there is no WINDOW \"%.*s\"", ck_cut(w->name.text), w->name.text.p);
 }
 
+ck_status ck_bind_directions(ck_binder *b, const ck_bind_place *place, const ck_ast_orders *orders, ck_expr ***exprs,
+                             const ck_plan_order **directions) {
+    ck_plan_order *d = CK_BIND_ARRAY(b, orders->count, ck_plan_order);
+    ck_expr **e = CK_BIND_ARRAY(b, orders->count, ck_expr *);
+    uint32_t n = 0;
+    if (!d || !e) return CK_NOMEM;
+    for (const ck_ast_order *o = orders->first; o; o = o->next, n++) {
+        d[n].descending = o->descending;
+        d[n].nulls_first = o->nulls == CK_NULLS_DEFAULT ? o->descending : o->nulls == CK_NULLS_FIRST;
+        CK_TRY(ck_bind_expr(b, place, o->expr, &e[n]));
+    }
+    *exprs = e, *directions = d;
+    return CK_OK;
+}
+
 static ck_status bind_spec(ck_binder *b, const ck_bind_place *place, const ck_ast_window *w, ck_bound_window *out) {
     ck_bind_place inner = *place;
-    ck_plan_order *directions = CK_BIND_ARRAY(b, w->order_by.count, ck_plan_order);
     inner.windows = NULL, inner.clause = "OVER";
     CK_TRY(ck_bind_exprs(b, &inner, &w->partition_by, &out->partition));
     out->partition_count = w->partition_by.count;
-    out->order = CK_BIND_ARRAY(b, w->order_by.count, ck_expr *);
-    if (!directions || !out->order) return CK_NOMEM;
-    for (const ck_ast_order *o = w->order_by.first; o; o = o->next) {
-        ck_plan_order *d = &directions[out->order_count];
-        d->descending = o->descending;
-        d->nulls_first = o->nulls == CK_NULLS_DEFAULT ? o->descending : o->nulls == CK_NULLS_FIRST;
-        CK_TRY(ck_bind_expr(b, &inner, o->expr, &out->order[out->order_count++]));
-    }
-    out->directions = directions;
-    return CK_OK;
+    out->order_count = w->order_by.count;
+    return ck_bind_directions(b, &inner, &w->order_by, &out->order, &out->directions);
 }
 
 static ck_status may_stand_here(ck_binder *b, const ck_bind_place *place, const ck_ast_expr *e) {

@@ -8,12 +8,25 @@ static bool add_column(yyjson_mut_doc *doc, yyjson_mut_val *v, const char *name,
                                   : yyjson_mut_obj_add_uint(doc, v, name, column);
 }
 
+/* What only aggregates over values in order have. */
+static bool add_order(yyjson_mut_doc *doc, yyjson_mut_val *v, const ck_plan_aggregate *c) {
+    bool fine = true;
+    if (c->order_count) fine = ck_lower_add_order(doc, v, "order", c->order, c->order_count);
+    if (c->order_text) fine = fine && yyjson_mut_obj_add_str(doc, v, "order_text", c->order_text);
+    if (c->ignores_nulls) fine = fine && yyjson_mut_obj_add_bool(doc, v, "ignore_nulls", true);
+    if (c->fn->constant == CK_AGGREGATE_SEPARATOR)
+        fine = fine && yyjson_mut_obj_add_strn(doc, v, "separator", c->separator.p, c->separator.n);
+    if (c->fn->constant == CK_AGGREGATE_FRACTION)
+        fine = fine && yyjson_mut_obj_add_real(doc, v, "fraction", c->fraction);
+    return fine;
+}
+
 static bool add_call(yyjson_mut_doc *doc, yyjson_mut_val *list, const ck_plan_aggregate *c) {
     yyjson_mut_val *v = yyjson_mut_arr_add_obj(doc, list);
     return v && yyjson_mut_obj_add_str(doc, v, "fn", c->fn->name) && add_column(doc, v, "arg", c->arg) &&
            add_column(doc, v, "filter", c->filter) && yyjson_mut_obj_add_bool(doc, v, "distinct", c->distinct) &&
            (!c->arg_text || yyjson_mut_obj_add_str(doc, v, "arg_text", c->arg_text)) &&
-           (!c->filter_text || yyjson_mut_obj_add_str(doc, v, "filter_text", c->filter_text));
+           (!c->filter_text || yyjson_mut_obj_add_str(doc, v, "filter_text", c->filter_text)) && add_order(doc, v, c);
 }
 
 ck_status ck_lower_params_calls(ck_lower_state *s, ck_lower_params *p, const ck_plan_aggregate *calls, uint32_t count) {
@@ -29,8 +42,8 @@ const char *ck_label_calls(ck_lower_state *s, const char *before, const ck_plan_
     const char *text = before;
     for (uint32_t i = 0; text && i < count; i++) {
         const ck_plan_aggregate *c = &calls[i];
-        text = ck_arena_printf(s->arena, "%s%s %s(%s%s)", text, i ? "," : ":", c->fn->name,
-                               c->distinct ? "DISTINCT " : "", c->arg_text ? c->arg_text : "*");
+        const char *call = ck_plan_call_text(s->arena, c);
+        text = call ? ck_arena_printf(s->arena, "%s%s %s", text, i ? "," : ":", call) : NULL;
         if (text && c->filter_text) text = ck_arena_printf(s->arena, "%s FILTER (%s)", text, c->filter_text);
     }
     return text;

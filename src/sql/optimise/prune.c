@@ -24,14 +24,19 @@ static void need_of_two(void *arg, uint32_t column) {
 
 /* ---- down: what the inputs must give ---- */
 
+static void need_for_call(const ck_plan_aggregate *c, bool *below) {
+    if (c->arg != CK_NO_COLUMN) below[c->arg] = true;
+    if (c->filter != CK_NO_COLUMN) below[c->filter] = true;
+    for (uint32_t i = 0; i < c->order_count; i++) below[c->order[i].column] = true;
+}
+
 static void need_for_aggregate(const ck_plan_node *n, const bool *own, bool *below) {
     uint32_t keys = n->aggregate.keys.count;
     for (uint32_t i = 0; i < keys; i++) below[n->aggregate.keys.at[i]] = true;
     for (uint32_t i = 0; i < n->aggregate.call_count; i++) {
         const ck_plan_aggregate *c = &n->aggregate.calls[i];
         if (!own[keys + i]) continue;
-        if (c->arg != CK_NO_COLUMN) below[c->arg] = true;
-        if (c->filter != CK_NO_COLUMN) below[c->filter] = true;
+        need_for_call(c, below);
     }
 }
 
@@ -70,8 +75,7 @@ static void need_for_window(const ck_plan_node *n, const bool *own, bool *below)
     for (uint32_t i = 0; i < n->window.call_count; i++) {
         const ck_plan_aggregate *c = &n->window.calls[i];
         if (!own[first + i]) continue;
-        if (c->arg != CK_NO_COLUMN) below[c->arg] = true;
-        if (c->filter != CK_NO_COLUMN) below[c->filter] = true;
+        need_for_call(c, below);
     }
 }
 
@@ -214,8 +218,7 @@ static ck_status prune_aggregate(ck_plan *p, const ck_plan_node *n, ck_plan_node
     for (uint32_t i = 0; i < n->aggregate.call_count; i++) {
         if (!s->needed[n->id][keys + i]) continue;
         kept[calls] = n->aggregate.calls[i];
-        kept[calls].arg = moved_to(map, kept[calls].arg);
-        kept[calls].filter = moved_to(map, kept[calls].filter);
+        CK_TRY(ck_plan_move_call(p, &kept[calls], map));
         names[calls++] = n->schema->fields[keys + i].name;
     }
     bool emit_on_close = p->emit_on_close;
@@ -406,8 +409,7 @@ static ck_status prune_window_agg(ck_plan *p, const ck_plan_node *n, ck_plan_nod
     for (uint32_t i = 0; i < n->window.call_count; i++) {
         if (!s->needed[n->id][first + i]) continue;
         kept[calls] = n->window.calls[i];
-        kept[calls].arg = moved_to(map, kept[calls].arg);
-        kept[calls].filter = moved_to(map, kept[calls].filter);
+        CK_TRY(ck_plan_move_call(p, &kept[calls], map));
         names[calls++] = n->schema->fields[first + i].name;
     }
     CK_TRY(ck_plan_window_agg(p, input, &w, (ck_columns){key, keys}, kept, calls, "", names, out));

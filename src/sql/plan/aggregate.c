@@ -1,5 +1,47 @@
 /* GROUP BY, the global aggregate, DISTINCT (an aggregate without calls). */
+#include "data/text.h"
 #include "sql/plan/plan_int.h"
+
+static ck_status append_constant(const ck_plan_aggregate *c, ck_bytes *text) {
+    char number[40];
+    switch (c->fn->constant) {
+    case CK_AGGREGATE_NO_CONSTANT: return CK_OK;
+    case CK_AGGREGATE_FRACTION: return ck_bytes_printf(text, ", %.*s", (int)ck_print_f64(number, c->fraction), number);
+    case CK_AGGREGATE_SEPARATOR: break;
+    }
+    CK_TRY(ck_bytes_str(text, ", '"));
+    for (size_t i = 0; i < c->separator.n; i++) {
+        if (c->separator.p[i] == '\'') CK_TRY(ck_bytes_char(text, '\''));
+        CK_TRY(ck_bytes_char(text, c->separator.p[i]));
+    }
+    return ck_bytes_char(text, '\'');
+}
+
+const char *ck_plan_call_text(ck_arena *a, const ck_plan_aggregate *c) {
+    ck_bytes text;
+    ck_bytes_init(&text, a->mem, SIZE_MAX);
+    ck_status s =
+        ck_bytes_printf(&text, "%s(%s%s", c->fn->name, c->distinct ? "DISTINCT " : "", c->arg_text ? c->arg_text : "*");
+    if (s == CK_OK) s = append_constant(c, &text);
+    if (s == CK_OK && c->order_text) s = ck_bytes_printf(&text, " ORDER BY %s", c->order_text);
+    if (s == CK_OK) s = ck_bytes_str(&text, c->ignores_nulls && c->fn->keeps_nulls ? " IGNORE NULLS)" : ")");
+    const char *out = s == CK_OK ? ck_arena_strndup(a, text.p, text.n) : NULL;
+    ck_bytes_destroy(&text);
+    return out;
+}
+
+ck_status ck_plan_move_call(ck_plan *p, ck_plan_aggregate *c, const uint32_t *map) {
+    ck_plan_order *order = CK_PLAN_ARRAY(p, c->order_count, ck_plan_order);
+    if (!order) return CK_NOMEM;
+    for (uint32_t i = 0; i < c->order_count; i++) {
+        order[i] = c->order[i];
+        order[i].column = map[order[i].column];
+    }
+    c->order = order;
+    if (c->arg != CK_NO_COLUMN) c->arg = map[c->arg];
+    if (c->filter != CK_NO_COLUMN) c->filter = map[c->filter];
+    return CK_OK;
+}
 
 static ck_status schema_of(ck_plan *p, const ck_plan_node *input, ck_columns keys, const ck_plan_aggregate *calls,
                            uint32_t call_count, const char *const *call_names, const ck_schema **out) {
@@ -32,8 +74,8 @@ static ck_status canonical_of(ck_plan *p, ck_plan_node *n, const char *key_text)
     ck_status s = ck_bytes_str(&text, key_text);
     for (uint32_t i = 0; s == CK_OK && i < n->aggregate.call_count; i++) {
         const ck_plan_aggregate *c = &n->aggregate.calls[i];
-        s = ck_bytes_printf(&text, ";%s(%s%s) %s", c->fn->name, c->distinct ? "DISTINCT " : "",
-                            c->arg_text ? c->arg_text : "*", c->filter_text ? c->filter_text : "");
+        const char *call = ck_plan_call_text(p->arena, c);
+        s = call ? ck_bytes_printf(&text, ";%s %s", call, c->filter_text ? c->filter_text : "") : CK_NOMEM;
     }
     if (s == CK_OK) ck_plan_canonical(n, ck_bytes_as_view(&text));
     ck_bytes_destroy(&text);

@@ -71,7 +71,11 @@ static uint64_t order_meaning(const ck_plan_node *in, const ck_plan_order *order
 
 static uint64_t call_meaning(const ck_plan_node *in, const ck_plan_aggregate *c, uint64_t h) {
     h = with(with(h, word(c->fn->name)), c->distinct);
-    return with(with(h, column_of(in, c->arg)), column_of(in, c->filter));
+    h = with(with(h, column_of(in, c->arg)), column_of(in, c->filter));
+    if (c->fn->constant == CK_AGGREGATE_SEPARATOR) h = with(h, ck_fnv1a(c->separator.p, c->separator.n));
+    if (c->fn->constant == CK_AGGREGATE_FRACTION) h = with(h, (uint64_t)(c->fraction * 1e15));
+    if (c->ignores_nulls) h = with(h, 1);
+    return c->order_count ? order_meaning(in, c->order, c->order_count, h) : h;
 }
 
 static uint64_t window_meaning(const ck_plan_node *in, const ck_plan_window *w, uint64_t h) {

@@ -60,6 +60,11 @@ typedef struct ck_columns { /* column numbers */
     uint32_t count;
 } ck_columns;
 
+typedef struct ck_plan_order {
+    uint32_t column;
+    bool descending, nulls_first;
+} ck_plan_order;
+
 typedef struct ck_plan_aggregate {
     const ck_aggregate *fn;
     uint32_t arg, filter; /* input columns, CK_NO_COLUMN = none */
@@ -67,12 +72,13 @@ typedef struct ck_plan_aggregate {
     const ck_type *type;
     bool nullable;
     const char *arg_text, *filter_text; /* canonical: they name the state's fields; NULL = none */
+    const ck_plan_order *order;         /* of the values, in front of the values themselves */
+    uint32_t order_count;
+    const char *order_text; /* canonical; NULL = none */
+    bool ignores_nulls;     /* of a function that keeps them otherwise */
+    ck_view separator;      /* by fn->constant */
+    double fraction;
 } ck_plan_aggregate;
-
-typedef struct ck_plan_order {
-    uint32_t column;
-    bool descending, nulls_first;
-} ck_plan_order;
 
 typedef struct ck_plan_top {
     ck_columns partition;
@@ -257,6 +263,10 @@ CK_NODISCARD ck_status ck_plan_filter(ck_plan *p, ck_plan_node *input, ck_expr *
 /* names[i] may be NULL: the name of the input's column where expression i is one, else "". */
 CK_NODISCARD ck_status ck_plan_project(ck_plan *p, ck_plan_node *input, ck_expr *const *exprs, const char *const *names,
                                        uint32_t count, ck_plan_node **out);
+/* "sum(DISTINCT price)", "string_agg(name, '; ' ORDER BY ts)", without its filter. NULL without memory. */
+const char *ck_plan_call_text(ck_arena *a, const ck_plan_aggregate *c);
+/* A call over columns that have moved to map[column]. */
+CK_NODISCARD ck_status ck_plan_move_call(ck_plan *p, ck_plan_aggregate *c, const uint32_t *map);
 /* key_text: canonical text of the key expressions, for the identity; NULL: the names of the key columns. */
 CK_NODISCARD ck_status ck_plan_aggregate_node(ck_plan *p, ck_plan_node *input, ck_columns keys,
                                               const ck_plan_aggregate *calls, uint32_t call_count, const char *key_text,

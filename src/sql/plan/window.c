@@ -60,8 +60,8 @@ static ck_status canonical_of(ck_plan *p, ck_plan_node *n, const char *window, c
     ck_status s = ck_bytes_printf(&text, "%s;%s", window, key_text);
     for (uint32_t i = 0; s == CK_OK && i < n->window.call_count; i++) {
         const ck_plan_aggregate *c = &n->window.calls[i];
-        s = ck_bytes_printf(&text, ";%s(%s%s) %s", c->fn->name, c->distinct ? "DISTINCT " : "",
-                            c->arg_text ? c->arg_text : "*", c->filter_text ? c->filter_text : "");
+        const char *call = ck_plan_call_text(p->arena, c);
+        s = call ? ck_bytes_printf(&text, ";%s %s", call, c->filter_text ? c->filter_text : "") : CK_NOMEM;
     }
     if (s == CK_OK) ck_plan_canonical(n, ck_bytes_as_view(&text));
     ck_bytes_destroy(&text);

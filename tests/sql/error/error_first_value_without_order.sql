@@ -1,0 +1,8 @@
+CREATE TABLE t (a BIGINT, s VARCHAR, d DOUBLE, ts TIMESTAMP(3), arr ARRAY<BIGINT>, WATERMARK FOR ts AS ts - INTERVAL '5' SECOND) WITH (connector='file', path='x.ndjson');
+SELECT FIRST_VALUE(a) FROM t GROUP BY s;
+-- way out:
+CREATE TABLE t (a BIGINT, s VARCHAR, d DOUBLE, ts TIMESTAMP(3), arr ARRAY<BIGINT>, WATERMARK FOR ts AS ts - INTERVAL '5' SECOND) WITH (connector='file', path='x.ndjson');
+SELECT FIRST_VALUE(a ORDER BY ts) FROM t GROUP BY s;
+-- way out:
+CREATE TABLE t (a BIGINT, s VARCHAR, d DOUBLE, ts TIMESTAMP(3), arr ARRAY<BIGINT>, WATERMARK FOR ts AS ts - INTERVAL '5' SECOND) WITH (connector='file', path='x.ndjson');
+SELECT FIRST_VALUE(a) OVER (PARTITION BY s ORDER BY ts) FROM t;
