@@ -10,6 +10,19 @@ static bool is_word_byte(char c) {
 
 static bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
+/* Behind the comment at p, which may hold others; NULL: it is not closed. */
+static const char *skip_comment(const char *p, const char *end) {
+    size_t depth = 0;
+    for (; end - p > 1; p++) {
+        bool opens = p[0] == '/' && p[1] == '*', closes = p[0] == '*' && p[1] == '/';
+        if (!opens && !closes) continue;
+        p++;
+        depth = opens ? depth + 1 : depth - 1;
+        if (depth == 0) return p + 1;
+    }
+    return NULL;
+}
+
 /* Behind the quoted text, comment, word or single byte at p. */
 static const char *skip(const char *p, const char *end) {
     if (*p == '\'' || *p == '"' || *p == '`') {
@@ -21,9 +34,8 @@ static const char *skip(const char *p, const char *end) {
         return line ? line + 1 : end;
     }
     if (end - p > 1 && p[0] == '/' && p[1] == '*') {
-        for (p += 2; end - p > 1; p++)
-            if (p[0] == '*' && p[1] == '/') return p + 2;
-        return end;
+        const char *behind = skip_comment(p, end);
+        return behind ? behind : end;
     }
     if (!is_word_byte(*p)) return p + 1;
     while (p < end && is_word_byte(*p)) p++;
@@ -58,7 +70,9 @@ size_t split_statement(const char *text, size_t bytes) {
 
 bool split_is_blank(const char *text, size_t bytes) {
     const char *end = text + bytes;
-    for (const char *p = text; p < end; p = skip(p, end))
+    for (const char *p = text; p < end; p = skip(p, end)) {
         if (!is_space(*p) && *p != ';' && !is_comment(p, end)) return false;
+        if (*p == '/' && !skip_comment(p, end)) return false; /* the end of it, and more, may come */
+    }
     return true;
 }

@@ -8,7 +8,7 @@
 
 /* Bytes of the first statement of text, with its semicolon; 0: it is not complete yet. */
 size_t split_statement(const char *text, size_t bytes);
-/* Whether there is nothing but white space and comments. */
+/* Whether there is nothing but white space and whole comments. */
 bool split_is_blank(const char *text, size_t bytes);
 
 #endif

@@ -70,6 +70,10 @@ def test_explain(clink, orders):
         (("run", "--fresh=yes", "-e", "x"), 2, "takes no value"),
         (("run", "no-such-file.sql"), 1, "no-such-file.sql"),
         (("run", "-e", "SELEC 1"), 1, "1:1"),
+        (("run", "-e", "/* unclosed"), 1, "-e:1:1: this comment has no closing */"),
+        (("run", "-e", "\n  /* a /* b */ SELECT 1"), 1, "-e:2:3: this comment has no closing */"),
+        (("run", "-e", "SELECT 1 AS a; /* open"), 1, "-e:1:16: this comment has no closing */"),
+        (("run", "-e", "/* nothing */ -- at all"), 2, "no statement"),
     ],
 )
 def test_usage_errors(clink, args, code, says):

@@ -224,3 +224,11 @@ def test_signals_end_what_reads_a_pipe(tmp_path, sig):
         out = p.stdout.read()  # the input stays open
         assert p.wait(60) == 130 and b"afterwards" not in out, out
         p.stdin.close(), p.stdout.close(), p.stderr.close()
+
+
+def test_comments_over_lines(clink):
+    """A comment may hold others, semicolons, and the end of a line; one that is not closed is said with its place."""
+    r = clink("sql", stdin="/* begin\n SELECT 2;\n*/ SELECT 3 AS a;\n/* a /* ; */ ; */ SELECT 4 AS a;\n/* open", ok=False)
+    assert r.code == 1
+    assert '{"a":3}' in r.out and '{"a":4}' in r.out and '"a":2' not in r.out
+    assert "this comment has no closing */" in r.err
