@@ -97,10 +97,7 @@ static ck_status read_compression(const ck_table_options *o, ck_file_options *ou
     ck_compression c;
     out->compression = ck_option_text(o, "compression", NULL);
     CK_TRY(ck_compression_of(out->compression, out->path, &c, err));
-    if (c == CK_COMPRESSION_NONE) return CK_OK;
-    if (out->is_stdin)
-        return ck_fail(err, CK_INVALID, "standard input is not unpacked here: pipe it through gzip -dc or zstd -dc");
-    if (out->follow)
+    if (c != CK_COMPRESSION_NONE && out->follow)
         return ck_fail(err, CK_INVALID, "%s is compressed, and a compressed file cannot be followed", out->path);
     return CK_OK;
 }

@@ -77,7 +77,8 @@ typedef struct ck_reader_config {
     ck_op_ctx *ctx;
     const ck_file_split *split; /* borrowed for the reader's life */
     const char *format;
-    bool header; /* csv: the file's first record names the columns and is no data */
+    bool header;             /* csv: the file's first record names the columns and is no data */
+    const char *compression; /* of standard input: the option; NULL: its first bytes tell */
 } ck_reader_config;
 
 /* The next bytes of the split, or what else there is to know. */

@@ -3,11 +3,9 @@
  * of the one before can be put there without copying the rest. */
 #include "connector/file/file_int.h"
 
-#include <errno.h>
-#include <poll.h>
-#include <unistd.h>
+#include "connector/file/stdin.h"
 
-enum { SLOTS = 3, SPARES = 8, HEADER_BYTES_MAX = 1 << 20, STDIN_WAIT_MS = 25, READS_AFTER_A_MISS = 32 };
+enum { SLOTS = 3, SPARES = 8, HEADER_BYTES_MAX = 1 << 20, READS_AFTER_A_MISS = 32 };
 
 /* Ownership of what a job touches: IDLE and DONE the step's, BUSY the job's. */
 typedef enum job_state { JOB_IDLE, JOB_BUSY, JOB_DONE } job_state;
@@ -38,7 +36,7 @@ struct ck_file_reader {
     const ck_file_split *split;
     const char *format;
     bool wants_header, opened, is_stdin;
-    bool begun; /* standard input: its first bytes were looked at, by the jobs */
+    ck_stdin *input; /* standard input: the jobs' */
     /* compressed: the jobs' */
     ck_unpacker *unpacker;
     size_t rest, rest_end; /* of `header`: bytes behind the header that are not read yet */
@@ -195,41 +193,6 @@ static void open_done(ck_io_job *j) {
 
 /* ---- jobs: reading ---- */
 
-/* Bytes that no text begins with. */
-static ck_status refuse_packed(const char *p, size_t n, ck_error *err) {
-    const char *tool = n >= 2 && memcmp(p, "\x1f\x8b", 2) == 0           ? "gzip"
-                       : n >= 4 && memcmp(p, "\x28\xb5\x2f\xfd", 4) == 0 ? "zstd"
-                                                                         : NULL;
-    if (!tool) return CK_OK;
-    return ck_fail(err, CK_DATA, "standard input is packed; pipe it through %s -dc", tool);
-}
-
-/* Standard input cannot be read at an offset and may have nothing for hours: the job waits a little and ends. */
-static ck_status read_stdin(read_slot *s, ck_error *err) {
-    char *p = (char *)s->buffer->p + CK_READ_HEADROOM;
-    int patience = STDIN_WAIT_MS;
-    while (s->got < s->want) {
-        struct pollfd fd = {.fd = STDIN_FILENO, .events = POLLIN};
-        int ready = poll(&fd, 1, patience);
-        if (ready < 0 && errno == EINTR) continue;
-        if (ready == 0) return CK_OK;
-        ssize_t n = ready < 0 ? -1 : read(STDIN_FILENO, p + s->got, s->want - s->got);
-        if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-        if (n < 0 && errno == EBADF)
-            return ck_fail(err, CK_IO, "standard input cannot be read: it is closed, or the script was read from it");
-        if (n < 0) return ck_fail_errno(err, errno, "reading standard input");
-        if (n == 0) {
-            s->ended = true;
-            return CK_OK;
-        }
-        s->got += (size_t)n;
-        if (!s->reader->begun) CK_TRY(refuse_packed(p, s->got, err));
-        s->reader->begun = true;
-        patience = 0; /* what is there now, and no more */
-    }
-    return CK_OK;
-}
-
 /* The next bytes of a compressed file, those before the position dropped: nothing may be left of a read. */
 static ck_status read_packed(read_slot *s, ck_error *err) {
     ck_file_reader *r = s->reader;
@@ -258,7 +221,8 @@ static void read_run(ck_io_job *j) {
     s->got = 0;
     s->ended = false;
     if (r->is_stdin) {
-        s->status = read_stdin(s, &s->error);
+        char *to = (char *)s->buffer->p + CK_READ_HEADROOM;
+        s->status = ck_stdin_read(r->input, to, s->want, &s->got, &s->ended, &s->error);
         return;
     }
     if (is_packed(r)) {
@@ -308,6 +272,11 @@ ck_status ck_file_reader_new(const ck_reader_config *c, ck_mem mem, ck_file_read
         }
     }
     if (r->is_stdin) {
+        ck_status s = ck_stdin_new(c->compression, mem, &r->input, err);
+        if (s != CK_OK) {
+            ck_free(mem, r, sizeof *r);
+            return s;
+        }
         r->start = c->split->position;
         atomic_store_explicit(&r->open.state, JOB_DONE, memory_order_relaxed);
     } else {
@@ -456,6 +425,7 @@ void ck_file_reader_free(ck_file_reader *r) {
     CK_ASSERT(!ck_file_reader_busy(r));
     if (r->file) r->ctx->proc->fs->close(r->file);
     ck_unpacker_free(r->unpacker);
+    ck_stdin_free(r->input);
     for (unsigned i = 0; i < SLOTS; i++) ck_buffer_unref(&r->slots[i].buffer);
     for (unsigned i = 0; i < SPARES; i++) ck_buffer_unref(&r->spares[i]);
     if (r->header) ck_free(r->mem, r->header, r->header_capacity);

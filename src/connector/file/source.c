@@ -269,7 +269,7 @@ typedef enum progress {
 
 static ck_status begin(file_source *s, run *r, progress *out, ck_op_ctx *ctx) {
     if (!r->reader) {
-        ck_reader_config c = {ctx, &r->split, s->options.format, s->options.header};
+        ck_reader_config c = {ctx, &r->split, s->options.format, s->options.header, s->options.compression};
         CK_TRY(ck_file_reader_new(&c, s->mem, &r->reader, ctx->error));
     }
     ck_status status = ck_file_reader_ready(r->reader, &r->header, ctx->error);

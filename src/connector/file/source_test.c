@@ -425,7 +425,7 @@ static void bad_options_are_named(void **state) {
         {"\"path\":\"x.json\",\"on_error\":\"dead_letter\"", "needs the option 'dead_letter_table'"},
         {"\"path\":\"x.json\",\"dead_letter_table\":\"d\"", "is for on_error = 'dead_letter'"},
         {"\"path\":\"x.json\",\"compression\":\"lz4\"", "lz4"},
-        {"\"path\":\"-\",\"format\":\"json\",\"compression\":\"gzip\"", "pipe it through"},
+        {"\"path\":\"-\",\"format\":\"json\",\"compression\":\"lz4\"", "lz4"},
         {"\"path\":\"x.json.gz\",\"follow\":\"true\"", "cannot be followed"},
         {"\"path\":\"x.json\",\"rate_limit\":\"-1\"", "'rate_limit'"},
         {"\"path\":\"x.json\",\"rate_limit\":\"many\"", "'rate_limit' is 'many'"},
