@@ -174,8 +174,13 @@ static ck_status bind_numbers(ck_bind_call *call, ck_arith op, ck_error *err) {
 }
 
 static ck_status no_operator(const ck_bind_call *call, ck_error *err) {
-    return ck_fail(err, CK_INVALID, "no operator %s %s %s", ck_type_name(call->arena, call->args[0]->type), call->name,
-                   ck_type_name(call->arena, call->args[1]->type));
+    const ck_type *a = call->args[0]->type, *b = call->args[1]->type;
+    bool text = a->kind == CK_TYPE_VARCHAR || b->kind == CK_TYPE_VARCHAR;
+    const char *advice = !text                          ? ""
+                         : strcmp(call->name, "+") == 0 ? "; || joins texts, CAST makes a number of one"
+                                                        : "; CAST makes a number of a text";
+    return ck_fail(err, CK_INVALID, "no operator %s %s %s%s", ck_type_name(call->arena, a), call->name,
+                   ck_type_name(call->arena, b), advice);
 }
 
 static ck_status bind_arith(ck_bind_call *call, ck_error *err) {

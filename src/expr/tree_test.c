@@ -80,7 +80,7 @@ static void refusals(void **state) {
     static const sample_case cases[] = {
         {"(colesce a 1)", "no function colesce; did you mean coalesce?"},
         {"(xyzzy a)", "no function xyzzy"},
-        {"(+ a t)", "no operator BIGINT + VARCHAR"},
+        {"(+ a t)", "no operator BIGINT + VARCHAR; || joins texts, CAST makes a number of one"},
         {"(+ day day)", "no operator DATE + DATE"},
         {"(> a t)", "cannot compare BIGINT with VARCHAR; cast one side"},
         {"(> a 'abc')", "'abc' is not a BIGINT"},

@@ -1,4 +1,5 @@
 """Bad input gets one clear sentence with its place, exit 1, and nothing half-written that looks whole."""
+import json
 import os
 import resource
 import shutil
@@ -183,3 +184,57 @@ def test_errors_and_their_guards(clink, tmp_path, query, rows, p):
         assert r.code == 1 and "division by zero in 10 / " in r.err and ("t.ndjson" in r.err or "JOIN" in query), r.err
     else:
         assert sorted(x["y"] for x in r.rows) == rows
+
+
+@pytest.mark.parametrize("p", [1, 3])
+@pytest.mark.parametrize("form", ["json", "csv"])
+def test_a_line_of_100_mb(clink, tmp_path, form, p):
+    """Refused with its place, left out, or kept aside; never in memory more than once, and the lines around it are read."""
+    line = b"x" * 100_000_000
+    text = b'{"a":1,"s":"a"}\n{"a":2,"s":"%s"}\n{"a":3,"s":"c"}\n' % line if form == "json" else b"a,s\n1,a\n2,%s\n3,c\n" % line
+    (tmp_path / f"big.{form}").write_bytes(text)
+    ddl = "CREATE TABLE d (raw BYTES, split VARCHAR, \"offset\" BIGINT, reason VARCHAR) WITH (connector='file', format='json', path='left');" + DDL.replace(" NOT NULL", "")
+    header = ", header='true'" if form == "csv" else ""
+
+    def run(more, **kw):
+        limit = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss  # of all children so far, in KB
+        r = clink("run", "-p", p, "-e", ddl.format(f=form, p=f"big.{form}", more=header + more) + "SELECT a FROM t", **kw)
+        assert "internal" not in r.err and (p > 1 or resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss <= max(limit, 250_000))
+        return r
+
+    one_sentence(run("", ok=False), "longer than 67108864 bytes", f"big.{form}", "byte 16" if form == "json" else "byte 8")
+    for more in (", on_error='skip'", ", on_error='dead_letter', dead_letter_table='d'"):
+        r = run(more)
+        assert sorted(x["a"] for x in r.rows) == [1, 3] and "1 record of t did not fit" in r.err
+    (letter,) = [json.loads(line) for f in (tmp_path / "left").iterdir() if not f.name.startswith(".") for line in f.read_text().splitlines()]
+    assert letter["offset"] == (16 if form == "json" else 8) and "longer than" in letter["reason"]
+
+
+T = "CREATE TABLE t (a BIGINT, name VARCHAR, ts TIMESTAMP(3)) WITH (connector='datagen', rows=1);\n"
+
+
+@pytest.mark.parametrize("sql,says", [
+    ("SELECT a FROM tt", ["2:15", 'unknown table "tt"; did you mean "t"?']),
+    ("SELECT nmae FROM t", ["2:8", 'unknown column "nmae"; did you mean "name"?']),
+    ("SELECT t.nmae FROM t", ["2:", "name"]),
+    ("SELECT UPER(name) FROM t", ["2:8", 'did you mean "upper"?']),
+    ("SELECT MEDAIN(a) FROM t", ["2:8", 'did you mean "median"?']),
+    ("CREATE TABLE u (a BIGINT) WITH (connector='file', pahth='x')", ["2:51", "did you mean 'path'?"]),
+    ("CREATE TABLE u (a BIGNT) WITH (connector='file', path='x')", ["2:19", 'did you mean "BIGINT"?']),
+    ("SET timezon = 'UTC'", ["2:5", 'did you mean "timezone"?']),
+    ("SELECT a + name FROM t", ["2:10", "no operator BIGINT + VARCHAR; || joins texts"]),
+    ("SELECT a FROM t WHERE name > 3", ["2:28", "cannot compare VARCHAR with INTEGER; cast one side"]),
+    ("SELECT a FROM t WHERE a", ["2:23", "WHERE takes a condition, and this is BIGINT"]),
+    ("SELECT a FROM t JOIN t AS u ON t.a = u.a", ["2:8", 'column "a" is ambiguous: write t.a or u.a']),
+    ("SELECT 9223372036854775807 + 1", ["out of range for BIGINT (line 2, column 28)"]),
+    ("SELECT CAST(300 AS TINYINT)", ["300 is out of range for TINYINT", "line 2, column 13"]),
+    ("SELECT CAST('x' AS BIGINT)", ["'x' is not a BIGINT", "line 2, column 13"]),
+    ("SELECT SUM(x) FROM (VALUES (9223372036854775807), (1)) AS v (x)", ["sum(x) is out of range for BIGINT"]),
+    ("SELECT CAST(9e37 AS DECIMAL(38,0)) * 100", ["out of range for DECIMAL(38,0)"]),
+    ("SELECT 1e0 / 0", ["division by zero"]),
+    ("SELECT MOD(5, 0)", ["division by zero"]),
+    ("SELECT LN(-1e0)", ["domain"]),
+    ("WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r) SELECT * FROM r", ["2:6", "WITH RECURSIVE is not supported"]),
+])
+def test_names_types_and_ranges(clink, sql, says):
+    one_sentence(clink("run", "-e", T + sql, ok=False), *says)

@@ -69,7 +69,10 @@ static ck_status no_such_function(ck_binder *b, const ck_ast_expr *e, const char
     ck_suggest_init(&near, e->name);
     for (const ck_catalog_entry *f = b->catalog->entries; f; f = f->next)
         if (f->kind == CK_ENTRY_FUNCTION) ck_suggest_offer(&near, ck_view_of(f->name));
-    if (!near.best.n) near.best = ck_function_suggest(name);
+    if (!near.best.n) {
+        ck_suggest_offer(&near, ck_function_suggest(name));
+        for (size_t i = 0; i < ck_aggregate_count(); i++) ck_suggest_offer(&near, ck_view_of(ck_aggregate_at(i)->name));
+    }
     if (near.best.n && ck_ascii_lower(near.best.p[0]) >= 'a')
         return ck_bind_fail(b, e->sign, "there is no function \"%.*s\"; did you mean \"%.*s\"?", ck_cut(e->name),
                             e->name.p, ck_cut(near.best), near.best.p);
