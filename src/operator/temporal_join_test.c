@@ -129,6 +129,121 @@ static void random_histories_give_the_versions(void **state) {
         one_case(s);
 }
 
+/* ---- the current row of a key, over changes ---- */
+
+enum { NOW_ROWS = 400 };
+
+typedef struct standing { /* the row of each key, -1: none; and what the left rows met */
+    int of[4];
+    char met[NOW_ROWS][260];
+    int met_count;
+} standing;
+
+static void meet(standing *m, const row *l, bool outer) {
+    char a[120], b[120] = "NULL|NULL|NULL";
+    int value = l->key < 0 ? -1 : m->of[l->key];
+    row version = {l->key, value, value};
+    if (value < 0 && !outer) return;
+    if (value >= 0) print_row(&version, false, b, sizeof b);
+    print_row(l, true, a, sizeof a);
+    snprintf(m->met[m->met_count++], sizeof m->met[0], "%s|%s", a, b);
+}
+
+/* Some keys get another row, or lose theirs; the new one may come before the old one goes. */
+static void change_some(harness *h, standing *m) {
+    static char text[32][130];
+    const char *lines[32];
+    uint32_t n = 0;
+    for (int i = 0, count = 1 + pick(15); i < count; i++) {
+        int key = pick(4), was = m->of[key], is = pick(5) == 0 ? -1 : pick(6);
+        bool new_first = pick(2);
+        if (is == was) continue; /* no change: nothing is said of it */
+        for (int turn = 0; turn < 2; turn++) {
+            bool gone = (turn == 0) != new_first;
+            row r = {key, gone ? was : is, gone ? was : is};
+            if (r.value < 0) continue;
+            text[n][0] = gone ? '-' : '+';
+            print_row(&r, false, text[n] + 1, sizeof text[n] - 1);
+            lines[n] = text[n];
+            n++;
+        }
+        m->of[key] = is;
+    }
+    if (n) harness_ok(h, harness_try_rows(h, 1, lines, n));
+}
+
+static void check_met(harness *h, const standing *m) {
+    harness_net(h);
+    for (int i = 0; i < m->met_count; i++) {
+        size_t k = 0;
+        while (k < h->line_count && (strcmp(h->lines[k].text, m->met[i]) != 0 || h->lines[k].weight <= 0)) k++;
+        if (k == h->line_count) fail_msg("no %s", m->met[i]);
+        h->lines[k].weight--;
+    }
+    for (size_t i = 0; i < h->line_count; i++)
+        if (h->lines[i].weight) fail_msg("%d too many of %s", h->lines[i].weight, h->lines[i].text);
+    harness_forget_lines(h);
+}
+
+static void one_case_now(uint64_t case_seed) {
+    static standing m;
+    static row waiting[NOW_ROWS];
+    ck_test_proc proc;
+    harness h;
+    seed = case_seed;
+    bool outer = pick(2), bounded = pick(2), ended = false;
+    int waiting_count = 0;
+    m = (standing){.of = {-1, -1, -1, -1}};
+    ck_test_proc_init(&proc);
+    harness_init(&h, &proc.proc);
+    h.settings.batch_rows = (uint32_t[]){1, 2, 7, 4096}[pick(4)];
+    harness_input(&h, LEFT_SIDE, CK_MODE_APPEND);
+    harness_input(&h, RIGHT_SIDE, CK_MODE_RETRACT);
+    h.inputs[1].bounded = bounded;
+    harness_start(&h, &ck_op_temporal_join, outer ? NOW("left") : NOW("inner"), OUTPUT);
+    for (int step = 0; step < 40; step++) {
+        bool waits = bounded && !ended;
+        if (pick(2) && !ended) {
+            change_some(&h, &m);
+        } else {
+            static char text[8][130];
+            const char *lines[8];
+            uint32_t n = 1 + (uint32_t)pick(8);
+            for (uint32_t i = 0; i < n; i++) {
+                row r = {pick(5) - 1, pick(60), pick(6)};
+                if (waits)
+                    waiting[waiting_count++] = r;
+                else
+                    meet(&m, &r, outer);
+                print_row(&r, true, text[i], sizeof text[i]);
+                lines[i] = text[i];
+            }
+            harness_ok(&h, harness_try_rows(&h, 0, lines, n));
+        }
+        if (bounded && !ended && pick(20) == 0) {
+            ended = true;
+            harness_ok(&h, harness_event(&h, 1, ck_event_end()));
+            for (int i = 0; i < waiting_count; i++) meet(&m, &waiting[i], outer);
+            waiting_count = 0;
+        }
+        if (!bounded && pick(4) == 0) check_met(&h, &m), m.met_count = 0;
+        if (!ended && pick(8) == 0) harness_restart(&h, (uint64_t)step + 1);
+    }
+    if (!ended) harness_ok(&h, harness_event(&h, 1, ck_event_end()));
+    for (int i = 0; i < waiting_count; i++) meet(&m, &waiting[i], outer);
+    harness_ok(&h, harness_event(&h, 0, ck_event_end()));
+    check_met(&h, &m);
+    harness_destroy(&h);
+    ck_test_proc_destroy(&proc);
+}
+
+static void random_changes_give_what_stands(void **state) {
+    (void)state;
+    const char *only = getenv("CLINK_TEST_SEED");
+    for (uint64_t s = only ? strtoull(only, NULL, 10) : 1; s <= (only ? strtoull(only, NULL, 10) : 300); s++)
+        one_case_now(s);
+}
+
 static void a_row_waits_for_its_time_and_old_versions_go(void **state) {
     harness *h = &((fixture *)*state)->h;
     harness_input(h, LEFT_SIDE, CK_MODE_APPEND);
@@ -271,6 +386,7 @@ static void every_allocation_may_fail(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(random_histories_give_the_versions),
+                                       cmocka_unit_test(random_changes_give_what_stands),
                                        T(a_row_waits_for_its_time_and_old_versions_go),
                                        T(now_is_what_stands_there),
                                        T(rows_wait_for_the_end_of_a_side_that_ends),
