@@ -261,20 +261,39 @@ static ck_status prune_union(ck_plan *p, const ck_plan_node *n, ck_plan_node *co
     return CK_OK;
 }
 
+/* A filter hands on the columns it alone has looked at: they go before they are sent and kept. map: where n's columns
+ * are then. */
+static ck_status behind_filter(ck_plan *p, const ck_plan_node *n, pruning *s, ck_plan_node **input,
+                               const uint32_t **map) {
+    uint32_t width = n->schema->field_count, count = 0;
+    uint32_t *to = CK_PLAN_ARRAY(p, width, uint32_t);
+    if (!to) return CK_NOMEM;
+    *map = s->moved[n->id];
+    if (n->kind != CK_PLAN_FILTER) return CK_OK;
+    for (uint32_t i = 0; i < width; i++) to[i] = s->needed[n->id][i] ? count++ : CK_NO_COLUMN;
+    if (count == 0 || count >= (*input)->schema->field_count) return CK_OK;
+    CK_TRY(only_these(p, n, *input, *map, to, count, input));
+    *map = to;
+    return CK_OK;
+}
+
 static ck_status prune_join(ck_plan *p, const ck_plan_node *n, ck_plan_node *const *inputs, pruning *s,
                             ck_plan_node **out) {
     uint32_t left = n->inputs[0]->schema->field_count, right = n->inputs[1]->schema->field_count;
-    uint32_t *moved = CK_PLAN_ARRAY(p, left + right, uint32_t), shift = inputs[0]->schema->field_count;
+    uint32_t *moved = CK_PLAN_ARRAY(p, left + right, uint32_t);
+    ck_plan_node *sides[2] = {inputs[0], inputs[1]};
+    const uint32_t *maps[2] = {s->moved[n->inputs[0]->id], s->moved[n->inputs[1]->id]};
     ck_expr **on;
     if (!moved) return CK_NOMEM;
-    for (uint32_t i = 0; i < left; i++) moved[i] = s->moved[n->inputs[0]->id][i];
-    for (uint32_t i = 0; i < right; i++) {
-        uint32_t to = s->moved[n->inputs[1]->id][i];
-        moved[left + i] = to == CK_NO_COLUMN ? to : to + shift;
-    }
+    for (uint32_t k = 0; k < 2 && n->join.as_of.kind == CK_AS_OF_NONE; k++)
+        if (!n->late[k].table) CK_TRY(behind_filter(p, n->inputs[k], s, &sides[k], &maps[k]));
+    uint32_t shift = sides[0]->schema->field_count;
+    for (uint32_t i = 0; i < left; i++) moved[i] = maps[0][i];
+    for (uint32_t i = 0; i < right; i++)
+        moved[left + i] = maps[1][i] == CK_NO_COLUMN ? CK_NO_COLUMN : maps[1][i] + shift;
     s->moved[n->id] = moved; /* semi and anti: only the left part is asked for */
     CK_TRY(renumber_all(p, moved, n->join.on, n->join.on_count, &on));
-    return ck_plan_join_again(p, n, inputs[0], inputs[1], on, n->join.on_count, moved, out);
+    return ck_plan_join_again(p, n, sides[0], sides[1], on, n->join.on_count, moved, out);
 }
 
 static ck_status moved_order(ck_plan *p, const uint32_t *map, const ck_plan_order *order, uint32_t count,
