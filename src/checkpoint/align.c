@@ -132,14 +132,6 @@ ck_align_step ck_align_end(ck_align *a, uint32_t channel, int64_t now_us) {
     return step;
 }
 
-ck_align_step ck_align_trigger(ck_align *a, uint64_t checkpoint, ck_barrier_kind kind) {
-    ck_align_step step = {0};
-    if (checkpoint <= a->last) return step;
-    a->last = checkpoint;
-    step.snapshot = true, step.checkpoint = checkpoint, step.kind = kind;
-    return step;
-}
-
 bool ck_align_missed(const ck_align *a, uint32_t channel) { return ck_bit_get(a->missed, channel); }
 bool ck_align_blocked(const ck_align *a, uint32_t channel) { return ck_bit_get(a->blocked, channel); }
 

@@ -31,8 +31,8 @@ typedef struct ck_align_step {
     int64_t aligned_us; /* with snapshot: from the first barrier to the last */
 } ck_align_step;
 
-/* `last`: the checkpoint restored from (0 = none); barriers at or below it are stale. Channels are 0..channels-1; a
- * source has none and calls ck_align_trigger. */
+/* `last`: the checkpoint restored from (0 = none); barriers at or below it are stale. Channels are
+ * 0..channels-1. */
 CK_NODISCARD ck_status ck_align_new(ck_mem mem, uint32_t channels, uint64_t last, ck_align **out);
 void ck_align_free(ck_align *a); /* NULL is fine */
 /* Before anything comes: this channel's barrier is waited for, whatever overtakes. */
@@ -45,8 +45,6 @@ ck_align_step ck_align_barrier(ck_align *a, uint32_t channel, uint64_t checkpoin
 ck_align_step ck_align_overtake(ck_align *a, uint64_t checkpoint, ck_barrier_kind kind, int64_t now_us);
 ck_align_step ck_align_cancel(ck_align *a, uint32_t channel, uint64_t checkpoint);
 ck_align_step ck_align_end(ck_align *a, uint32_t channel, int64_t now_us);
-/* Sources: the coordinator's trigger and abort. */
-ck_align_step ck_align_trigger(ck_align *a, uint64_t checkpoint, ck_barrier_kind kind);
 
 /* After a step with `overtaken`, until the next one: its barrier has not come. */
 bool ck_align_missed(const ck_align *a, uint32_t channel);

@@ -124,17 +124,6 @@ static void end_counts_as_every_barrier(void **state) {
     close_align(a);
 }
 
-static void a_source_follows_its_trigger(void **state) {
-    (void)state;
-    ck_align *a = open_align(0, 7);
-    assert_false(ck_align_trigger(a, 7, CK_BARRIER_PERIODIC).snapshot);
-    ck_align_step s = ck_align_trigger(a, 8, CK_BARRIER_FINAL);
-    assert_true(s.snapshot && s.checkpoint == 8 && s.kind == CK_BARRIER_FINAL);
-    assert_true(ck_align_cancel(a, 0, 9).cancelled == 9);
-    assert_false(ck_align_trigger(a, 9, CK_BARRIER_PERIODIC).snapshot); /* cancelled before its trigger came */
-    close_align(a);
-}
-
 static void overtaking_waits_for_strict_channels_only(void **state) {
     (void)state;
     ck_align *a = open_align(3, 0);
@@ -222,7 +211,6 @@ int main(void) {
         cmocka_unit_test(newer_supersedes_older),
         cmocka_unit_test(cancel_in_band),
         cmocka_unit_test(end_counts_as_every_barrier),
-        cmocka_unit_test(a_source_follows_its_trigger),
         cmocka_unit_test(overtaking_waits_for_strict_channels_only),
         cmocka_unit_test(random_orders),
     };

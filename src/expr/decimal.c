@@ -248,16 +248,6 @@ bool ck_decimal_rescale(ck_i128 v, int from_scale, int precision, int scale, ck_
     return settle(&x, v < 0, precision, out);
 }
 
-ck_i128 ck_decimal_trunc(ck_i128 v, int scale) { return v / ck_pow10(scale); }
-ck_i128 ck_decimal_floor(ck_i128 v, int scale) {
-    ck_i128 p = ck_pow10(scale), q = v / p;
-    return v % p < 0 ? q - 1 : q;
-}
-ck_i128 ck_decimal_ceil(ck_i128 v, int scale) {
-    ck_i128 p = ck_pow10(scale), q = v / p;
-    return v % p > 0 ? q + 1 : q;
-}
-
 int ck_decimal_compare(ck_i128 a, int scale_a, ck_i128 b, int scale_b) {
     if (scale_a == scale_b) return (a > b) - (a < b);
     if ((a < 0) != (b < 0)) return a < 0 ? -1 : 1;

@@ -24,10 +24,6 @@ bool ck_decimal_div(const ck_decimal_op *op, ck_i128 a, ck_i128 b, ck_i128 *out)
 bool ck_decimal_mod(const ck_decimal_op *op, ck_i128 a, ck_i128 b, ck_i128 *out); /* sign of a; b is not 0 */
 /* To another scale and precision. */
 bool ck_decimal_rescale(ck_i128 v, int from_scale, int precision, int scale, ck_i128 *out);
-/* Whole part: toward zero, down, up. */
-ck_i128 ck_decimal_trunc(ck_i128 v, int scale);
-ck_i128 ck_decimal_floor(ck_i128 v, int scale);
-ck_i128 ck_decimal_ceil(ck_i128 v, int scale);
 /* -1, 0, 1 whatever the scales. */
 int ck_decimal_compare(ck_i128 a, int scale_a, ck_i128 b, int scale_b);
 double ck_decimal_to_double(ck_i128 v, int scale); /* nearest */

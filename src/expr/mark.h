@@ -13,6 +13,4 @@ typedef enum ck_mark {
     CK_MARK_COUNT
 } ck_mark;
 
-const char *ck_mark_text(ck_mark m);
-
 #endif

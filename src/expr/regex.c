@@ -74,7 +74,6 @@ ck_status ck_regex_compile(ck_arena *a, ck_view pattern, bool ignore_case, ck_re
 }
 
 uint32_t ck_regex_groups(const ck_regex *r) { return r->groups; }
-ck_view ck_regex_required(const ck_regex *r) { return r->required; }
 
 _Static_assert(sizeof(ck_span) == 2 * sizeof(PCRE2_SIZE) && sizeof(size_t) == sizeof(PCRE2_SIZE),
                "spans are PCRE2's own");

@@ -17,7 +17,5 @@ CK_NODISCARD ck_status ck_regex_compile(ck_arena *a, ck_view pattern, bool ignor
 uint32_t ck_regex_groups(const ck_regex *r); /* capturing groups, the whole match not counted */
 /* The first match at or behind byte `start`; spans[0..groups] are valid until the next call. */
 ck_regex_result ck_regex_match(ck_regex *r, ck_view text, size_t start, const ck_span **spans);
-/* The literal that is looked for first, for tests; empty: none. */
-ck_view ck_regex_required(const ck_regex *r);
 
 #endif

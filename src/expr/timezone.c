@@ -229,5 +229,3 @@ int64_t ck_timezone_utc(const ck_timezone *z, int64_t local_us) {
     int64_t late = local_us - after;
     return ck_timezone_offset(z, late, NULL, NULL) == after ? late : early;
 }
-
-bool ck_timezone_is_utc(const ck_timezone *z) { return z->count == 0 && z->first_offset == 0; }

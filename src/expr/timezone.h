@@ -26,6 +26,5 @@ static inline int64_t ck_timezone_local(const ck_timezone *z, int64_t utc_us) {
 /* The instant of a wall clock reading. One that happens twice is the earlier; one that is skipped counts on with the
  * offset before the gap. */
 int64_t ck_timezone_utc(const ck_timezone *z, int64_t local_us);
-bool ck_timezone_is_utc(const ck_timezone *z);
 
 #endif

@@ -92,7 +92,6 @@ void ck_expr_fails_to_null(ck_expr *made, ck_expr *const *args, uint32_t arg_cou
     made->nullable = made->fails_to_null = true;
 }
 
-bool ck_expr_is_literal(const ck_expr *e) { return e->kind == CK_EXPR_LITERAL; }
 bool ck_expr_is_text_literal(const ck_expr *e) {
     return e->kind == CK_EXPR_LITERAL && e->type->kind == CK_TYPE_VARCHAR && !e->value.null;
 }

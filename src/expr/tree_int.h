@@ -17,7 +17,6 @@ ck_expr *ck_expr_new_call(ck_arena *a, const ck_function *fn, const ck_impl *imp
                           uint32_t arg_count, const ck_type *type, bool nullable);
 /* Whether any call below has one of these flags. */
 bool ck_expr_any_flag(const ck_expr *e, uint32_t flags);
-bool ck_expr_is_literal(const ck_expr *e);
 /* A VARCHAR literal that is not NULL: SQL's untyped string, which takes the type its place wants. */
 bool ck_expr_is_text_literal(const ck_expr *e);
 /* A CK_TYPE_NULL expression or a NULL literal of any type. */

@@ -24,25 +24,10 @@ ck_frame *ck_frame_new(ck_mem mem, uint8_t kind, size_t n) {
     return f;
 }
 
-ck_frame *ck_frame_around(ck_mem mem, uint8_t kind, const void *p, size_t n, void (*release)(ck_frame *f),
-                          void *foreign) {
-    ck_frame *f = ck_alloc(mem, sizeof *f);
-    if (!f) return NULL;
-    *f = (ck_frame){.kind = kind,
-                    .p = (uint8_t *)(uintptr_t)p, /* only read from here on */
-                    .n = n,
-                    .release = release,
-                    .foreign = foreign,
-                    .mem = mem,
-                    .alloc_bytes = sizeof *f};
-    return f;
-}
-
 void ck_frame_free(ck_frame **pf) {
     ck_frame *f = *pf;
     *pf = NULL;
     if (!f) return;
-    if (f->release) f->release(f);
     ck_free(f->mem, f, f->alloc_bytes);
 }
 

@@ -19,21 +19,14 @@ struct ck_frame {
     ck_frame *next; /* for the owner's lists */
     uint8_t kind;
     uint8_t header[CK_FRAME_HEADER_BYTES]; /* the connection's */
-    uint8_t *p;                            /* payload, 16-aligned when ours */
+    uint8_t *p;                            /* payload, 16-aligned */
     size_t n;
-    void (*release)(ck_frame *f); /* the payload is foreign: gives it back when the frame is freed; NULL: ours */
-    void *foreign;                /* for release */
     ck_mem mem;
     size_t alloc_bytes;
 };
 
 /* A frame with room for n payload bytes, uninitialised, padding zeroed. NULL without memory. */
 ck_frame *ck_frame_new(ck_mem mem, uint8_t kind, size_t n);
-/* Around bytes that are elsewhere, until release(f) or, with release NULL, for ever. NULL without memory: nothing
- * taken.
- */
-ck_frame *ck_frame_around(ck_mem mem, uint8_t kind, const void *p, size_t n, void (*release)(ck_frame *f),
-                          void *foreign);
 void ck_frame_free(ck_frame **f); /* sets NULL; NULL is fine */
 /* The header for kind and n payload bytes; n must be under the ceiling of 2^32 - 2. */
 void ck_frame_header(uint8_t out[CK_FRAME_HEADER_BYTES], uint8_t kind, size_t n);

@@ -30,12 +30,6 @@ bool ck_order_is_prefix(const ck_shape *s) {
     return f->phys == CK_PHYS_I64 && !f->nullable;
 }
 
-uint64_t ck_order_prefix_of_row(const ck_shape *s, const ck_row *row) {
-    const ck_shape_field *f = &s->fields[s->partition_count];
-    uint64_t v = ordered_i64(ck_row_i64(row, f->offset));
-    return f->descending ? ~v : v;
-}
-
 /* ---- encoding ---- */
 
 static ck_status append_escaped(ck_bytes *out, ck_view v) {

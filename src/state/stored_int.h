@@ -71,6 +71,5 @@ static inline uint64_t ck_order_prefix(ck_view key) {
 }
 /* The prefix is the whole key: one integer-like order column, NOT NULL. */
 bool ck_order_is_prefix(const ck_shape *s);
-uint64_t ck_order_prefix_of_row(const ck_shape *s, const ck_row *row); /* only then */
 
 #endif

@@ -3,8 +3,11 @@
 
 #include "sql/parse/grammar.h"
 
-/* Sorted by text. */
-static const ck_keyword keywords[] = {
+/* Sorted by text, which is upper case. */
+static const struct {
+    const char *text;
+    int code;
+} keywords[] = {
     {"ADD", K_ADD},
     {"ALL", K_ALL},
     {"ALTER", K_ALTER},
@@ -199,6 +202,3 @@ int ck_keyword_find(ck_view text) {
     }
     return 0;
 }
-
-size_t ck_keyword_count(void) { return CK_ARRAY_COUNT(keywords); }
-const ck_keyword *ck_keyword_at(size_t i) { return &keywords[i]; }

@@ -61,20 +61,14 @@ void ck_lexer_close(ck_parser *ps);
 bool ck_lexer_next(ck_parser *ps, ck_token *out); /* false: failed, recorded */
 
 /* ---- keywords.c ---- */
-typedef struct ck_keyword {
-    const char *text; /* upper case */
-    int code;
-} ck_keyword;
 /* Code of a keyword in any case, 0 = an identifier. */
 int ck_keyword_find(ck_view text);
-size_t ck_keyword_count(void);
-const ck_keyword *ck_keyword_at(size_t i);
 
 /* ---- syntax_error.c: what the grammar reports ---- */
 /* `expected`: names of the tokens that would have fitted, as far as the parser knows. */
 void ck_parser_syntax_error(ck_parser *ps, const char *const *expected, int expected_count);
-/* foreign_word.c: of a statement, clause or constraint of another system at or before the token that does not fit: what is
- * said about it, and its place; NULL: there is none. */
+/* foreign_word.c: of a statement, clause or constraint of another system at or before the token that does not fit: what
+ * is said about it, and its place; NULL: there is none. */
 const char *ck_parser_foreign_word(const ck_parser *ps, ck_pos *at);
 void ck_parser_too_deep(ck_parser *ps, ck_pos at);
 
