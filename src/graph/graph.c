@@ -37,6 +37,28 @@ const ck_graph_op *ck_graph_find(const ck_graph *g, const char *uid) {
     return NULL;
 }
 
+ck_op_spec *ck_graph_op_spec(ck_arena *a, const ck_graph *g, const ck_graph_op *op) {
+    ck_op_spec *spec = CK_ARENA_NEW(a, ck_op_spec);
+    ck_op_input *inputs = ck_arena_array(a, op->input_count + 1u, sizeof *inputs);
+    if (!spec || !inputs) return NULL;
+    for (uint32_t i = 0; i < op->input_count; i++) {
+        const ck_graph_input *in = &op->inputs[i];
+        const ck_graph_op *from = ck_graph_find(g, in->uid);
+        CK_ASSERT(from); /* ck_graph_check has seen it */
+        /* What leaves by a side output the graph does not describe: it is what its consumer takes. */
+        inputs[i] = (ck_op_input){in->port == 0 ? from->schema : op->schema, in->mode, in->bounded};
+    }
+    *spec = (ck_op_spec){.uid = op->uid,
+                         .type = op->type,
+                         .params = op->params,
+                         .inputs = inputs,
+                         .input_count = op->input_count,
+                         .schema = op->schema,
+                         .final = op->final,
+                         .parallelism = 1};
+    return spec;
+}
+
 /* ---- one operator by itself ---- */
 
 static ck_status check_uid(const char *uid, ck_error *err) {

@@ -74,7 +74,10 @@ CK_NODISCARD ck_status ck_graph_add(ck_graph_builder *b, const ck_graph_op *op, 
 CK_NODISCARD ck_status ck_graph_check(ck_graph_builder *b, ck_graph **out, ck_error *err);
 
 const ck_graph_op *ck_graph_find(const ck_graph *g, const char *uid); /* NULL when absent */
-const char *ck_edge_kind_name(ck_edge_kind k);                        /* as in JSON: "hash", "append" */
+/* What an instance of op is made from, as far as the graph says it; how many there are, where and for which job is the
+ * caller's to add. Borrows from g. NULL without memory. */
+ck_op_spec *ck_graph_op_spec(ck_arena *a, const ck_graph *g, const ck_graph_op *op);
+const char *ck_edge_kind_name(ck_edge_kind k); /* as in JSON: "hash", "append" */
 const char *ck_edge_mode_name(ck_edge_mode m);
 
 /* JSON both ways; decode validates as check does and names the offending member; members it does not know are ignored.

@@ -48,24 +48,10 @@ static ck_status described_slots(evolving *e, const ck_graph *g, const ck_graph_
     const ck_op_desc *d = desc_of(e, op);
     *out = NULL, *count = 0;
     if (!d || !d->slots) return CK_OK;
-    ck_op_input *inputs = ck_arena_array(e->arena, op->input_count + 1u, sizeof *inputs);
-    ck_op_spec *spec = CK_ARENA_NEW(e->arena, ck_op_spec);
-    if (!inputs || !spec) return nomem(e);
-    for (uint32_t i = 0; i < op->input_count; i++) {
-        const ck_graph_op *from = ck_graph_find(g, op->inputs[i].uid);
-        const ck_schema *schema = from && op->inputs[i].port == 0 ? from->schema : op->schema;
-        inputs[i] = (ck_op_input){schema, op->inputs[i].mode, op->inputs[i].bounded};
-    }
-    *spec = (ck_op_spec){.proc = e->cfg->proc,
-                         .uid = op->uid,
-                         .type = op->type,
-                         .params = op->params,
-                         .inputs = inputs,
-                         .input_count = op->input_count,
-                         .schema = op->schema,
-                         .final = op->final,
-                         .settings = e->cfg->settings,
-                         .parallelism = 1};
+    ck_op_spec *spec = ck_graph_op_spec(e->arena, g, op);
+    if (!spec) return nomem(e);
+    spec->proc = e->cfg->proc;
+    spec->settings = e->cfg->settings;
     ck_status s = d->slots(spec, e->arena, out, count, e->err);
     if (s != CK_OK) (void)ck_error_prefix(e->err, "operator %s: ", op->uid);
     return s;

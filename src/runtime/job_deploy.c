@@ -101,7 +101,7 @@ static ck_status make_inflight_place(ck_job *j, ck_job_op *o, ck_error *err) {
     ck_inflight_place *place = CK_ARENA_NEW(&j->arena, ck_inflight_place);
     if (!inputs || !place) return ck_nomem(err, j->mem, n * sizeof *inputs);
     for (uint32_t i = 0; i < n; i++)
-        inputs[i] = (ck_inflight_input){o->inputs[i].schema, o->op->inputs[i].mode != CK_MODE_APPEND};
+        inputs[i] = (ck_inflight_input){o->spec->inputs[i].schema, o->op->inputs[i].mode != CK_MODE_APPEND};
     *place = (ck_inflight_place){.proc = j->proc,
                                  .mem = ck_mem_as(j->mem, CK_MEM_SNAPSHOT),
                                  .dir = ck_checkpoint_dir_path(j->dir),

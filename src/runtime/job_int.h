@@ -26,7 +26,7 @@
 typedef struct ck_job_op {
     const ck_graph_op *op;
     const ck_op_desc *desc;
-    const ck_op_input *inputs;
+    const ck_op_spec *spec; /* of the graph and the job; which subtask of how many: ck_job_op_spec */
     uint32_t vertex;
     uint32_t place;                    /* in the vertex's chain */
     const ck_inflight_place *inflight; /* NULL: without inputs or a directory */

@@ -67,18 +67,22 @@ static ck_status read_settings(ck_job *j, ck_error *err) {
 
 /* ---- operators ---- */
 
-static ck_status make_inputs(ck_job *j, ck_job_op *o, ck_error *err) {
-    ck_op_input *inputs = ck_arena_array(&j->arena, o->op->input_count, sizeof *inputs);
-    if (!inputs) return nomem(j, err);
-    for (uint32_t i = 0; i < o->op->input_count; i++) {
-        const ck_graph_input *in = &o->op->inputs[i];
-        const ck_graph_op *from = ck_graph_find(j->graph, in->uid);
-        /* What leaves by a side output the graph does not describe: it is what its consumer takes. */
-        inputs[i] = (ck_op_input){in->port == 0 ? from->schema : o->op->schema, in->mode, in->bounded};
-        if (!in->bounded) j->ops[from - j->graph->ops].unbounded_source = true; /* looked at for sources only */
-    }
-    o->inputs = inputs;
+static ck_status make_spec(ck_job *j, ck_job_op *o, ck_error *err) {
+    ck_op_spec *spec = ck_graph_op_spec(&j->arena, j->graph, o->op);
+    if (!spec) return nomem(j, err);
+    spec->proc = j->proc;
+    spec->settings = &j->settings;
+    spec->peers = o->peers;
+    spec->job_data = j->cfg.job_data;
+    o->spec = spec;
     return CK_OK;
+}
+
+/* Looked at for sources only. */
+static void note_unbounded(ck_job *j, const ck_graph_op *op) {
+    for (uint32_t i = 0; i < op->input_count; i++)
+        if (!op->inputs[i].bounded)
+            j->ops[ck_graph_find(j->graph, op->inputs[i].uid) - j->graph->ops].unbounded_source = true;
 }
 
 static ck_status make_peers(ck_job *j, ck_job_op *o, ck_error *err) {
@@ -106,7 +110,8 @@ static ck_status make_ops(ck_job *j, ck_error *err) {
             return s;
         }
         if (o->desc->source) CK_TRY(make_peers(j, o, err));
-        CK_TRY(make_inputs(j, o, err));
+        CK_TRY(make_spec(j, o, err));
+        note_unbounded(j, o->op);
         if (o->op->input_count > 0 && !o->op->final) j->flush = true;
     }
     return CK_OK;
@@ -119,19 +124,9 @@ ck_job_op *ck_job_chain_op(const ck_job *j, uint32_t vertex, uint32_t place) {
 ck_op_spec *ck_job_op_spec(ck_job *j, const ck_job_op *o, uint32_t subtask, uint32_t parallelism) {
     ck_op_spec *spec = CK_ARENA_NEW(&j->arena, ck_op_spec);
     if (!spec) return NULL;
-    *spec = (ck_op_spec){.proc = j->proc,
-                         .uid = o->op->uid,
-                         .type = o->op->type,
-                         .params = o->op->params,
-                         .inputs = o->inputs,
-                         .input_count = o->op->input_count,
-                         .schema = o->op->schema,
-                         .final = o->op->final,
-                         .settings = &j->settings,
-                         .subtask = subtask,
-                         .parallelism = parallelism,
-                         .peers = o->peers,
-                         .job_data = j->cfg.job_data};
+    *spec = *o->spec;
+    spec->subtask = subtask;
+    spec->parallelism = parallelism;
     return spec;
 }
 

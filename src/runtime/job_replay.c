@@ -67,7 +67,7 @@ static ck_status open_exchange(dealer *d, ck_error *err) {
                        d->channel.input, d->op->op->uid);
     uint32_t parallelism = j->plan.vertices[d->op->vertex].parallelism;
     ck_exchange_config cfg = {.kind = in->kind,
-                              .schema = d->op->inputs[d->channel.input].schema,
+                              .schema = d->op->spec->inputs[d->channel.input].schema,
                               .key = in->key,
                               .key_count = in->key_count,
                               .key_groups = j->graph->key_groups,
