@@ -120,9 +120,9 @@ static ck_status finish_step(clink_job *j, ck_error *err) {
     ck_error note_error = CK_ERROR_INIT;
     ck_status noted = engine_note_step(j, done, j->plan->steps[j->step].graph, &note_error);
     if (s == CK_OK && noted != CK_OK) s = noted, *err = note_error;
+    if (s == CK_OK) s = ck_memory_stage_commit(j->outputs.memory, err); /* whoever reads the end finds the rows */
     if (j->collectors[j->step]) ck_collector_finish(j->collectors[j->step], s, err);
     ck_job_free(done);
-    if (s == CK_OK) s = ck_memory_stage_commit(j->outputs.memory, err);
     pthread_mutex_lock(&j->lock);
     j->last_progress = p;
     if (did_nothing) j->was_finished = true;
