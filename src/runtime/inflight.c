@@ -82,6 +82,7 @@ void ck_inflight_set_channel(ck_inflight *f, const ck_inflight_channel *c) {
 }
 
 ck_status ck_inflight_add(ck_inflight *f, uint32_t channel, const ck_event *ev) {
+    CK_ASSERT(f->channels[channel].is.input < CK_INFLIGHT_INPUTS_MAX);
     kept *k = ck_alloc(f->mem, sizeof *k);
     if (!k) return CK_NOMEM;
     *k = (kept){.event = *ev};
@@ -200,7 +201,8 @@ static ck_status put_channel(writer *w, const kept_channel *c) {
 
 static ck_status put_all(writer *w, const ck_inflight *f, uint64_t checkpoint, uint64_t vertex) {
     CK_TRY(put_header(w, f, checkpoint, vertex));
-    for (uint32_t i = 0; i < f->channel_count; i++) CK_TRY(put_channel(w, &f->channels[i]));
+    for (uint32_t i = 0; i < f->channel_count; i++)
+        if (f->channels[i].is.input < CK_INFLIGHT_INPUTS_MAX) CK_TRY(put_channel(w, &f->channels[i]));
     uint8_t count[8];
     for (unsigned i = 0; i < 8; i++) count[i] = (uint8_t)(w->frames >> (8 * i));
     return put_frame(w, TAG_END, 0, count, sizeof count);

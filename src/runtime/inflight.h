@@ -9,6 +9,10 @@
 #include "checkpoint/manifest.h"
 #include "stream/event.h"
 
+/* Inputs a file can name. Barriers of the others, of an operator with so many, are never overtaken: nothing of them is
+ * kept, and their channels are not in the file. */
+enum { CK_INFLIGHT_INPUTS_MAX = 256 };
+
 typedef struct ck_inflight_channel {
     uint32_t input, number; /* of the gate */
     int64_t watermark;      /* before the first event */

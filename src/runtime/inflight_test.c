@@ -118,6 +118,25 @@ static void comes_back(void **state) {
                         "c0/0 100 b10:45:10 w200i b10:1045:10 c0/1 -9223372036854775808ie c1/2 50i b10:2045:2 ");
 }
 
+/* A file names inputs by a byte; the barriers of those behind are waited for, so it need not. */
+static void inputs_it_cannot_name_are_left_out(void **state) {
+    fixture *f = *state;
+    ck_error err = CK_ERROR_INIT;
+    ck_inflight_input inputs[CK_INFLIGHT_INPUTS_MAX + 44];
+    ck_inflight *in;
+    for (size_t i = 0; i < CK_ARRAY_COUNT(inputs); i++) inputs[i] = f->inputs[0];
+    f->place.inputs = inputs;
+    f->place.input_count = CK_ARRAY_COUNT(inputs);
+    assert_int_equal(ck_inflight_new(f->place.mem, 3, &in), CK_OK);
+    ck_inflight_set_channel(in, &(ck_inflight_channel){43, 0, 1, false, false});
+    ck_inflight_set_channel(in, &(ck_inflight_channel){CK_INFLIGHT_INPUTS_MAX - 1, 1, 2, false, false});
+    ck_inflight_set_channel(in, &(ck_inflight_channel){CK_INFLIGHT_INPUTS_MAX + 43, 2, 3, false, false});
+    assert_int_equal(ck_inflight_write(&f->place, in, CHECKPOINT, &f->file, &err), CK_OK);
+    ck_inflight_free(in);
+    assert_int_equal(read(f, &err), CK_OK);
+    assert_string_equal(f->log, "c43/0 1 c255/1 2 ");
+}
+
 /* Whatever bytes stand there and whatever the manifest says of them: refused with the file's name, or as written. */
 static void damage_is_named(void **state) {
     fixture *f = *state;
@@ -174,6 +193,7 @@ static void any_allocation_may_fail(void **state) {
 
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 int main(void) {
-    const struct CMUnitTest tests[] = {T(comes_back), T(damage_is_named), T(any_allocation_may_fail)};
+    const struct CMUnitTest tests[] = {T(comes_back), T(inputs_it_cannot_name_are_left_out), T(damage_is_named),
+                                       T(any_allocation_may_fail)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
