@@ -3,7 +3,7 @@
 
 #include "state/state_int.h"
 
-enum { BATCH_BYTES = 1 << 20, SLOTS_MAX = UINT16_MAX };
+enum { BATCH_BYTES = 1 << 20, SLOTS_MAX = UINT16_MAX, STORES_MAX = UINT16_MAX + 1 };
 
 /* State has what the others leave of the account before pages spill to a file (pages.c), less an eighth, and at least a
  * half of that; when it has more, rows leave until an eighth of it is free again. */
@@ -19,7 +19,11 @@ size_t ck_cold_over(const ck_cold *c) {
 ck_status ck_cold_new(ck_rocks *db, ck_mem mem, ck_epochs *e, ck_cold **out, ck_error *err) {
     ck_cold *c = ck_alloc_zero(mem, sizeof *c);
     if (!c) return ck_nomem(err, mem, sizeof *c);
-    c->db = db, c->mem = mem, c->epochs = e, c->store = ck_rocks_store_number(db);
+    if (!ck_rocks_store_number(db, &c->store)) {
+        ck_free(mem, c, sizeof *c);
+        return ck_fail(err, CK_FULL, "more than %d subtasks keep state in one RocksDB", STORES_MAX);
+    }
+    c->db = db, c->mem = mem, c->epochs = e;
     size_t all = e->pool->spill ? e->pool->spill_above : mem.budget->limit ? mem.budget->limit : SIZE_MAX;
     c->evict_above = all / 8 * 7, c->least = CK_PAGE_CHUNK;
     if (ck_rocks_takes_all(db)) c->evict_above = c->least = 0;

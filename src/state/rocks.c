@@ -89,7 +89,7 @@ struct ck_rocks {
     ck_mem mem;
     ck_scratch_dir *dir;
     pthread_mutex_t lock; /* guards opening and the count of stores */
-    uint16_t stores;
+    uint32_t stores;
     bool all; /* tests: every row that can leave does, whenever it may */
     size_t reserve;
     _Atomic(rocksdb_t *) db;
@@ -150,11 +150,12 @@ void ck_rocks_free(ck_rocks *r) {
     ck_free(r->mem, r, sizeof *r);
 }
 
-uint16_t ck_rocks_store_number(ck_rocks *r) {
+bool ck_rocks_store_number(ck_rocks *r, uint16_t *out) {
     pthread_mutex_lock(&r->lock);
-    uint16_t n = r->stores++;
+    bool left = r->stores <= UINT16_MAX;
+    if (left) *out = (uint16_t)r->stores++;
     pthread_mutex_unlock(&r->lock);
-    return n;
+    return left;
 }
 
 bool ck_rocks_takes_all(const ck_rocks *r) { return r->all; }

@@ -19,7 +19,8 @@ typedef enum ck_rocks_family { CK_ROCKS_CHANGED = 'c', CK_ROCKS_ROWS = 'r' } ck_
 typedef enum ck_rocks_kind { CK_ROCKS_SINGLE, CK_ROCKS_GROUPED, CK_ROCKS_BUCKETED } ck_rocks_kind;
 enum { CK_ROCKS_HEAD = 6, CK_ROCKS_MANY = 128 }; /* bytes before `...` of a row's key; keys of one get */
 
-uint16_t ck_rocks_store_number(ck_rocks *r);
+/* A number no store of this database has had. false: all have been given. */
+bool ck_rocks_store_number(ck_rocks *r, uint16_t *out);
 /* Makes the database when there is none yet. */
 CK_NODISCARD ck_status ck_rocks_open(ck_rocks *r, ck_error *err);
 /* CLINK_ROCKSDB_ALL is set (tests): every row that can leave does, whenever it may. */

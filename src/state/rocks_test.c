@@ -94,6 +94,23 @@ static void groups_and_snapshots(void **state) {
     ck_rocks_batch_free(w->db, b);
 }
 
+/* Two stores of one number would have each other's rows. */
+static void a_store_too_many_is_refused(void **state) {
+    world *w = *state;
+    ck_error err = CK_ERROR_INIT;
+    uint16_t number;
+    for (uint32_t i = 0; i <= UINT16_MAX; i++) {
+        assert_true(ck_rocks_store_number(w->db, &number));
+        assert_int_equal(number, i);
+    }
+    ck_state_store *store;
+    const ck_state_config cfg = {.proc = &w->proc, .mem = w->mem, .key_groups = 128, .range = {0, 127}};
+    assert_int_equal(ck_state_store_new(&cfg, &store, &err), CK_OK);
+    assert_int_equal(ck_state_evict_to(store, w->db, &err), CK_FULL);
+    assert_non_null(strstr(err.msg, "65536 subtasks"));
+    ck_state_store_free(store);
+}
+
 static void a_folder_that_will_not_do(void **state) {
     world *w = *state;
     ck_rocks *other;
@@ -198,6 +215,7 @@ static void damaged_rows_end_the_job(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(groups_and_snapshots, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_store_too_many_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(a_folder_that_will_not_do, setup, teardown),
         cmocka_unit_test_setup_teardown(no_memory_for_its_buffers, setup, teardown),
         cmocka_unit_test_setup_teardown(damaged_rows_end_the_job, setup, teardown),
