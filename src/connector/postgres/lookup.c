@@ -153,6 +153,10 @@ static ck_status make_query(pg_lookup *l, const ck_pg_table *t) {
     if (s == CK_OK) s = ck_bytes_str(&q, "n) ON ");
     for (uint32_t k = 0; s == CK_OK && k < l->key_count; k++)
         s = ck_bytes_printf(&q, "%st.%s = u.k%u", k ? " AND " : "", t->columns[l->table.columns[l->keys[k]]].ident, k);
+    /* The library holds an answer whole: more rows than lookup.max_bytes has room for are not asked for (keep). */
+    size_t row_bytes = sizeof(found_row) + l->schema->field_count * sizeof(ck_view);
+    uint64_t rows_max = ((uint64_t)l->bytes_max + SLACK_BYTES) / row_bytes + 1;
+    if (s == CK_OK) s = ck_bytes_printf(&q, " LIMIT %llu", (unsigned long long)rows_max);
     if (s == CK_OK) s = ck_bytes_terminate(&q);
     if (s == CK_OK) l->query = ck_arena_strdup(&l->asking, q.p);
     ck_bytes_destroy(&q);
