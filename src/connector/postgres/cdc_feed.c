@@ -224,15 +224,15 @@ static ck_status put(ck_pg_feed *f, char *row, size_t n, bool *full, ck_error *e
     return CK_OK;
 }
 
+/* The server has nothing more to say: of changes because it stops. */
 static ck_status end_of_copy(ck_pg_feed *f, ck_error *err) {
-    const ck_pg_lib *lib = f->pg.lib;
-    PGresult *r = lib->PQgetResult(f->pg.conn);
-    ck_status s = CK_OK;
-    if (!r || lib->PQresultStatus(r) != PGRES_COMMAND_OK || f->streaming)
-        s = ck_pg_fail(&f->pg, r, f->streaming ? "following changes" : "reading", err);
-    if (r) lib->PQclear(r);
-    if (s != CK_OK) return s;
-    while ((r = lib->PQgetResult(f->pg.conn))) lib->PQclear(r);
+    if (f->streaming) {
+        PGresult *r = f->pg.lib->PQgetResult(f->pg.conn);
+        ck_status s = ck_pg_fail(&f->pg, r, "following changes", err);
+        f->pg.lib->PQclear(r);
+        return s;
+    }
+    CK_TRY(ck_pg_end_rows(&f->pg, err));
     f->copying = false;
     f->chunk.last = true;
     return ck_pg_run(&f->pg, "COMMIT", err);

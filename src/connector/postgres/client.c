@@ -332,6 +332,8 @@ ck_status ck_pg_end_copy(ck_pg *c, ck_error *err) {
     return take_results(c, "COPY", PGRES_EMPTY_QUERY, NULL, err);
 }
 
+ck_status ck_pg_end_rows(ck_pg *c, ck_error *err) { return take_results(c, "reading", PGRES_EMPTY_QUERY, NULL, err); }
+
 /* ---- names and texts ---- */
 
 static const char *quoted(ck_arena *a, const char *text, char quote) {

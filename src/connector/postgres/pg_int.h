@@ -99,6 +99,8 @@ CK_NODISCARD ck_status ck_pg_begin_copy(ck_pg *c, const char *sql, ExecStatusTyp
 /* Sends n bytes, waits while the server takes none. */
 CK_NODISCARD ck_status ck_pg_put_copy(ck_pg *c, const char *p, size_t n, ck_error *err);
 CK_NODISCARD ck_status ck_pg_end_copy(ck_pg *c, ck_error *err); /* and takes the answer */
+/* Behind the last row of COPY ... TO STDOUT: the answer. */
+CK_NODISCARD ck_status ck_pg_end_rows(ck_pg *c, ck_error *err);
 /* Waits until there is something to read, at most ms. */
 void ck_pg_wait(ck_pg *c, int64_t ms);
 /* What a command was answered with that is no success: "what: sentence". r may be NULL: the connection's own trouble.

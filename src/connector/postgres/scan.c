@@ -204,14 +204,10 @@ static ck_status put_row(pg_source *s, char *row, int n, bool *full) {
 }
 
 static ck_status end_split(pg_source *s) {
-    PGresult *r = s->pg.lib->PQgetResult(s->pg.conn);
-    ck_status status = CK_OK;
-    if (s->pg.lib->PQresultStatus(r) != PGRES_COMMAND_OK) status = ck_pg_fail(&s->pg, r, "reading", &s->error);
-    s->pg.lib->PQclear(r);
-    while ((r = s->pg.lib->PQgetResult(s->pg.conn))) s->pg.lib->PQclear(r);
+    CK_TRY(ck_pg_end_rows(&s->pg, &s->error));
     s->copying = false;
     s->next.last = true;
-    return status;
+    return CK_OK;
 }
 
 static ck_status fill(pg_source *s) {
