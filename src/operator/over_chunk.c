@@ -16,27 +16,9 @@ ck_status ck_over_push(ck_over *op, ck_over_rows *to, ck_row *row, ck_op_ctx *ct
 
 /* ---- places in the order ---- */
 
-static bool same_field(const ck_table *t, uint32_t number, const ck_row *a, const ck_row *b) {
-    const ck_row_field *f = &ck_table_layout(t)->fields[number];
-    bool null = ck_row_null(a, f->null_bit);
-    if (null != ck_row_null(b, f->null_bit)) return false;
-    if (null) return true;
-    switch (f->phys) {
-    case CK_PHYS_NULL: return true;
-    case CK_PHYS_BOOL: return a[f->offset] == b[f->offset];
-    case CK_PHYS_I64:
-    case CK_PHYS_F64: return memcmp(a + f->offset, b + f->offset, 8) == 0; /* keys are canonical */
-    case CK_PHYS_I128: return memcmp(a + f->offset, b + f->offset, 16) == 0;
-    case CK_PHYS_VIEW:
-    case CK_PHYS_LIST:
-    case CK_PHYS_STRUCT: break;
-    }
-    return ck_view_eq(ck_table_str(t, a, number), ck_table_str(t, b, number));
-}
-
 static bool are_peers(const ck_over *op, const ck_row *a, const ck_row *b) {
     for (uint32_t i = 0; i < op->plan.peer_count; i++)
-        if (!same_field(op->rows, op->plan.keys.count + i, a, b)) return false;
+        if (!ck_table_same_field(op->rows, op->plan.keys.count + i, a, b)) return false;
     return true;
 }
 

@@ -2,29 +2,9 @@
  * that window. Rows whose count is not above zero wait for what is still to come and are passed over. */
 #include "operator/top_n_int.h"
 
-static bool same_field(const ck_table *t, const ck_row_field *f, uint32_t number, const ck_row *a, const ck_row *b) {
-    bool null = ck_row_null(a, f->null_bit);
-    if (null != ck_row_null(b, f->null_bit)) return false;
-    if (null) return true;
-    switch (f->phys) {
-    case CK_PHYS_NULL: return true;
-    case CK_PHYS_BOOL: return a[f->offset] == b[f->offset];
-    case CK_PHYS_I64:
-    case CK_PHYS_F64: return memcmp(a + f->offset, b + f->offset, 8) == 0; /* keys are canonical */
-    case CK_PHYS_I128: return memcmp(a + f->offset, b + f->offset, 16) == 0;
-    case CK_PHYS_VIEW:
-    case CK_PHYS_LIST:
-    case CK_PHYS_STRUCT: break;
-    }
-    return ck_view_eq(ck_table_str(t, a, number), ck_table_str(t, b, number));
-}
-
 bool ck_top_are_peers(const ck_top_plan *plan, const ck_table *t, const ck_row *a, const ck_row *b) {
-    const ck_row_layout *layout = ck_table_layout(t);
-    for (uint32_t i = 0; i < plan->peer_count; i++) {
-        uint32_t field = plan->partition.count + i;
-        if (!same_field(t, &layout->fields[field], field, a, b)) return false;
-    }
+    for (uint32_t i = 0; i < plan->peer_count; i++)
+        if (!ck_table_same_field(t, plan->partition.count + i, a, b)) return false;
     return true;
 }
 

@@ -80,3 +80,21 @@ ck_status ck_table_gather_field(const ck_table *t, const ck_row *const *rows, ui
     ck_bytes_destroy(&scratch);
     return s;
 }
+
+bool ck_table_same_field(const ck_table *t, uint32_t field, const ck_row *a, const ck_row *b) {
+    const ck_row_field *f = &ck_table_layout(t)->fields[field];
+    bool null = ck_row_null(a, f->null_bit);
+    if (null != ck_row_null(b, f->null_bit)) return false;
+    if (null) return true;
+    switch (f->phys) {
+    case CK_PHYS_NULL: return true;
+    case CK_PHYS_BOOL: return a[f->offset] == b[f->offset];
+    case CK_PHYS_I64:
+    case CK_PHYS_F64: return memcmp(a + f->offset, b + f->offset, 8) == 0;
+    case CK_PHYS_I128: return memcmp(a + f->offset, b + f->offset, 16) == 0;
+    case CK_PHYS_VIEW:
+    case CK_PHYS_LIST:
+    case CK_PHYS_STRUCT: break;
+    }
+    return ck_view_eq(ck_table_str(t, a, field), ck_table_str(t, b, field));
+}

@@ -76,6 +76,9 @@ CK_NODISCARD ck_status ck_table_set_str(ck_table *t, ck_row *row, uint32_t field
 CK_NODISCARD ck_status ck_table_set_field(ck_table *t, ck_row *row, uint32_t field, const ck_column *c, uint32_t c_row);
 CK_NODISCARD ck_status ck_table_gather_field(const ck_table *t, const ck_row *const *rows, uint32_t n, uint32_t field,
                                              ck_column_builder *out);
+/* Whether two rows of the table have one value in a partition or order field; NULL is a value of its own. Those are
+ * canonical (no -0.0, one NaN), so bytes decide. */
+bool ck_table_same_field(const ck_table *t, uint32_t field, const ck_row *a, const ck_row *b);
 /* Field of rows[i] (writable) from c's row at[i] (at NULL: row i). CK_INVALID: NULL where it is NOT NULL. */
 CK_NODISCARD ck_status ck_table_set_column(ck_table *t, ck_row *const *rows, uint32_t n, uint32_t field,
                                            const ck_column *c, const uint16_t *at);

@@ -326,6 +326,9 @@ static void fields_come_back(void **state) {
                 for (uint32_t q = r; q < 300; q++)
                     if (c.rows[q] == c.rows[r]) last = q;
                 assert_true(ck_column_rows_equal(col, r, b->columns[f], last));
+                if (f < s->partition_count)
+                    assert_int_equal(ck_table_same_field(t, f, c.rows[0], c.rows[r]),
+                                     ck_column_rows_equal(col, 0, col, r));
             }
             ck_column_unref(&col);
             ck_column_builder_destroy(&cb);
