@@ -125,35 +125,46 @@ static inline __attribute__((always_inline)) void take_candidate(const ck_table 
     if (changes) __builtin_prefetch(changed_word(t, g, ref, row), 1);
 }
 
+/* The entries of a bucket that may be the hash's, by tag and kept bits. */
+static inline __attribute__((always_inline)) uint32_t matches_of(const ck_index *ix, const ck_index_slot *slot,
+                                                                 const ck_bucket *b, uint64_t hash) {
+    uint32_t m = ck_bucket_match(b, ck_index_tag(hash));
+    if (ix->depth == 0) return m;
+    uint32_t splits = ck_index_kept_splits(hash, slot->depth), known = ck_index_known_bits(ix, slot->depth);
+    while (m && CK_UNLIKELY(((b->kept[__builtin_ctz(m)] ^ splits) & known) != 0)) m &= m - 1;
+    return m;
+}
+
 /* Stages one and two. */
 static inline __attribute__((always_inline)) void candidates_of(const ck_table *t, const ck_index *index,
                                                                 const geometry *g, const uint64_t *hashes, uint32_t n,
                                                                 bool changes, candidates *c) {
     const ck_index ix = *index;
     const ck_bucket *home[RUN];
+    const ck_index_slot *slots[RUN];
     uint8_t later[RUN];
     uint32_t later_count = 0;
     c->unprepared = false;
     for (uint32_t i = 0; i < n; i++) {
-        const ck_index_slot *slot = ck_index_slot_of(&ix, hashes[i]);
+        const ck_index_slot *slot = slots[i] = ck_index_slot_of(&ix, hashes[i]);
         home[i] = &slot->buckets[ck_index_home(hashes[i], slot->bucket_count)];
         __builtin_prefetch(home[i]);
     }
     for (uint32_t i = 0; i < n; i++) {
-        uint32_t m = ck_bucket_match(home[i], ck_index_tag(hashes[i]));
+        const ck_index_slot *slot = slots[i];
+        uint32_t m = matches_of(&ix, slot, home[i], hashes[i]);
         if (CK_LIKELY(m != 0)) {
             take_candidate(t, g, home[i], m, changes, c, i);
             continue;
         }
         c->row[i] = NULL;
         if (!home[i]->passed) continue;
-        const ck_index_slot *slot = ck_index_slot_of(&ix, hashes[i]);
         home[i] = home[i] + 1 == slot->buckets + slot->bucket_count ? slot->buckets : home[i] + 1;
         __builtin_prefetch(home[i]);
         later[later_count++] = (uint8_t)i;
     }
     for (uint32_t k = 0; k < later_count; k++) {
-        uint32_t i = later[k], m = ck_bucket_match(home[i], ck_index_tag(hashes[i]));
+        uint32_t i = later[k], m = matches_of(&ix, slots[i], home[i], hashes[i]);
         if (m) take_candidate(t, g, home[i], m, changes, c, i);
     }
 }

@@ -14,6 +14,7 @@
  * The kept bits say how far an entry stands from where it belongs, and the next bits the directory will look at. They
  * are read when a segment splits, which so needs no row but of entries that are far off, except at two depths, when the
  * bits have been used up and the segment's rows are hashed again. In a small index they say where an entry belongs.
+ * To a search they are a longer tag: a row whose key is not the wanted one is read in few searches of a thousand.
  *
  * A bucket counts the entries that passed it on their way from home (saturating, then sticky), so that a search for
  * what is not there ends early and erasing needs no markers.
@@ -105,8 +106,23 @@ static inline uint32_t ck_bucket_match(const ck_bucket *b, uint8_t tag) {
 #endif
 }
 
+/* The depth from which on directory bits are kept in a segment of this depth. */
+static inline uint32_t ck_index_kept_from(uint32_t depth) {
+    return depth < 3 ? 0 : depth < 3 + CK_KEPT_SPLITS ? 3 : 3 + CK_KEPT_SPLITS;
+}
+static inline uint32_t ck_index_kept_splits(uint64_t hash, uint32_t depth) {
+    return (uint32_t)(ck_index_bits(hash) << ck_index_kept_from(depth) >> (64 - CK_KEPT_SPLITS));
+}
+/* Which kept bits tell entries of a segment of this depth apart: those of the splits, but not where some entries still
+ * keep the bits of shallower segments, nor in a small index. */
+static inline uint32_t ck_index_known_bits(const ck_index *ix, uint32_t depth) {
+    bool mixed = depth == 3 || depth == 3 + CK_KEPT_SPLITS;
+    return ix->depth == 0 || mixed ? 0 : (1u << CK_KEPT_SPLITS) - 1;
+}
+
 /* A search: call next until it says false or the reference is the wanted one. */
 typedef struct ck_index_probe {
+    uint32_t splits, known;
     const ck_bucket *buckets;
     uint32_t at, left, bucket_count;
     uint32_t mask; /* matches not yet given out of the bucket at `at` */
@@ -119,17 +135,23 @@ static inline ck_index_probe ck_index_probe_begin(const ck_index *ix, uint64_t h
     p.tag = ck_index_tag(hash);
     p.at = ck_index_home(hash, s->bucket_count);
     p.mask = ck_bucket_match(&p.buckets[p.at], p.tag);
+    p.splits = ck_index_kept_splits(hash, s->depth);
+    p.known = ck_index_known_bits(ix, s->depth);
     return p;
 }
 static inline bool ck_index_probe_next(ck_index_probe *p, uint32_t *ref) {
-    while (p->mask == 0) {
-        if (p->buckets[p->at].passed == 0 || --p->left == 0) return false;
+    for (;;) {
+        const ck_bucket *b = &p->buckets[p->at];
+        while (p->mask) {
+            uint32_t i = (uint32_t)__builtin_ctz(p->mask);
+            p->mask &= p->mask - 1;
+            *ref = b->ref[i];
+            if (((b->kept[i] ^ p->splits) & p->known) == 0) return true;
+        }
+        if (b->passed == 0 || --p->left == 0) return false;
         p->at = p->at + 1 == p->bucket_count ? 0 : p->at + 1;
         p->mask = ck_bucket_match(&p->buckets[p->at], p->tag);
     }
-    *ref = p->buckets[p->at].ref[__builtin_ctz(p->mask)];
-    p->mask &= p->mask - 1;
-    return true;
 }
 
 #endif

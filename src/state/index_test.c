@@ -72,6 +72,38 @@ static void finds_what_was_inserted(void **state) {
     world_close(&w);
 }
 
+/* Hashes that begin alike split to depths whose kept bits are new, where entries of before and after stand together. */
+static void deep_segments_find_all(void **state) {
+    (void)state;
+    enum { SAME_BITS = 13 }; /* behind the class, which the first byte decides */
+    world w;
+    world_open(&w, ck_heap_system(), 20000);
+    for (uint32_t i = 0; i < w.count; i++)
+        w.hashes[i] = 0x1055550000000000ULL | w.hashes[i] << (8 + SAME_BITS) >> (8 + SAME_BITS);
+    for (uint32_t i = 0; i < w.count; i++) {
+        assert_int_equal(ck_index_insert(&w.ix, w.hashes[i], i), CK_OK);
+        for (uint32_t k = i & 255; k <= i && i % 32 == 0; k += 256) assert_true(has(&w, k));
+    }
+    assert_in_range(w.ix.depth, 3 + SAME_BITS + 4, CK_INDEX_DEPTH_MAX);
+    for (uint32_t i = 0; i < w.count; i++) assert_true(has(&w, i));
+    world_close(&w);
+}
+
+/* Entries of other hashes that a search comes upon, each of which costs the caller a look at a row. */
+static void searches_meet_few_others(void **state) {
+    (void)state;
+    world w;
+    size_t others = 0, searches = 100000;
+    world_open(&w, ck_heap_system(), 300000);
+    for (uint32_t i = 0; i < w.count; i++) assert_int_equal(ck_index_insert(&w.ix, w.hashes[i], i), CK_OK);
+    for (size_t i = 0; i < searches; i++) {
+        ck_index_probe p = ck_index_probe_begin(&w.ix, ck_mix64(i + w.count + 12345));
+        for (uint32_t r; ck_index_probe_next(&p, &r);) others++;
+    }
+    assert_in_range(others, 1, searches / 500); /* by the tag alone they would be one in thirty */
+    world_close(&w);
+}
+
 /* Splitting never tells these apart: they chain through the buckets of one segment. */
 static void equal_hashes_chain(void **state) {
     (void)state;
@@ -116,8 +148,8 @@ static void failed_allocations_change_nothing(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(finds_what_was_inserted),
-        cmocka_unit_test(equal_hashes_chain),
+        cmocka_unit_test(finds_what_was_inserted),           cmocka_unit_test(deep_segments_find_all),
+        cmocka_unit_test(searches_meet_few_others),          cmocka_unit_test(equal_hashes_chain),
         cmocka_unit_test(failed_allocations_change_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -127,20 +127,29 @@ static void var_garbage(ck_table *t, ck_strview v) {
     }
 }
 
+/* Where a field's bytes are. By words: in parts it would wait for them when it is read whole, or copied, at once. */
+static void put_ref(ck_row *row, uint32_t field_at, ck_view v, uint32_t page, uint32_t offset) {
+    uint32_t prefix;
+    memcpy(&prefix, v.p, sizeof prefix);
+    uint64_t low = (uint32_t)v.n | (uint64_t)prefix << 32, high = page | (uint64_t)offset << 32;
+    memcpy(row + field_at, &low, 8);
+    memcpy(row + field_at + 8, &high, 8);
+}
+
 ck_status ck_var_set(ck_table *t, ck_row *row, const ck_shape_field *f, ck_view v) {
     if (v.n > INT32_MAX / 2) return CK_FULL;
     bool had = !ck_row_null(row, f->null_bit);
-    ck_strview old = ck_row_ref(row, f->offset), now;
+    ck_strview old = ck_row_ref(row, f->offset);
     if (v.n <= CK_STRVIEW_INLINE) {
-        now = ck_strview_inline(v.p, v.n);
+        ck_strview now = ck_strview_inline(v.p, v.n);
+        memcpy(row + f->offset, &now, sizeof now);
     } else {
         if (had && (size_t)old.length == v.n && memcmp(ck_var_get(t, row, f->offset).p, v.p, v.n) == 0) return CK_OK;
         uint32_t page, offset, field = (uint32_t)(f - t->shape->fields);
         CK_TRY(ck_epochs_reserve(t->epochs, 3));
         CK_TRY(var_append(t, ck_ref_of(t, row), (uint16_t)field, v, &page, &offset));
-        now = ck_strview_ref((const char *)t->var.pages[page].p + offset, v.n, page, offset);
+        put_ref(row, f->offset, v, page, offset);
     }
-    memcpy(row + f->offset, &now, sizeof now);
     if (f->null_bit != UINT32_MAX) ck_row_set_null(row, f->null_bit, false);
     if (had) var_garbage(t, old);
     return CK_OK;
