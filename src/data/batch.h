@@ -55,8 +55,9 @@ size_t ck_batch_pinned_bytes(const ck_batch *b);
 size_t ck_batch_live_bytes(const ck_batch *b);
 /* A dense copy of the live rows with heaps of their own. NULL without memory. */
 ck_batch *ck_batch_compact(const ck_batch *b, ck_mem mem);
-/* Compacts *b in place of itself when live bytes are under a quarter of what it pins (and that is over 64 KiB), or rows
- * under an eighth. CK_NOMEM leaves it as it was. */
+/* Whether live bytes are under a quarter of what it pins (and that is over 64 KiB), or rows under an eighth. */
+bool ck_batch_is_sparse(const ck_batch *b);
+/* Compacts *b in place of itself when it is sparse. CK_NOMEM leaves it as it was. */
 CK_NODISCARD ck_status ck_batch_compact_if_sparse(ck_batch **b, ck_mem mem);
 
 #endif

@@ -160,14 +160,14 @@ ck_batch *ck_batch_compact(const ck_batch *b, ck_mem mem) {
 
 enum { SPARSE_BYTES_MIN = 64 * 1024 };
 
-static bool is_sparse(const ck_batch *b) {
+bool ck_batch_is_sparse(const ck_batch *b) {
     if (b->sel_count * 8 < b->row_count) return true;
     size_t pinned_bytes = ck_batch_pinned_bytes(b);
     return pinned_bytes > SPARSE_BYTES_MIN && ck_batch_live_bytes(b) < pinned_bytes / 4;
 }
 
 ck_status ck_batch_compact_if_sparse(ck_batch **b, ck_mem mem) {
-    if (!is_sparse(*b)) return CK_OK;
+    if (!ck_batch_is_sparse(*b)) return CK_OK;
     ck_batch *dense = ck_batch_compact(*b, mem);
     if (!dense) return CK_NOMEM;
     ck_batch_unref(b);

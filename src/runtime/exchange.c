@@ -143,16 +143,20 @@ static ck_status send(ck_exchange *x, target *t, const ck_event *ev) {
     return s == CK_NOMEM ? s : CK_OK;
 }
 
-static ck_status send_batch(ck_exchange *x, target *t, ck_batch **b) {
+static ck_status send_as_it_is(ck_exchange *x, target *t, ck_batch **b) {
     if (t->closed) {
         ck_batch_unref(b);
         return CK_OK;
     }
-    /* Without memory for a compact copy the sparse batch goes as it is. */
-    (void)!ck_batch_compact_if_sparse(b, x->group->mem);
     ck_event ev = ck_event_batch(*b);
     *b = NULL;
     return send(x, t, &ev);
+}
+
+static ck_status send_batch(ck_exchange *x, target *t, ck_batch **b) {
+    /* Without memory for a compact copy the sparse batch goes as it is. */
+    if (!t->closed) (void)!ck_batch_compact_if_sparse(b, x->group->mem);
+    return send_as_it_is(x, t, b);
 }
 
 /* ---- gathering ---- */
@@ -225,19 +229,20 @@ static uint32_t split(ck_exchange *x, const ck_batch *b, uint32_t *only) {
     return hit; /* counts[t] is now the end of target t */
 }
 
-/* With two or three targets each gets its rows as a selection of the batch itself: nothing is copied, and what a queue
- * pins is not yet sparse. With more, or where few of the rows are live, copies are smaller. */
+/* With two or three targets each gets its rows as a selection of the batch itself: nothing is copied, unless the rows
+ * of all of them are few for what they pin together. With more targets, or where few of the rows are live, copies are
+ * smaller. */
 static bool is_worth_sharing(const ck_exchange *x, const ck_batch *b) {
     return x->channel_count <= SHARED_TARGETS_MAX && x->gather_rows >= SHARED_ROWS_MIN &&
            b->sel_count >= x->gather_rows / 2 && b->sel_count >= b->row_count / 2;
 }
 
-static ck_status share(ck_exchange *x, target *t, const ck_batch *b, const uint16_t *rows, uint32_t n) {
+static ck_status share(ck_exchange *x, target *t, const ck_batch *b, bool sparse, const uint16_t *rows, uint32_t n) {
     if (t->closed) return CK_OK;
     if (n < SHARED_ROWS_MIN) return gather(x, t, b, rows, n);
     CK_TRY(send_gathered(x, t)); /* in order */
     ck_batch *some = ck_batch_select(b, rows, n);
-    return some ? send_batch(x, t, &some) : CK_NOMEM;
+    return !some ? CK_NOMEM : sparse ? send_batch(x, t, &some) : send_as_it_is(x, t, &some);
 }
 
 static ck_status send_hashed(ck_exchange *x, ck_batch **pb) {
@@ -252,11 +257,12 @@ static ck_status send_hashed(ck_exchange *x, ck_batch **pb) {
         CK_TRY(gather(x, &x->targets[only], b, x->group->rows, b->sel_count));
     } else {
         uint32_t from = 0;
-        bool shares = is_worth_sharing(x, b);
+        bool shares = is_worth_sharing(x, b), sparse = shares && ck_batch_is_sparse(b);
         for (uint32_t t = 0; t < x->channel_count; t++) {
             uint32_t n = x->counts[t] - from;
             const uint16_t *rows = x->group->rows + from;
-            if (n > 0) CK_TRY(shares ? share(x, &x->targets[t], b, rows, n) : gather(x, &x->targets[t], b, rows, n));
+            if (n > 0)
+                CK_TRY(shares ? share(x, &x->targets[t], b, sparse, rows, n) : gather(x, &x->targets[t], b, rows, n));
             from = x->counts[t];
         }
     }

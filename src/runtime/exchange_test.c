@@ -175,6 +175,29 @@ static void few_targets_share_a_batch(void **state) {
     assert_int_equal(f->group.gathered_bytes, 0);
 }
 
+/* Each target's rows are under a quarter of what the batch pins; all together are not, and they go without a copy. */
+static void what_is_sparse_is_the_whole(void **state) {
+    fixture *f = *state;
+    make(f, CK_EDGE_HASH, 3, 4096);
+    for (uint32_t fifths = 1; fifths <= 3; fifths += 2) {
+        ck_batch *all = rows(f, 0, 4000, 1000);
+        const ck_column *column = all->columns[0];
+        uint16_t sel[4000];
+        uint32_t n = 0;
+        for (uint32_t i = 0; i < 4000; i++)
+            if (i % 5 < fifths || i % 4) sel[n++] = (uint16_t)i; /* the long strings are every fourth row's */
+        ck_batch *some = ck_batch_select(all, sel, n);
+        ck_batch_unref(&all);
+        send(f, some);
+        for (uint32_t t = 0; t < 3; t++) {
+            ck_event ev;
+            assert_true(ck_channel_pop(&f->channels[t], &ev));
+            assert_int_equal(ev.batch->columns[0] == column, fifths == 3);
+            ck_batch_unref(&ev.batch);
+        }
+    }
+}
+
 static void gathered_rows_wait_for_company(void **state) {
     fixture *f = *state;
     static uint8_t seen[100];
@@ -368,6 +391,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         T(rows_go_to_the_owner_of_their_group),
         T(few_targets_share_a_batch),
+        T(what_is_sparse_is_the_whole),
         T(gathered_rows_wait_for_company),
         T(one_row_batches_go_at_once),
         T(gathering_is_bounded),
