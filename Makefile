@@ -5,7 +5,7 @@ CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/clink
 DEPS  := build/deps
 CMAKE := cmake -G Ninja -DCK_DEPS=$(CURDIR)/$(DEPS)
 .DEFAULT_GOAL := release
-.PHONY: release deps help clean fuzz demo test-deps asan tsan check test format tidy docs includes headers nm-globals faults biggest sim kills kill-matrix conformance bench bench-keys bench-hops bench-latency bench-kafka bench-state profile instructions
+.PHONY: release deps help clean fuzz demo test-deps asan tsan check test format tidy docs includes headers nm-globals faults biggest sim kills kill-matrix conformance bench bench-keys bench-hops bench-latency bench-parallel bench-kafka bench-state profile instructions
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 18
@@ -70,6 +70,8 @@ bench-kafka: release test-deps ## NEXMark from topics of 12 partitions beside Fl
 
 bench-latency: release ## from the write of a row to its result, at half load; writes docs/latency.svg and the table
 	@python3 bench/latency.py
+bench-parallel: release ## wall time with two subtasks beside one, and what threads waited for a core
+	@python3 bench/parallel.py
 bench-hops: release ## instructions a row costs in a HOP of 1 to 1,000 slides
 	@python3 bench/hops.py build/clink build/hops
 bench-state: release ## barrier pause, snapshot rate, deltas, restore, and q5 and q17 with checkpoints beside none
