@@ -129,9 +129,9 @@ static inline __attribute__((always_inline)) void take_candidate(const ck_table 
 static inline __attribute__((always_inline)) uint32_t matches_of(const ck_index *ix, const ck_index_slot *slot,
                                                                  const ck_bucket *b, uint64_t hash) {
     uint32_t m = ck_bucket_match(b, ck_index_tag(hash));
-    if (ix->depth == 0) return m;
-    uint32_t splits = ck_index_kept_splits(hash, slot->depth), known = ck_index_known_bits(ix, slot->depth);
-    while (m && CK_UNLIKELY(((b->kept[__builtin_ctz(m)] ^ splits) & known) != 0)) m &= m - 1;
+    if (ix->depth < 4) return m;
+    ck_index_kept kept = ck_index_kept_of(hash, slot->depth);
+    while (m && CK_UNLIKELY(!ck_index_may_be(b, (uint32_t)__builtin_ctz(m), kept))) m &= m - 1;
     return m;
 }
 

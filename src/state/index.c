@@ -96,14 +96,20 @@ void ck_index_destroy(ck_index *ix) {
 
 /* ---- placing entries ---- */
 
-static bool uses_new_bits(uint32_t depth) {
-    return depth > 0 && ck_index_kept_from(depth) != ck_index_kept_from(depth - 1);
+/* The depth from which on directory bits are kept in a segment of this depth. */
+static uint32_t kept_from(uint32_t depth) {
+    return depth < 3 ? 0 : depth < 3 + CK_KEPT_SPLITS ? 3 : 3 + CK_KEPT_SPLITS;
+}
+static bool uses_new_bits(uint32_t depth) { return depth > 0 && kept_from(depth) != kept_from(depth - 1); }
+
+static uint32_t kept_splits(uint64_t hash, uint32_t depth) {
+    return (uint32_t)(ck_index_bits(hash) << kept_from(depth) >> (64 - CK_KEPT_SPLITS));
 }
 
 static uint32_t way_of(uint16_t kept) { return (uint32_t)kept >> CK_KEPT_SPLITS; }
 /* The half an entry of a segment of this depth goes to. */
 static uint32_t kept_side(uint32_t kept, uint32_t depth) {
-    return kept >> (CK_KEPT_SPLITS - 1 - (depth - ck_index_kept_from(depth))) & 1;
+    return kept >> (CK_KEPT_SPLITS - 1 - (depth - kept_from(depth))) & 1;
 }
 
 /* An entry where it belongs or in the next bucket with room; *way: how many it passed. */
@@ -172,7 +178,7 @@ static void move_hashed(const ck_index *ix, const ck_segment *from, const ck_seg
     for (uint32_t at = 0; hash_next(ix, from, &at, &h);)
         for (uint32_t i = 0; i < h.n; i++)
             place_kept(to->buckets, to->bucket_count, ck_index_home_bits(h.hashes[i]), ck_index_tag(h.hashes[i]),
-                       ck_index_kept_splits(h.hashes[i], to->depth), h.refs[i]);
+                       kept_splits(h.hashes[i], to->depth), h.refs[i]);
 }
 
 /* Before a segment's first split by bits that are not kept yet. */
@@ -180,7 +186,7 @@ static void refresh_kept(const ck_index *ix, const ck_segment *s) {
     hashed h;
     for (uint32_t at = 0; hash_next(ix, s, &at, &h);)
         for (uint32_t i = 0; i < h.n; i++)
-            *h.kept[i] = (uint16_t)(way_of(*h.kept[i]) << CK_KEPT_SPLITS | ck_index_kept_splits(h.hashes[i], s->depth));
+            *h.kept[i] = (uint16_t)(way_of(*h.kept[i]) << CK_KEPT_SPLITS | kept_splits(h.hashes[i], s->depth));
 }
 
 static uint32_t home_of(const ck_index *ix, const ck_bucket *b, uint32_t at, uint32_t k) {
@@ -283,7 +289,7 @@ ck_status ck_index_insert(ck_index *ix, uint64_t hash, uint32_t ref) {
         slot = ck_index_slot_of(ix, hash);
     }
     place_kept(slot->buckets, slot->bucket_count, ck_index_home_bits(hash), ck_index_tag(hash),
-               ck_index_kept_splits(hash, slot->depth), ref);
+               kept_splits(hash, slot->depth), ref);
     ix->segments[slot->segment].entries++;
     ix->entries++;
     return CK_OK;

@@ -106,23 +106,24 @@ static inline uint32_t ck_bucket_match(const ck_bucket *b, uint8_t tag) {
 #endif
 }
 
-/* The depth from which on directory bits are kept in a segment of this depth. */
-static inline uint32_t ck_index_kept_from(uint32_t depth) {
-    return depth < 3 ? 0 : depth < 3 + CK_KEPT_SPLITS ? 3 : 3 + CK_KEPT_SPLITS;
+/* Which kept bits of an entry tell a search that it is another hash's: mask 0 in small and shallow indexes, and at the
+ * depths where some entries still keep the bits of a shallower segment. */
+typedef struct ck_index_kept {
+    uint32_t splits, mask;
+} ck_index_kept;
+static inline ck_index_kept ck_index_kept_of(uint64_t hash, uint32_t depth) {
+    const uint32_t depths = ~0u << 4 & ~(1u << (3 + CK_KEPT_SPLITS)); /* below the class has a part in the bits */
+    uint32_t from = depth < 3 + CK_KEPT_SPLITS ? 0 : CK_KEPT_SPLITS;
+    return (ck_index_kept){(uint32_t)(hash << 8 << from >> (64 - CK_KEPT_SPLITS)),
+                           (0 - (depths >> depth & 1)) & ((1u << CK_KEPT_SPLITS) - 1)};
 }
-static inline uint32_t ck_index_kept_splits(uint64_t hash, uint32_t depth) {
-    return (uint32_t)(ck_index_bits(hash) << ck_index_kept_from(depth) >> (64 - CK_KEPT_SPLITS));
-}
-/* Which kept bits tell entries of a segment of this depth apart: those of the splits, but not where some entries still
- * keep the bits of shallower segments, nor in a small index. */
-static inline uint32_t ck_index_known_bits(const ck_index *ix, uint32_t depth) {
-    bool mixed = depth == 3 || depth == 3 + CK_KEPT_SPLITS;
-    return ix->depth == 0 || mixed ? 0 : (1u << CK_KEPT_SPLITS) - 1;
+static inline bool ck_index_may_be(const ck_bucket *b, uint32_t i, ck_index_kept k) {
+    return ((b->kept[i] ^ k.splits) & k.mask) == 0;
 }
 
 /* A search: call next until it says false or the reference is the wanted one. */
 typedef struct ck_index_probe {
-    uint32_t splits, known;
+    ck_index_kept kept;
     const ck_bucket *buckets;
     uint32_t at, left, bucket_count;
     uint32_t mask; /* matches not yet given out of the bucket at `at` */
@@ -135,8 +136,7 @@ static inline ck_index_probe ck_index_probe_begin(const ck_index *ix, uint64_t h
     p.tag = ck_index_tag(hash);
     p.at = ck_index_home(hash, s->bucket_count);
     p.mask = ck_bucket_match(&p.buckets[p.at], p.tag);
-    p.splits = ck_index_kept_splits(hash, s->depth);
-    p.known = ck_index_known_bits(ix, s->depth);
+    p.kept = ck_index_kept_of(hash, s->depth);
     return p;
 }
 static inline bool ck_index_probe_next(ck_index_probe *p, uint32_t *ref) {
@@ -146,7 +146,7 @@ static inline bool ck_index_probe_next(ck_index_probe *p, uint32_t *ref) {
             uint32_t i = (uint32_t)__builtin_ctz(p->mask);
             p->mask &= p->mask - 1;
             *ref = b->ref[i];
-            if (((b->kept[i] ^ p->splits) & p->known) == 0) return true;
+            if (ck_index_may_be(b, i, p->kept)) return true;
         }
         if (b->passed == 0 || --p->left == 0) return false;
         p->at = p->at + 1 == p->bucket_count ? 0 : p->at + 1;
