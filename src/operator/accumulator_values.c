@@ -128,7 +128,7 @@ static ck_status kept(ck_acc *a, ck_partition p, ck_view scope, ck_bytes *hi, ck
     next_prefix(hi);
     ck_range_open(&r, a->side_table, p, scope, ck_bytes_as_view(hi));
     if (!ck_range_next(&r, row)) *row = NULL;
-    return CK_OK;
+    return r.status == CK_NOMEM ? ck_nomem(ctx->error, ctx->mem, scope.n) : r.status;
 }
 
 typedef struct keeper {
@@ -259,7 +259,8 @@ ck_status ck_values_open(ck_values_walk *w, uint32_t group, ck_op_ctx *ctx) {
     if (w->partition == 0) return CK_OK;
     if (w->acc->within) CK_TRY(scope_range(w->acc, w->groups, group, &w->lo, &w->hi, ctx));
     ck_range_open(&w->range, w->acc->side_table, w->partition, ck_bytes_as_view(&w->lo), ck_bytes_as_view(&w->hi));
-    return CK_OK;
+    ck_status s = w->range.status;
+    return s == CK_NOMEM ? ck_nomem(ctx->error, ctx->mem, w->lo.capacity) : s;
 }
 
 bool ck_values_next(ck_values_walk *w, ck_row **row, int64_t *count) {
@@ -307,6 +308,7 @@ static ck_status take_piece(ck_acc *a, ck_table *from, ck_partition p, ck_view p
     m->n = 0;
     ck_bytes_clear(&m->keys);
     ck_range_open(&r, from, p, ck_bytes_as_view(&m->lo), ck_bytes_as_view(&m->hi));
+    CK_TRY(r.status);
     while (s == CK_OK && m->n < PIECE_ROWS && m->keys.n < PIECE_BYTES && ck_range_next(&r, &row)) {
         ck_bytes_clear(&m->last);
         s = ck_row_order_key(from, row, &m->last);

@@ -13,6 +13,14 @@ HARNESS_FIXTURE
     "{\"fn\":\"max\",\"arg\":3,\"arg_text\":\"s\"}"
 #define DISTINCT ",{\"fn\":\"count\",\"arg\":2,\"arg_text\":\"v\",\"distinct\":true}"
 #define OUTPUT   "k VARCHAR; ws TIMESTAMP(6); we TIMESTAMP(6); wt TIMESTAMP(6); n BIGINT; a DOUBLE; m VARCHAR"
+#define IN_ORDER                                                                                                       \
+    ",{\"fn\":\"string_agg\",\"arg\":3,\"arg_text\":\"s\",\"order_text\":\"v "                                         \
+    "DESC\",\"order\":[{\"col\":2,\"desc\":true,"                                                                      \
+    "\"nulls_first\":true}]},{\"fn\":\"array_agg\",\"arg\":2,\"arg_text\":\"v\"},{\"fn\":\"first_value\",\"arg\":3,"   \
+    "\"arg_text\":\"s\",\"order_text\":\"v\",\"order\":[{\"col\":2,\"desc\":false,\"nulls_first\":false}]},"           \
+    "{\"fn\":\"percentile_disc\",\"arg\":2,\"arg_text\":\"v\",\"fraction\":0.3}"
+#define IN_ORDER_OUTPUT "; l VARCHAR; xs ARRAY<BIGINT>; f VARCHAR; p BIGINT"
+#define SKETCH          ",{\"fn\":\"approx_count_distinct\",\"arg\":3,\"arg_text\":\"s\"}"
 #define MEANS                                                                                                          \
     "\"keys\":[0],\"aggregates\":[{\"fn\":\"avg\",\"arg\":2,\"arg_text\":\"v\"},{\"fn\":\"count\",\"arg\":2,\"arg_"    \
     "text\":\"v\"}"
@@ -26,8 +34,11 @@ typedef struct sample {
     const char *params, *output;
     const char *side; /* what port 1 emits */
 } sample;
-static const char over_changes[] = WINDOW("tumble", "10000000", "10000000") CALLS "],\"lateness_us\":5000000}";
-static ck_edge_mode mode_of(const sample *s) { return s->params == over_changes ? CK_MODE_RETRACT : CK_MODE_APPEND; }
+static const char over_changes[] = WINDOW("tumble", "10000000", "10000000") CALLS "],\"lateness_us\":5000000}",
+                  in_order_over_changes[] = WINDOW("hop", "10000000", "5000000") CALLS IN_ORDER "]}";
+static ck_edge_mode mode_of(const sample *s) {
+    return s->params == over_changes || s->params == in_order_over_changes ? CK_MODE_RETRACT : CK_MODE_APPEND;
+}
 static const sample samples[] = {
     {&ck_op_window_agg, WINDOW("tumble", "10000000", "10000000") CALLS "]}", OUTPUT, NULL},
     {&ck_op_window_agg, WINDOW("tumble", "10000000", "10000000") CALLS DISTINCT "]}", OUTPUT "; d BIGINT", NULL},
@@ -42,6 +53,15 @@ static const sample samples[] = {
     {&ck_op_session_agg, "{\"time\":1,\"gap_us\":3000000," CALLS DISTINCT "]}", OUTPUT "; d BIGINT", NULL},
     {&ck_op_session_agg, "{\"time\":1,\"gap_us\":1500000,\"lateness_us\":5000000," CALLS DISTINCT "]}",
      OUTPUT "; d BIGINT", NULL},
+    {&ck_op_window_agg, WINDOW("tumble", "10000000", "10000000") CALLS IN_ORDER SKETCH "],\"lateness_us\":5000000}",
+     OUTPUT IN_ORDER_OUTPUT "; e BIGINT", NULL},
+    {&ck_op_window_agg, WINDOW("hop", "10000000", "5000000") CALLS IN_ORDER SKETCH "]}",
+     OUTPUT IN_ORDER_OUTPUT "; e BIGINT", NULL},
+    {&ck_op_window_agg, WINDOW("cumulate", "12000000", "3000000") CALLS IN_ORDER SKETCH "]}",
+     OUTPUT IN_ORDER_OUTPUT "; e BIGINT", NULL},
+    {&ck_op_window_agg, in_order_over_changes, OUTPUT IN_ORDER_OUTPUT, NULL},
+    {&ck_op_session_agg, "{\"time\":1,\"gap_us\":1500000,\"lateness_us\":5000000," CALLS IN_ORDER SKETCH "]}",
+     OUTPUT IN_ORDER_OUTPUT "; e BIGINT", NULL},
     {&ck_op_window_agg, WINDOW("hop", "4000000", "2000000") CALLS "],\"late\":[3,null,1]}", OUTPUT, LATE},
     {&ck_op_session_agg, "{\"time\":1,\"gap_us\":500000,\"late\":[3,null,1]," CALLS "]}", OUTPUT, LATE},
 };

@@ -276,12 +276,14 @@ ck_status ck_partition_erase_range(ck_table *t, ck_partition p, ck_view lo, ck_v
 void ck_range_open(ck_range *r, ck_table *t, ck_partition p, ck_view lo, ck_view hi) {
     *r = (ck_range){.table = t, .partition = p, .hi = hi};
     ck_partition_head h = {0};
-    if (p && head_with_rows(t, p, &h) != CK_OK) h = (ck_partition_head){0}; /* remembered: ck_cold_check */
+    if (p) r->status = head_with_rows(t, p, &h);
+    if (r->status != CK_OK) h = (ck_partition_head){0}; /* remembered: ck_cold_check */
     ck_tree_at from = {NULL, 1}, to = {NULL, 1};
     ck_tree_key low = ck_tree_key_of(lo), high = ck_tree_key_of(hi);
-    bool ok = h.count > 0 && ck_tree_lower(t, &h, &low, &from, NULL) == CK_OK;
+    if (h.count > 0) r->status = ck_tree_lower(t, &h, &low, &from, NULL);
+    bool ok = h.count > 0 && r->status == CK_OK;
     if (ok && hi.n)
-        ok = ck_tree_lower(t, &h, &high, &to, NULL) == CK_OK;
+        ok = (r->status = ck_tree_lower(t, &h, &high, &to, NULL)) == CK_OK;
     else if (ok && h.count > 1)
         to = ck_tree_next(&h, ck_tree_last(&h));
     if (!ok || (hi.n && ck_view_cmp(lo, hi) >= 0)) from = to = (ck_tree_at){NULL, 1};

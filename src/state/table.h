@@ -167,8 +167,9 @@ CK_NODISCARD ck_status ck_partition_erase_range(ck_table *t, ck_partition p, ck_
 typedef struct ck_range {
     ck_table *table;
     ck_partition partition;
-    uint64_t at[4]; /* the table's */
-    ck_view hi;     /* borrowed */
+    uint64_t at[4];   /* the table's */
+    ck_view hi;       /* borrowed */
+    ck_status status; /* not CK_OK: it could not be opened, and shows nothing */
 } ck_range;
 void ck_range_open(ck_range *r, ck_table *t, ck_partition p, ck_view lo, ck_view hi);
 bool ck_range_next(ck_range *r, ck_row **row);
