@@ -1,6 +1,6 @@
 /* Keys of erased rows, kept for deltas until the checkpoint that carries them is completed. Chunks only grow at the
- * end, so that a mark's reader may follow them up to the last one it saw; chunks are freed when no mark is live. A log
- * that outgrows half the state is given up: the next snapshot is a base then. */
+ * end, so that a mark's reader may follow them up to the last one it saw; chunks are freed when no mark reads them. A
+ * log that outgrows half the state is given up: the next snapshot is a base then. */
 #include "state/stored_int.h"
 
 enum { CHUNK_MIN = 4096, CHUNK_MAX = 256 * 1024, LOG_FLOOR = 4 << 20 };
@@ -77,7 +77,7 @@ void ck_log_erase(ck_table *t, const ck_row *row) {
         give_up(t, t->log);
 }
 
-/* Only when no mark is live. */
+/* Only when no mark reads it. */
 void ck_log_forget(ck_table *t, uint32_t completed) {
     ck_erase_log *log = &t->own_log;
     while (log->first && (log->first->epoch <= completed || log->first->epoch <= log->lost)) drop_first(t, log);

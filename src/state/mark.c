@@ -43,8 +43,8 @@ static void freeze(void *arg, ck_state *st, ck_state_slot *slot, ck_table *t) {
                                               .pages = t->dir.root,
                                               .vars = t->var.dir.root,
                                               .page_count = t->page_count,
-                                              .log_first = t->own_log.first,
-                                              .log_last = t->own_log.last,
+                                              .log_first = m->aside ? NULL : t->own_log.first,
+                                              .log_last = m->aside ? NULL : t->own_log.last,
                                               .cold = t->cold && !t->is_bucket,
                                               .cold_slot = t->cold_slot};
     m->rows += t->rows + t->out_rows;
@@ -73,7 +73,7 @@ ck_status ck_state_mark_take(ck_state_store *s, uint64_t checkpoint, ck_state_ma
     ck_state_mark *m = mark_alloc(s, tables);
     if (!m) return ck_nomem(err, snapshot_mem(s), tables * sizeof(ck_frozen));
     ck_epochs *e = &s->epochs;
-    m->store = s, m->checkpoint = checkpoint, m->epoch = e->epoch;
+    m->store = s, m->checkpoint = checkpoint, m->epoch = e->epoch, m->aside = checkpoint == 0;
     m->completed = e->completed, m->parent = s->completed_checkpoint;
     m->key_groups = s->cfg.key_groups;
     uint32_t completed = e->completed;
@@ -83,11 +83,12 @@ ck_status ck_state_mark_take(ck_state_store *s, uint64_t checkpoint, ck_state_ma
     if (s->marks) s->marks->newer = m;
     s->marks = m;
     s->mark_count++;
+    s->log_readers += !m->aside;
     e->live = e->epoch++;
     e->retired = &m->retired;
     e->tracking = true;
     if (s->cold && s->cold->rows) m->cold = ck_rocks_snapshot_take(s->cold->db);
-    remember(s, checkpoint, m->epoch);
+    if (!m->aside) remember(s, checkpoint, m->epoch);
     *out = m;
     return CK_OK;
 }
@@ -142,9 +143,10 @@ void ck_state_mark_release(ck_state_mark *m) {
         s->marks = older;
     if (older) older->newer = newer;
     s->mark_count--;
+    s->log_readers -= !m->aside;
     s->epochs.live = s->marks ? s->marks->epoch : 0;
     s->epochs.retired = s->marks ? &s->marks->retired : NULL;
-    if (!s->marks) ck_state_each_table(s, forget_logs, &s->epochs.completed);
+    if (!s->log_readers) ck_state_each_table(s, forget_logs, &s->epochs.completed);
     let_go(s, m, older);
     while (heir) {
         ck_state_mark *next = heir->older;
@@ -171,7 +173,7 @@ void ck_state_completed(ck_state_store *s, uint64_t checkpoint) {
     s->completed_checkpoint = checkpoint;
     if (s->cold) ck_cold_completed(s->cold, epoch);
     if (epoch + 1 == s->epochs.epoch) ck_state_each_table(s, settle, NULL);
-    if (!s->marks) ck_state_each_table(s, forget_logs, &epoch);
+    if (!s->log_readers) ck_state_each_table(s, forget_logs, &epoch);
 }
 
 void ck_state_aborted(ck_state_store *s, uint64_t checkpoint) {

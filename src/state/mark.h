@@ -11,7 +11,8 @@
 
 typedef struct ck_state_mark ck_state_mark;
 
-/* At most a few marks live at a time (CK_FULL beyond). */
+/* At most a few marks live at a time (CK_FULL beyond). checkpoint 0: a mark beside the checkpoints, to be read whole
+ * (CK_MARK_BASE); no delta ever counts from it, and it may live long. */
 CK_NODISCARD ck_status ck_state_mark_take(ck_state_store *s, uint64_t checkpoint, ck_state_mark **out, ck_error *err);
 void ck_state_mark_release(ck_state_mark *m);
 

@@ -24,6 +24,7 @@ struct ck_state_mark {
     uint64_t checkpoint, parent;
     uint32_t epoch, completed; /* of this mark, and of the one deltas count from (0 = none) */
     uint32_t key_groups;
+    bool aside; /* of no checkpoint */
     ck_retired_list retired;
     struct ck_state_mark *inherited; /* released newer marks, linked by `older`: what of theirs this one still sees */
     ck_frozen *tables;

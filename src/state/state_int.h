@@ -44,6 +44,7 @@ struct ck_state_store {
     uint32_t slot_count;
     struct ck_state_mark *marks; /* live, newest first */
     uint32_t mark_count;
+    uint32_t log_readers; /* marks whose deltas read the logs of erased keys */
     ck_unresolved unresolved[CK_MARKS_UNRESOLVED];
     uint32_t unresolved_count;
     uint64_t completed_checkpoint;
