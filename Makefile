@@ -92,7 +92,7 @@ sim: deps ## whole jobs on a simulated machine: make sim [SEEDS=2000], with cras
 	@ninja -C build -j $(JOBS) --quiet sim sql_sim
 	@tools/sim.sh $(SEEDS) $(JOBS)
 
-kill-matrix: release test-deps ## queries x fault points x alignment x parallelism, compared with undisturbed runs: make kill-matrix [QUERY=top] [POINT=commit.before] [BACKEND=rocksdb]
+kill-matrix: release test-deps ## queries x fault points x alignment x parallelism, compared with undisturbed runs: make kill-matrix [QUERY=top] [POINT=commit.before] [BACKEND=rocksdb|changelog|changelog-inside|changelog-rocksdb]
 	@$$(tools/venv.sh) tests/system/kill_matrix.py $(if $(QUERY),--query $(QUERY)) $(if $(POINT),--point $(POINT)) $(if $(BACKEND),--backend $(BACKEND))
 
 conformance: release test-deps ## every transactional sink stopped at every step of its commits; writes the matrix into docs/connectors.md: make conformance [SINK=file] [CELL=zombie]

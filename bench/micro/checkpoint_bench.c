@@ -83,7 +83,14 @@ int main(int argc, char **argv) {
     OK(ck_state_table(op, &schema, &t, &err));
     for (uint64_t at = 0; at < groups; at += ROWS) count(t, mem, at, 1);
     const uint64_t op_id = ck_op_id("agg");
-    const ck_subtask_snapshots_config sc = {&proc, mem, dir, op_id, 0, 1, GROUPS, {0, GROUPS - 1}, store};
+    const ck_subtask_snapshots_config sc = {.proc = &proc,
+                                            .mem = mem,
+                                            .dir = dir,
+                                            .vertex = op_id,
+                                            .parallelism = 1,
+                                            .key_groups = GROUPS,
+                                            .range = {0, GROUPS - 1},
+                                            .store = store};
     ck_subtask_snapshots *snapshots;
     OK(ck_subtask_snapshots_new(&sc, &snapshots, &err));
     ck_arena a;

@@ -79,6 +79,14 @@ typedef enum clink_changes { CLINK_CHANGES_FINAL = 0, CLINK_CHANGES_PREFIX = 1, 
 
 /* Where barriers are held up: wait; overtake what is under way and store it; the first until a checkpoint stalls. */
 typedef enum clink_alignment { CLINK_ALIGNED = 0, CLINK_UNALIGNED = 1, CLINK_ADAPTIVE = 2 } clink_alignment;
+/* Changelog backends: a checkpoint writes what changed; all rows are written in the checkpoint that is due, or beside
+ * the checkpoints. */
+typedef enum clink_changelog {
+    CLINK_NO_CHANGELOG,
+    CLINK_MATERIALISE_AUTO, /* INSIDE; with rocksdb EXTERNAL */
+    CLINK_MATERIALISE_INSIDE,
+    CLINK_MATERIALISE_EXTERNAL
+} clink_changelog;
 
 /* How a script is run. Zero is a good default; struct_bytes = sizeof(clink_run). */
 typedef struct clink_run {
@@ -113,6 +121,8 @@ typedef struct clink_run {
     /* A script other than the checkpoint's goes on where that would lose state or compute something else over it too. */
     int32_t allow_semantic_change;
     int32_t rocksdb;       /* with spill_dir: by rows into a RocksDB there, and only what cannot go there to a file */
+    clink_changelog changelog;     /* checkpoints are segments of a changelog; where all rows go once in so many */
+    int32_t materialisation_every; /* so many checkpoints, 1 to 1000; 0 = 10 */
 } clink_run;
 
 /* An argument that must be there and is NULL is CLINK_INVALID; calls on no job (*job is NULL) do nothing or say so. */

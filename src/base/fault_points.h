@@ -13,6 +13,8 @@ CK_FAULT_POINT(CHECKPOINT_AFTER_OVERTAKE, "checkpoint.after_overtake",
 CK_FAULT_POINT(CHECKPOINT_BEFORE_SNAPSHOT, "checkpoint.before_snapshot", "the snapshot writer is about to start")
 CK_FAULT_POINT(CHECKPOINT_BEFORE_ACK, "checkpoint.before_ack",
                "the subtask's files are durable, its acknowledgement is not sent")
+CK_FAULT_POINT(MATERIALISE_BEFORE, "materialise.before", "the state is about to be written beside the checkpoints")
+CK_FAULT_POINT(MATERIALISE_AFTER, "materialise.after", "the materialisation is durable, no checkpoint names it")
 CK_FAULT_POINT(CHECKPOINT_BEFORE_INFLIGHT, "checkpoint.before_inflight",
                "what was under way is recorded, its file is not written")
 CK_FAULT_POINT(CHECKPOINT_AFTER_INFLIGHT, "checkpoint.after_inflight", "the in-flight file is durable")

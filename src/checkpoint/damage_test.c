@@ -1,5 +1,5 @@
-/* Every byte of a small base, delta and manifest flipped, and every truncation: a restore names the file and refuses,
- * or reads what was written. */
+/* Every byte of a small base, delta, changelog segment, materialisation and manifest flipped, and every truncation: a
+ * restore names the file and refuses, or reads what was written. */
 #include "checkpoint/manifest_int.h"
 #include "checkpoint/sample_int.h"
 
@@ -13,7 +13,9 @@ typedef struct world {
     ck_arena a;
 } world;
 
-static void world_open(world *w) {
+static void count(world *w, uint32_t key, int64_t by) { assert_int_equal(sample_count(&w->j, &key, 1, by), CK_OK); }
+
+static void world_open(world *w, ck_changelog_config changelog) {
     *w = (world){0};
     ck_error err = CK_ERROR_INIT;
     ck_test_proc_init(&w->t);
@@ -21,12 +23,12 @@ static void world_open(world *w) {
     w->t.proc.fs = ck_simfs_base(w->sim);
     OK(sample_dir(&w->t.proc, "/ck", false, &w->d, &err));
     sample_open(&w->j, &w->t.proc, ck_checkpoint_dir_path(w->d), 1);
+    w->j.changelog = changelog;
     OK(sample_start(&w->j));
     ck_arena_init(&w->a, w->j.mem, SIZE_MAX);
     for (uint32_t k = 0; k < FEW_KEYS; k++) assert_int_equal(sample_count(&w->j, &k, 1, (int64_t)k + 1), CK_OK);
     OK(sample_checkpoint(&w->j, w->d, 1, CK_BARRIER_PERIODIC, &err));
-    const uint32_t key = 3;
-    assert_int_equal(sample_count(&w->j, &key, 1, 100), CK_OK);
+    count(w, 3, 100);
     OK(sample_checkpoint(&w->j, w->d, 2, CK_BARRIER_PERIODIC, &err));
 }
 
@@ -38,8 +40,8 @@ static void world_close(world *w) {
     ck_test_proc_destroy(&w->t);
 }
 
-static ck_status restore(world *w, sample_job *out, ck_error *err) {
-    ck_status s = sample_restore(out, w->d, 2, &w->t.proc, 2, err);
+static ck_status restore(world *w, uint64_t id, sample_job *out, ck_error *err) {
+    ck_status s = sample_restore(out, w->d, id, &w->t.proc, 2, err);
     out->model = w->j.model;
     return s;
 }
@@ -70,7 +72,7 @@ static bool damage(world *w, ck_view good, size_t n, ck_view *bad) {
     return true;
 }
 
-static void each_damage_is_refused(world *w, const char *name) {
+static void each_damage_is_refused(world *w, uint64_t id, const char *name) {
     char path[200];
     snprintf(path, sizeof path, "/ck/%llu/0/%s", (unsigned long long)SAMPLE_VERTEX, name);
     ck_view good = content(w, path), bad;
@@ -80,7 +82,7 @@ static void each_damage_is_refused(world *w, const char *name) {
         replace(w, path, bad);
         sample_job j;
         ck_error err = CK_ERROR_INIT;
-        ck_status s = restore(w, &j, &err);
+        ck_status s = restore(w, id, &j, &err);
         if (s != CK_CORRUPT || !strstr(err.msg, name))
             fail_msg("%s, damage %zu: %s %s", name, n, ck_status_name(s), err.msg);
         sample_close(&j);
@@ -94,10 +96,44 @@ static void snapshots(void **state) {
     world w;
     ck_error err = CK_ERROR_INIT;
     sample_job j;
-    world_open(&w);
-    each_damage_is_refused(&w, "checkpoint-1.snap");
-    each_damage_is_refused(&w, "delta-2.snap");
-    OK(restore(&w, &j, &err));
+    world_open(&w, (ck_changelog_config){0});
+    each_damage_is_refused(&w, 2, "checkpoint-1.snap");
+    each_damage_is_refused(&w, 2, "delta-2.snap");
+    OK(restore(&w, 2, &j, &err));
+    sample_check(&j);
+    sample_close(&j);
+    world_close(&w);
+}
+
+static void changelogs(void **state) {
+    (void)state;
+    world w;
+    ck_error err = CK_ERROR_INIT;
+    sample_job j;
+    world_open(&w, (ck_changelog_config){CK_MATERIALISE_INSIDE, 8});
+    each_damage_is_refused(&w, 2, "changelog-1.snap");
+    each_damage_is_refused(&w, 2, "changelog-2.snap");
+    OK(restore(&w, 2, &j, &err));
+    sample_check(&j);
+    sample_close(&j);
+    world_close(&w);
+}
+
+static void external_materialisations(void **state) {
+    (void)state;
+    world w;
+    ck_error err = CK_ERROR_INIT;
+    sample_job j;
+    world_open(&w, (ck_changelog_config){CK_MATERIALISE_EXTERNAL, 1});
+    count(&w, 5, 1);
+    OK(sample_checkpoint(&w.j, w.d, 3, CK_BARRIER_PERIODIC, &err));
+    assert_true(ck_materialisation_is_begun(w.j.s[0].snapshots));
+    ck_materialisation_end(w.j.s[0].snapshots, ck_materialisation_run(w.j.s[0].snapshots, &err));
+    count(&w, 6, 1);
+    OK(sample_checkpoint(&w.j, w.d, 4, CK_BARRIER_PERIODIC, &err));
+    each_damage_is_refused(&w, 4, "materialized/3.snap");
+    each_damage_is_refused(&w, 4, "changelog-4.snap");
+    OK(restore(&w, 4, &j, &err));
     sample_check(&j);
     sample_close(&j);
     world_close(&w);
@@ -106,7 +142,7 @@ static void snapshots(void **state) {
 static void manifests(void **state) {
     (void)state;
     world w;
-    world_open(&w);
+    world_open(&w, (ck_changelog_config){0});
     const char *path = "/ck/checkpoint-2.json";
     ck_view good = content(&w, path), bad;
     size_t refused = 0, as_written = 0;
@@ -140,7 +176,7 @@ static void manifests(void **state) {
 static void checksum_of_a_manifest(void **state) {
     (void)state;
     world w;
-    world_open(&w);
+    world_open(&w, (ck_changelog_config){0});
     const char *path = "/ck/checkpoint-2.json";
     ck_view good = content(&w, path);
     ck_manifest *m;
@@ -161,6 +197,8 @@ static void checksum_of_a_manifest(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(snapshots),
+        cmocka_unit_test(changelogs),
+        cmocka_unit_test(external_materialisations),
         cmocka_unit_test(manifests),
         cmocka_unit_test(checksum_of_a_manifest),
     };

@@ -9,6 +9,9 @@
 #include "checkpoint/manifest_int.h"
 #include "os/fs.h"
 
+/* The folder of a subtask that <N>.snap with all rows as they were at N are in. */
+#define CK_MATERIALIZED "materialized"
+
 typedef struct ck_dir_entry {
     ck_checkpoint_entry e;
     ck_arena arena; /* damage and paths */
@@ -45,7 +48,8 @@ ck_name_kind ck_name_parse(const char *name, uint64_t *id);
 /* Decimal digits only, no leading zero, at most INT64_MAX. */
 bool ck_id_parse(const char *text, size_t n, uint64_t *id);
 
-/* Calls fn for every file in the root (vertex and subtask empty) and in <vertex>/<subtask>/; path is relative. */
+/* Calls fn for every file in the root (vertex and subtask empty), in <vertex>/<subtask>/ and in materialized/ there;
+ * path is relative. */
 typedef ck_status (*ck_dir_visit)(void *arg, const char *path, const char *name, ck_error *err);
 CK_NODISCARD ck_status ck_dir_walk(const ck_checkpoint_dir *d, ck_dir_visit fn, void *arg, ck_error *err);
 const char *ck_dir_join(ck_arena *a, const char *dir, const char *name); /* NULL without memory */

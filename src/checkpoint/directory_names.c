@@ -25,6 +25,9 @@ static const struct {
 };
 
 static ck_name_kind parse_plain(const char *name, size_t n, uint64_t *id) {
+    static const char snap[] = ".snap";
+    size_t tail = sizeof snap - 1;
+    if (n > tail && memcmp(name + n - tail, snap, tail) == 0 && ck_id_parse(name, n - tail, id)) return CK_NAME_DATA;
     for (size_t i = 0; i < CK_ARRAY_COUNT(known_names); i++) {
         size_t p = strlen(known_names[i].prefix), s = strlen(known_names[i].suffix);
         if (n > p + s && memcmp(name, known_names[i].prefix, p) == 0 &&
@@ -59,7 +62,10 @@ const char *ck_checkpoint_path_committed(ck_arena *a, uint64_t checkpoint) {
 const char *ck_checkpoint_path_file(ck_arena *a, uint64_t vertex, uint32_t subtask, uint64_t checkpoint,
                                     ck_file_kind kind) {
     static const char *const forms[CK_FILE_KINDS][2] = {
-        {"checkpoint", "snap"}, {"delta", "snap"}, {"inflight", "cap"}, {"wal", "arrow"}};
+        {"checkpoint", "snap"}, {"delta", "snap"}, {"inflight", "cap"}, {"wal", "arrow"}, {"changelog", "snap"}};
+    if (kind == CK_FILE_MATERIALIZED)
+        return ck_arena_printf(a, "%" PRIu64 "/%" PRIu32 "/" CK_MATERIALIZED "/%" PRIu64 ".snap", vertex, subtask,
+                               checkpoint);
     return ck_arena_printf(a, "%" PRIu64 "/%" PRIu32 "/%s-%" PRIu64 ".%s", vertex, subtask, forms[kind][0], checkpoint,
                            forms[kind][1]);
 }
@@ -82,7 +88,7 @@ static bool is_number(const char *name) {
     return n > 0 && n <= 20 && strspn(name, "0123456789") == n && (ck_id_parse(name, n, &id) || n >= 19);
 }
 
-/* depth 0: the root, 1: a vertex, 2: a subtask. */
+/* depth 0: the root, 1: a vertex, 2: a subtask, 3: its materialisations. */
 static ck_status walk_folder(const walk *w, const char *relative, int depth, ck_arena *a, ck_error *err) {
     ck_fs *fs = w->d->proc->fs;
     ck_arena_mark mark = ck_arena_mark_now(a);
@@ -94,7 +100,7 @@ static ck_status walk_folder(const walk *w, const char *relative, int depth, ck_
     for (size_t i = 0; i < count; i++) {
         const char *below = *relative ? ck_dir_join(a, relative, names[i]) : names[i];
         if (!below) return ck_nomem(err, a->mem, 0);
-        bool folder = depth < 2 && is_number(names[i]);
+        bool folder = depth < 2 ? is_number(names[i]) : depth == 2 && strcmp(names[i], CK_MATERIALIZED) == 0;
         if (folder) {
             const char *full = ck_dir_join(a, w->d->path, below);
             ck_stat st;

@@ -1,12 +1,25 @@
-/* Golden files: a small base, a delta on it and a manifest as some version once wrote them, in tests/golden/state/,
- * read by every later build. `test.checkpoint.golden --write DIR` writes the same content with this build: for the
- * readers in other languages (tests/system/test_snapshot_format.py), and for new golden files when a format gets a new
- * version. */
+/* Golden files: all rows, changes on them and a manifest as some version once wrote them, read by every later build: a
+ * base and a delta in tests/golden/state/, changelog files in tests/golden/changelog_inside/ and _external/.
+ * `test.checkpoint.golden --write DIR [state|inside|external]` writes the same content with this build: for the readers
+ * in other languages (tests/system/test_snapshot_format.py), and for new golden files when a format gets a new version.
+ */
 #include "checkpoint/sample_int.h"
 
 #include <stdio.h>
 
-#define GOLDEN "tests/golden/state"
+typedef enum layout { LAYOUT_DELTA, LAYOUT_INSIDE, LAYOUT_EXTERNAL, LAYOUTS } layout;
+static const char *const layouts[] = {"state", "inside", "external"};
+static const char *const golden[] = {"tests/golden/state", "tests/golden/changelog_inside",
+                                     "tests/golden/changelog_external"};
+/* The two files of each, and what the second says it stands on. */
+static const struct {
+    const char *all, *changes, *parent;
+    ck_file_kind all_kind, changes_kind;
+} names[] = {
+    {"1/0/checkpoint-7.snap", "1/0/delta-8.snap", "1/0/checkpoint-7.snap", CK_FILE_BASE, CK_FILE_DELTA},
+    {"1/0/changelog-7.snap", "1/0/changelog-8.snap", "1/0/changelog-7.snap", CK_FILE_CHANGELOG, CK_FILE_CHANGELOG},
+    {"1/0/materialized/7.snap", "1/0/changelog-8.snap", "1/0/changelog-7.snap", CK_FILE_MATERIALIZED,
+     CK_FILE_CHANGELOG}};
 
 static const ck_type bigint = {.kind = CK_TYPE_BIGINT}, varchar = {.kind = CK_TYPE_VARCHAR};
 static const ck_type timestamp = {.kind = CK_TYPE_TIMESTAMP, .precision = 6};
@@ -135,7 +148,7 @@ static void change(store *w) {
 
 /* ---- writing ---- */
 
-static void write_all(const char *dir) {
+static void write_all(const char *dir, layout to) {
     store w;
     ck_error err = CK_ERROR_INIT;
     ck_state_mark *m;
@@ -144,14 +157,23 @@ static void write_all(const char *dir) {
     ck_mem mem = ck_proc_mem(&w.t.proc, CK_MEM_SNAPSHOT);
     fill(&w);
     OK(ck_state_mark_take(w.s, 7, &m, &err));
-    ck_snapshot_spec spec = {&w.t.proc, mem, dir, "1/0/checkpoint-7.snap", 7, 128, CK_MARK_BASE, NULL};
+    const char *behind = to == LAYOUT_EXTERNAL ? names[to].parent : NULL; /* what the first stands for */
+    ck_snapshot_spec spec = {.proc = &w.t.proc,
+                             .mem = mem,
+                             .dir = dir,
+                             .path = names[to].all,
+                             .checkpoint = 7,
+                             .key_groups = 128,
+                             .kind = CK_MARK_BASE,
+                             .parent = behind,
+                             .changelog = to == LAYOUT_INSIDE};
     OK(ck_snapshot_write(&spec, m, &base, &err));
     ck_state_completed(w.s, 7);
     ck_state_mark_release(m);
     change(&w);
     OK(ck_state_mark_take(w.s, 8, &m, &err));
-    spec.path = "1/0/delta-8.snap", spec.checkpoint = 8, spec.kind = CK_MARK_DELTA;
-    spec.parent = "1/0/checkpoint-7.snap";
+    spec.path = names[to].changes, spec.checkpoint = 8, spec.kind = CK_MARK_DELTA, spec.parent = names[to].parent;
+    spec.changelog = to != LAYOUT_DELTA, spec.handle = to == LAYOUT_EXTERNAL ? names[to].all : NULL;
     OK(ck_snapshot_write(&spec, m, &delta, &err));
     ck_state_mark_release(m);
     const char *const ops[] = {SAMPLE_UID};
@@ -159,8 +181,8 @@ static void write_all(const char *dir) {
     const uint32_t finished[] = {1};
     ck_manifest_vertex v = {ids[0], ops, 1, 2, finished, 1};
     ck_manifest_file files[] = {
-        {"1/0/checkpoint-7.snap", base.bytes, base.crc32c, ids[0], 0, ids, 1, {0, 127}, CK_FILE_BASE, NULL},
-        {"1/0/delta-8.snap",
+        {names[to].all, base.bytes, base.crc32c, ids[0], 0, ids, 1, {0, 127}, names[to].all_kind, behind},
+        {names[to].changes,
          delta.bytes,
          delta.crc32c,
          ids[0],
@@ -168,8 +190,8 @@ static void write_all(const char *dir) {
          ids,
          1,
          {0, 127},
-         CK_FILE_DELTA,
-         "1/0/checkpoint-7.snap"}};
+         names[to].changes_kind,
+         names[to].parent}};
     const ck_manifest_phase phase = {"write", 12};
     const ck_manifest manifest = {.format = 1,
                                   .job_name = "orders",
@@ -215,7 +237,7 @@ static bool has_row(ck_state *op, const ck_slot_schema *s, uint32_t field, int64
 }
 
 /* A directory like write_all makes, restored into a store that is then compared with the content. */
-static void read_all(const char *dir) {
+static void read_all(const char *dir, layout from) {
     store w;
     ck_error err = CK_ERROR_INIT;
     open_store(&w);
@@ -230,7 +252,7 @@ static void read_all(const char *dir) {
     assert_string_equal(m->graph, "{\"name\":\"orders\",\"ops\":[]}");
     assert_true(m->vertices[0].finished_count == 1 && m->vertices[0].finished[0] == 1);
     assert_true(m->attempt == 3 && m->started_ms == 1700000000000 && m->phase_count == 1 && m->phases[0].ms == 12);
-    assert_true(m->file_count == 2 && m->files[1].kind == CK_FILE_DELTA);
+    assert_true(m->file_count == 2 && m->files[1].kind == names[from].changes_kind);
     ck_restore *r;
     const uint64_t op = SAMPLE_VERTEX;
     const ck_restore_as as = {.stored = op};
@@ -265,21 +287,26 @@ static void read_all(const char *dir) {
 
 static void golden_files_are_read(void **state) {
     (void)state;
-    read_all(GOLDEN);
+    for (layout l = 0; l < LAYOUTS; l++) read_all(golden[l], l);
 }
 
 static void what_is_written_now_is_read(void **state) {
     (void)state;
-    ck_test_proc t;
-    ck_test_proc_init(&t);
-    write_all(ck_test_dir(&t));
-    read_all(ck_test_dir(&t));
-    ck_test_proc_destroy(&t);
+    for (layout l = 0; l < LAYOUTS; l++) {
+        ck_test_proc t;
+        ck_test_proc_init(&t);
+        write_all(ck_test_dir(&t), l);
+        read_all(ck_test_dir(&t), l);
+        ck_test_proc_destroy(&t);
+    }
 }
 
 int main(int argc, char **argv) {
-    if (argc == 3 && strcmp(argv[1], "--write") == 0) {
-        write_all(argv[2]);
+    if (argc >= 3 && strcmp(argv[1], "--write") == 0) {
+        layout l = 0;
+        while (argc > 3 && l < LAYOUTS && strcmp(argv[3], layouts[l]) != 0) l++;
+        if (l == LAYOUTS) return 2;
+        write_all(argv[2], l);
         return 0;
     }
     const struct CMUnitTest tests[] = {

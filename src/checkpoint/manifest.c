@@ -4,7 +4,7 @@
  *    "started_ms","completed_ms","phases":{"name":ms},"key_groups":N,"graph":{...},"graph_hash":"16 hex",
  *    "state_versions":"lines","vertices":[{"id":"decimal","ops":["uid"],"parallelism":N,"finished":[subtask]}],
  *    "files":[{"path","bytes","crc32c","vertex":"decimal","subtask","ops":["decimal"],"key_groups":[first,last],
- *              "kind":"base|delta|inflight|wal","base":"path"}],"crc32c":N}
+ *              "kind":"base|delta|changelog|materialized|inflight|wal","base":"path"}],"crc32c":N}
  *
  * The last member is CRC-32C of every byte in front of its comma. A manifest without it is of an older version.
  * 64-bit ids are strings, since many readers of JSON keep 53 bits of a number. Decoding is in manifest_decode.c. */
@@ -17,7 +17,7 @@
 #include "os/durable.h"
 
 const char *const ck_barrier_kind_names[CK_BARRIER_KINDS] = {"periodic", "savepoint", "final"};
-const char *const ck_file_kind_names[CK_FILE_KINDS] = {"base", "delta", "inflight", "wal"};
+const char *const ck_file_kind_names[CK_FILE_KINDS] = {"base", "delta", "inflight", "wal", "changelog", "materialized"};
 
 typedef struct writer {
     ck_arena arena;

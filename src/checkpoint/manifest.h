@@ -7,7 +7,15 @@
 #include "stream/descriptor.h"
 #include "stream/key_groups.h"
 
-typedef enum ck_file_kind { CK_FILE_BASE, CK_FILE_DELTA, CK_FILE_INFLIGHT, CK_FILE_WAL } ck_file_kind;
+typedef enum ck_file_kind {
+    CK_FILE_BASE,
+    CK_FILE_DELTA,
+    CK_FILE_INFLIGHT,
+    CK_FILE_WAL,
+    CK_FILE_CHANGELOG,    /* changes since the file before it; without one, all rows */
+    CK_FILE_MATERIALIZED, /* all rows as they were behind the segment `base`, written beside the checkpoints */
+} ck_file_kind;
+static inline bool ck_file_is_state(ck_file_kind k) { return k != CK_FILE_INFLIGHT && k != CK_FILE_WAL; }
 
 typedef struct ck_manifest_file {
     const char *path; /* relative to the checkpoint directory */
@@ -19,7 +27,7 @@ typedef struct ck_manifest_file {
     uint32_t op_count;
     ck_key_group_range key_groups;
     ck_file_kind kind;
-    const char *base; /* deltas: path of the parent file, of a completed manifest */
+    const char *base; /* deltas, segments: path of the parent file, of a completed manifest; materialisations: above */
 } ck_manifest_file;
 
 typedef struct ck_manifest_vertex {
@@ -50,7 +58,7 @@ typedef struct ck_manifest {
     const char *state_versions;
     ck_manifest_vertex *vertices;
     uint32_t vertex_count;
-    ck_manifest_file *files; /* bases and the deltas on them, in order of application */
+    ck_manifest_file *files; /* of each subtask its rows and the changes on them, in order of application */
     uint32_t file_count;
 } ck_manifest;
 

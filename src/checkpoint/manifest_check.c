@@ -55,19 +55,34 @@ static ck_status check_vertex(checker *c, const ck_manifest_vertex *v) {
     return CK_OK;
 }
 
-/* A delta follows its parent in the list; a base begins the files of its subtask. */
+/* What has changes only, and stands behind what they are changes of. */
+static bool has_parent(const ck_manifest_file *f) {
+    return f->kind == CK_FILE_DELTA || (f->kind == CK_FILE_CHANGELOG && f->base);
+}
+
+/* A materialisation stands for the segment it names and all before it. */
+static bool is_behind(const ck_manifest_file *f, const ck_manifest_file *before) {
+    if (!before || !f->base) return false;
+    const char *end = before->kind == CK_FILE_MATERIALIZED ? before->base : before->path;
+    return end && strcmp(end, f->base) == 0;
+}
+
+/* Changes follow what they are of in the list; all rows begin the files of their subtask. */
 static ck_status check_chain(checker *c, const ck_manifest_file *f) {
     void *was = NULL;
     if (ck_map_put(&c->paths, ck_view_of(f->path), (void *)(uintptr_t)f, &was) != CK_OK)
         return ck_nomem(c->err, c->paths.arena->mem, sizeof *f);
     if (was) return BAD(c->err, "names %s twice", f->path);
-    if (f->kind != CK_FILE_DELTA && f->base) return BAD(c->err, "gives %s a parent, which is no delta", f->path);
-    if (f->kind != CK_FILE_BASE && f->kind != CK_FILE_DELTA) return CK_OK;
+    if (f->kind != CK_FILE_MATERIALIZED && !has_parent(f) && f->base)
+        return BAD(c->err, "gives %s a parent, which is no delta", f->path);
+    if (f->kind == CK_FILE_MATERIALIZED && !f->base)
+        return BAD(c->err, "does not say which changes %s has in it", f->path);
+    if (!ck_file_is_state(f->kind)) return CK_OK;
     const void *last = NULL;
     CK_TRY(enter(c, &c->chains, (pair_key){f->vertex, f->subtask}, f, &last));
     const ck_manifest_file *before = last;
-    if (f->kind == CK_FILE_BASE && before) return BAD(c->err, "has a second base %s in one subtask", f->path);
-    if (f->kind == CK_FILE_DELTA && (!before || !f->base || strcmp(before->path, f->base) != 0))
+    if (!has_parent(f) && before) return BAD(c->err, "has a second base %s in one subtask", f->path);
+    if (has_parent(f) && !is_behind(f, before))
         return BAD(c->err, "has the delta %s without its parent in front", f->path);
     return CK_OK;
 }

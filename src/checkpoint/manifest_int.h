@@ -10,7 +10,7 @@ enum {
     CK_MANIFEST_FORMAT = 1,
     CK_MANIFEST_BYTES_MAX = 64 << 20,
     CK_BARRIER_KINDS = CK_BARRIER_FINAL + 1,
-    CK_FILE_KINDS = CK_FILE_WAL + 1,
+    CK_FILE_KINDS = CK_FILE_MATERIALIZED + 1,
 };
 /* How a manifest ends: of everything in front of the comma. */
 #define CK_MANIFEST_TAIL ",\"crc32c\":%" PRIu32 "}"

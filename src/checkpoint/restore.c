@@ -72,7 +72,7 @@ ck_status ck_restore_want_committables(ck_restore *r, uint64_t op_id, ck_error *
 /* ---- one file ---- */
 
 static bool is_wanted(const ck_restore *r, const ck_manifest_file *f) {
-    if (f->kind != CK_FILE_BASE && f->kind != CK_FILE_DELTA) return false;
+    if (!ck_file_is_state(f->kind)) return false;
     for (uint32_t i = 0; i < f->op_count; i++)
         if (ck_restore_op_find(r, f->ops[i])) return true;
     return false;
@@ -83,11 +83,12 @@ static ck_status check_header(const ck_restore *r, const ck_manifest_file *f, co
     if (h->key_groups != r->m->key_groups)
         return ck_fail(err, CK_CORRUPT, "it has %" PRIu32 " key groups, the checkpoint %" PRIu32, h->key_groups,
                        r->m->key_groups);
-    if (h->delta != (f->kind == CK_FILE_DELTA))
+    bool changes = f->kind == CK_FILE_DELTA || f->kind == CK_FILE_CHANGELOG;
+    if (h->delta != changes)
         return ck_fail(err, CK_CORRUPT, "it is %s, the manifest says otherwise", h->delta ? "a delta" : "a base");
-    if (h->delta && (!f->base || strcmp(h->parent, f->base) != 0))
-        return ck_fail(err, CK_CORRUPT, "it is a delta on %s, the manifest says %s", h->parent,
-                       f->base ? f->base : "none");
+    if (f->kind != CK_FILE_BASE && strcmp(h->parent, f->base ? f->base : "") != 0)
+        return ck_fail(err, CK_CORRUPT, "it stands on %s, the manifest says %s", *h->parent ? h->parent : "nothing",
+                       f->base ? f->base : "nothing");
     return CK_OK;
 }
 
@@ -155,12 +156,20 @@ static ck_restore_op *op_of(ck_restore *r, uint64_t id) {
     return r->last_op;
 }
 
+static ck_status take_handle(ck_restore *r, const ck_snapshot_row *row, ck_error *err) {
+    if (r->handle) return ck_fail(err, CK_CORRUPT, "it names a second materialisation");
+    r->handle = ck_arena_strndup(&r->arena, row->value.p, row->value.n);
+    return r->handle ? CK_OK : ck_nomem(err, r->mem, row->value.n);
+}
+
 static ck_status one_row(ck_restore *r, const ck_snapshot_row *row, ck_error *err) {
+    r->stats.rows++;
+    if (row->kind == 3) return take_handle(r, row, err);
+    if (row->kind > 3)
+        return ck_fail(err, CK_REFUSED, "it erases a range of keys, which this version does not restore");
     ck_restore_op *op = op_of(r, row->op_id);
     uint32_t key_group;
     ck_stored_key k;
-    r->stats.rows++;
-    if (row->kind > 2) return ck_fail(err, CK_REFUSED, "it holds changelog rows, which this version does not restore");
     if (!op) return CK_OK;
     if (!ck_stored_key_group(row->key, r->m->key_groups, &key_group))
         return ck_fail(err, CK_CORRUPT, "a stored key of %zu bytes", row->key.n);
@@ -185,6 +194,7 @@ static ck_status read_file(ck_restore *r, const ck_manifest_file *f, ck_error *e
     const char *path = ck_arena_printf(&r->arena, "%s/%s", r->dir, f->path);
     if (!path) return ck_nomem(err, r->mem, 0);
     ck_snapshot_reader *reader;
+    r->handle = NULL;
     CK_TRY(ck_snapshot_open(r->proc, ck_mem_as(r->mem, CK_MEM_DECODE), &r->arena, path, &reader, err));
     const ck_snapshot_header *h = ck_snapshot_header_of(reader);
     ck_status s = check_header(r, f, h, err);
@@ -204,13 +214,33 @@ static bool same_chain(const ck_manifest_file *a, const ck_manifest_file *b) {
     return a->vertex == b->vertex && a->subtask == b->subtask;
 }
 
+static bool is_last_of_chain(const ck_manifest *m, uint32_t i) {
+    const ck_manifest_file *f = &m->files[i];
+    while (++i < m->file_count)
+        if (ck_file_is_state(m->files[i].kind)) return !same_chain(f, &m->files[i]);
+    return true;
+}
+
+/* A changelog names the materialisation it was written on: of a subtask's files the last names the first. */
+static ck_status check_handle(const ck_restore *r, const ck_manifest_file *first, const ck_manifest_file *last,
+                              ck_error *err) {
+    const char *handle = r->handle ? r->handle : "";
+    const char *want = first->kind == CK_FILE_MATERIALIZED && first != last ? first->path : "";
+    if (strcmp(handle, want) == 0) return CK_OK;
+    return ck_fail(err, CK_CORRUPT, "restoring from %s/%s: it names the materialisation '%s', the manifest '%s'",
+                   r->dir, last->path, handle, want);
+}
+
 static ck_status run(ck_restore *r, ck_error *err) {
-    const ck_manifest_file *before = NULL;
+    const ck_manifest_file *before = NULL, *first = NULL;
     for (uint32_t i = 0; i < r->m->file_count; i++) {
         const ck_manifest_file *f = &r->m->files[i];
+        if (!ck_file_is_state(f->kind)) continue;
+        if (!first || !same_chain(first, f)) first = f;
         if (!is_wanted(r, f)) continue;
         if (before && !same_chain(before, f)) CK_TRY(ck_operator_rows_merge(r, err));
         CK_TRY(read_file(r, f, err));
+        if (is_last_of_chain(r->m, i)) CK_TRY(check_handle(r, first, f, err));
         before = f;
     }
     CK_TRY(ck_operator_rows_merge(r, err));
@@ -255,7 +285,7 @@ ck_status ck_manifest_slots(ck_proc *proc, ck_arena *a, const char *dir, const c
     ck_map_init(&seen, a, false);
     for (uint32_t i = 0; i < m->file_count; i++) {
         const ck_manifest_file *f = &m->files[i];
-        if (f->kind != CK_FILE_BASE && f->kind != CK_FILE_DELTA) continue;
+        if (!ck_file_is_state(f->kind)) continue;
         const char *path = ck_arena_printf(a, "%s/%s", dir, f->path);
         if (!path) return ck_nomem(err, a->mem, 0);
         ck_status s = slots_of_file(proc, a, path, &seen, err);

@@ -53,6 +53,7 @@ struct ck_restore {
     ck_restore_op *last_op; /* rows come operator by operator; NULL: nobody's */
     uint64_t last_id;
     bool last_known;
+    const char *handle; /* the materialisation that the file being read names; NULL: none */
     ck_map versions; /* by "op|type|slot": version */
     ck_map chain;    /* operator rows of the chain being read: op id and stored key */
     ck_restore_stats stats;

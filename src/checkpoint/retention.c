@@ -97,11 +97,28 @@ static ck_status remove_manifests(retention *r, ck_error *err) {
     return r->victim_count ? r->d->proc->fs->fsync_dir(r->d->proc->fs, r->d->path, err) : CK_OK;
 }
 
+/* A materialisation is written beside the checkpoints and named by a later one: it is waited for as long as the segment
+ * it stands for is needed, for only what has that one can still stand on it. */
+static ck_status is_awaited(retention *r, const char *path, uint64_t id, bool *awaited, ck_error *err) {
+    const char *folder = strstr(path, "/" CK_MATERIALIZED "/");
+    *awaited = false;
+    if (!folder) return CK_OK;
+    ck_arena_mark mark = ck_arena_mark_now(&r->a);
+    const char *segment = ck_arena_printf(&r->a, "%.*s/changelog-%" PRIu64 ".snap", (int)(folder - path), path, id);
+    if (!segment) return ck_nomem(err, r->d->mem, 0);
+    *awaited = ck_map_get(&r->needed, ck_view_of(segment)) != NULL;
+    ck_arena_reset_to(&r->a, mark);
+    return CK_OK;
+}
+
 static ck_status remove_if_orphan(void *arg, const char *path, const char *name, ck_error *err) {
     retention *r = arg;
     uint64_t id;
     if (ck_name_parse(name, &id) != CK_NAME_DATA || strcmp(path, name) == 0) return CK_OK;
     if (id >= r->newest || ck_map_get(&r->needed, ck_view_of(path))) return CK_OK;
+    bool awaited;
+    CK_TRY(is_awaited(r, path, id, &awaited, err));
+    if (awaited) return CK_OK;
     ck_status s = ck_fault_hit(r->d->proc->faults, CK_FAULT_RETENTION_BEFORE_DELETE);
     if (s != CK_OK) return ck_fail(err, s, "stopped by the fault point retention.before_delete");
     return remove_path(r, path, err);

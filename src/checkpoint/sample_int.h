@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
+#include "checkpoint/changelog.h"
 #include "checkpoint/directory.h"
 #include "checkpoint/restore.h"
 #include "checkpoint/subtask.h"
@@ -70,6 +71,7 @@ typedef struct sample_job {
     ck_mem mem;
     const char *dir;
     uint32_t parallelism;
+    ck_changelog_config changelog; /* set between sample_open and sample_start */
     sample_subtask s[SAMPLE_SUBTASKS_MAX];
     sample_model model;
 } sample_job;
@@ -210,7 +212,8 @@ static inline ck_status sample_start(sample_job *j) {
                                                  .parallelism = j->parallelism,
                                                  .key_groups = SAMPLE_GROUPS,
                                                  .range = s->range,
-                                                 .store = s->store};
+                                                 .store = s->store,
+                                                 .changelog = j->changelog};
         CK_TRY(ck_subtask_snapshots_new(&cfg, &s->snapshots, &err));
     }
     return CK_OK;

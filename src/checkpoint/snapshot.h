@@ -4,6 +4,8 @@
 #ifndef CK_CHECKPOINT_SNAPSHOT_H
 #define CK_CHECKPOINT_SNAPSHOT_H
 
+#include <stdatomic.h>
+
 #include "checkpoint/manifest.h"
 #include "os/durable.h"
 #include "state/mark.h"
@@ -20,7 +22,11 @@ typedef struct ck_snapshot_spec {
     uint64_t checkpoint;
     uint32_t key_groups;
     ck_mark_scan_kind kind; /* base or delta */
-    const char *parent;     /* deltas: path of the parent file */
+    const char *parent;     /* deltas: path of the parent file; materialisations: of the segment they stand for */
+    /* changelog backends */
+    bool changelog;              /* a changelog file: row_kind in front of a base too, whose rows are of kind 0 */
+    const char *handle;          /* path of the materialisation the changes are on, as the first row; NULL: none */
+    const _Atomic bool *give_up; /* looked at between rows: CK_CANCELLED once it is set; NULL: nobody sets it */
 } ck_snapshot_spec;
 
 typedef struct ck_snapshot_info {
@@ -51,7 +57,7 @@ typedef struct ck_state_version {
 typedef struct ck_snapshot_header {
     uint32_t format_version;
     uint32_t key_groups;
-    bool delta;
+    bool delta;          /* row_kind in front: a delta or a changelog file */
     const char *parent;  /* deltas; "" when absent */
     uint64_t checkpoint; /* 0 when absent */
     const char *engine;  /* "" when absent */
@@ -64,7 +70,7 @@ typedef struct ck_snapshot_header {
 typedef struct ck_snapshot_row {
     uint64_t op_id;
     ck_view key, value;
-    uint8_t kind; /* 0 or 1 put, 2 erase, 4 erase from key up to value */
+    uint8_t kind; /* 0 or 1 put, 2 erase, 3 value is the path of a materialisation, 4 erase from key up to value */
 } ck_snapshot_row;
 
 typedef struct ck_snapshot_reader ck_snapshot_reader;

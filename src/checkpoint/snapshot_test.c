@@ -289,7 +289,13 @@ static void many_batches_and_two_byte_groups(void **state) {
     ck_state_mark *m;
     ck_snapshot_info info;
     OK(ck_state_mark_take(store, 5, &m, &err));
-    ck_snapshot_spec out = {&w.t.proc, w.mem, ck_test_dir(&w.t), "a/b/c.snap", 5, groups, CK_MARK_BASE, NULL};
+    ck_snapshot_spec out = {.proc = &w.t.proc,
+                            .mem = w.mem,
+                            .dir = ck_test_dir(&w.t),
+                            .path = "a/b/c.snap",
+                            .checkpoint = 5,
+                            .key_groups = groups,
+                            .kind = CK_MARK_BASE};
     OK(ck_snapshot_write(&out, m, &info, &err));
     assert_int_equal(info.rows, 1500);
     assert_int_equal(ck_snapshot_write(&out, m, &info, &err), CK_EXISTS); /* published exclusively */

@@ -36,6 +36,9 @@ typedef struct writer {
     uint64_t total_rows;
 } writer;
 
+/* row_kind stands in front. */
+static bool has_kinds(const writer *w) { return w->spec->kind == CK_MARK_DELTA || w->spec->changelog; }
+
 static ck_status arrow_failed(ck_error *err, int rc, const struct ArrowError *e, const char *path) {
     if (rc == ENOMEM) return ck_fail(err, CK_NOMEM, "writing %s: out of memory", path);
     return ck_fail(err, CK_INVALID, "writing %s: %s", path, e->message);
@@ -65,12 +68,11 @@ static int fill_metadata(writer *w, ck_state_mark *m, ck_arena *a, struct ArrowB
     NANOARROW_RETURN_NOT_OK(add_metadata(md, CK_META_SLOTS, slots_text));
     NANOARROW_RETURN_NOT_OK(add_metadata(md, CK_META_CHECKPOINT, checkpoint));
     NANOARROW_RETURN_NOT_OK(add_metadata(md, CK_META_ENGINE, "clink " CK_VERSION));
-    if (spec->kind == CK_MARK_DELTA) return add_metadata(md, CK_META_PARENT, spec->parent);
-    return 0;
+    return spec->parent ? add_metadata(md, CK_META_PARENT, spec->parent) : 0;
 }
 
 static int fill_schema(writer *w, struct ArrowBuffer *md) {
-    bool delta = w->spec->kind == CK_MARK_DELTA;
+    bool kinds = has_kinds(w);
     static const struct {
         const char *name;
         enum ArrowType type;
@@ -79,11 +81,11 @@ static int fill_schema(writer *w, struct ArrowBuffer *md) {
                    {"key_bytes", NANOARROW_TYPE_BINARY},
                    {"value_bytes", NANOARROW_TYPE_BINARY}};
     ArrowSchemaInit(&w->schema);
-    NANOARROW_RETURN_NOT_OK(ArrowSchemaSetTypeStruct(&w->schema, delta ? 4 : 3));
+    NANOARROW_RETURN_NOT_OK(ArrowSchemaSetTypeStruct(&w->schema, kinds ? 4 : 3));
     for (int i = 0; i < w->schema.n_children; i++) {
         struct ArrowSchema *c = w->schema.children[i];
-        NANOARROW_RETURN_NOT_OK(ArrowSchemaSetType(c, columns[i + !delta].type));
-        NANOARROW_RETURN_NOT_OK(ArrowSchemaSetName(c, columns[i + !delta].name));
+        NANOARROW_RETURN_NOT_OK(ArrowSchemaSetType(c, columns[i + !kinds].type));
+        NANOARROW_RETURN_NOT_OK(ArrowSchemaSetName(c, columns[i + !kinds].name));
         c->flags &= ~ARROW_FLAG_NULLABLE;
     }
     return ArrowSchemaSetMetadata(&w->schema, (const char *)md->data);
@@ -141,7 +143,7 @@ static int encode_batch(writer *w, struct ArrowError *e) {
     const batch *b = &w->b;
     struct ArrowArray **c = w->array.children;
     int i = 0;
-    if (w->spec->kind == CK_MARK_DELTA) borrow(c[i++], 1, b->kinds, b->rows);
+    if (has_kinds(w)) borrow(c[i++], 1, b->kinds, b->rows);
     borrow(c[i++], 1, b->op_ids, b->rows * sizeof *b->op_ids);
     borrow(c[i], 1, b->key_ends, (b->rows + 1u) * sizeof *b->key_ends);
     borrow(c[i++], 2, b->keys.p ? b->keys.p : "", b->keys.n);
@@ -195,6 +197,11 @@ static void batch_destroy(batch *b, ck_mem mem) {
     ck_bytes_destroy(&b->values);
 }
 
+/* All rows of a changelog file that has no changes are of kind 0. */
+static inline uint8_t kind_of(const writer *w, const ck_mark_row *r) {
+    return w->spec->kind == CK_MARK_BASE && w->spec->changelog ? 0 : r->kind;
+}
+
 static ck_status put_row(writer *w, const ck_mark_row *r) {
     batch *b = &w->b;
     size_t bytes = b->keys.n + b->values.n + r->key.n + r->value.n;
@@ -203,7 +210,7 @@ static ck_status put_row(writer *w, const ck_mark_row *r) {
     if (s == CK_OK) s = ck_bytes_view(&b->values, r->value);
     if (s == CK_FULL) return ck_fail(w->err, CK_FULL, "writing %s: a row of over 2 GiB", w->spec->path);
     if (s != CK_OK) return ck_nomem(w->err, w->spec->mem, r->key.n + r->value.n);
-    b->kinds[b->rows] = r->kind;
+    b->kinds[b->rows] = kind_of(w, r);
     b->op_ids[b->rows] = r->op_id;
     b->rows++;
     b->key_ends[b->rows] = (int32_t)b->keys.n;
@@ -238,7 +245,7 @@ static ck_status put_piece(writer *w, const ck_mark_row *rows, uint32_t n, size_
     if (s != CK_OK) return ck_nomem(w->err, w->spec->mem, keys + values);
     for (uint32_t i = 0; i < n; i++) {
         uint32_t at = b->rows++;
-        b->kinds[at] = rows[i].kind;
+        b->kinds[at] = kind_of(w, &rows[i]);
         b->op_ids[at] = rows[i].op_id;
         copy_short(b->keys.p + b->keys.n, rows[i].key);
         copy_short(b->values.p + b->values.n, rows[i].value);
@@ -259,14 +266,25 @@ static ck_status put_pieces(writer *w, const ck_mark_row *rows, uint32_t n) {
     return CK_OK;
 }
 
+static bool is_given_up(const writer *w) {
+    return w->spec->give_up && atomic_load_explicit(w->spec->give_up, memory_order_relaxed);
+}
+
+static ck_status put_handle(writer *w) {
+    const ck_mark_row row = {.key = {"", 0}, .value = ck_view_of(w->spec->handle), .kind = 3};
+    return put_row(w, &row);
+}
+
 static ck_status put_rows(writer *w, ck_state_mark *m) {
     ck_mark_scan *scan;
+    if (w->spec->handle) CK_TRY(put_handle(w));
     CK_TRY(ck_mark_scan_new(m, w->spec->kind, &scan, w->err));
     const ck_mark_row *rows;
     uint32_t n;
     ck_status s;
     do {
-        s = ck_mark_scan_next(scan, &rows, &n, w->err);
+        s = is_given_up(w) ? ck_fail(w->err, CK_CANCELLED, "writing %s: given up", w->spec->path)
+                           : ck_mark_scan_next(scan, &rows, &n, w->err);
         if (s == CK_OK) s = put_pieces(w, rows, n);
     } while (s == CK_OK && n > 0);
     ck_mark_scan_free(scan);

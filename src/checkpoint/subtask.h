@@ -1,5 +1,5 @@
 /* The snapshots of one subtask over time: when to write a base, when a delta, when nothing, and under which names. One
- * object beside the subtask's state store.
+ * object beside the subtask's state store. Of changelog backends also what changelog.h has.
  *
  * Threads: everything is the subtask's, except ck_subtask_snapshot_run, which runs on one I/O thread between begin and
  * end. At most one snapshot is under way. */
@@ -13,6 +13,14 @@ typedef struct ck_subtask_snapshot ck_subtask_snapshot;
 
 enum { CK_DELTAS_MAX = 32 }; /* on one base; a new base also when the deltas hold half its bytes */
 
+/* Segments of a changelog in place of deltas, and where all rows go (changelog.h). */
+typedef enum ck_materialise { CK_MATERIALISE_NONE, CK_MATERIALISE_INSIDE, CK_MATERIALISE_EXTERNAL } ck_materialise;
+enum { CK_MATERIALISE_EVERY = 10, CK_MATERIALISE_EVERY_MAX = 1000 };
+typedef struct ck_changelog_config {
+    ck_materialise where; /* NONE: bases and deltas */
+    uint32_t every;       /* checkpoints; 0 = CK_MATERIALISE_EVERY; sooner when the log holds half the rows' bytes */
+} ck_changelog_config;
+
 typedef struct ck_subtask_snapshots_config {
     ck_proc *proc;
     ck_mem mem;      /* the job's account; categories are chosen inside */
@@ -22,6 +30,7 @@ typedef struct ck_subtask_snapshots_config {
     uint32_t key_groups;
     ck_key_group_range range;
     ck_state_store *store; /* outlives this */
+    ck_changelog_config changelog;
 } ck_subtask_snapshots_config;
 
 CK_NODISCARD ck_status ck_subtask_snapshots_new(const ck_subtask_snapshots_config *cfg, ck_subtask_snapshots **out,

@@ -149,7 +149,8 @@ void run_flags_init(run_flags *f) {
                      .final_checkpoint_timeout_ms = 60000,
                      .tolerable_failed = 3,
                      .retained = 3,
-                     .alignment_stall_ms = 1000};
+                     .alignment_stall_ms = 1000,
+                     .materialisation_every = 10};
 }
 
 size_t run_flags_table(run_flags *f, flag *out) {
@@ -169,7 +170,11 @@ size_t run_flags_table(run_flags *f, flag *out) {
          "bound on the job's memory"},
         {"threads", 0, FLAG_COUNT, &f->threads, "N", "cores", "threads that run operators"},
         {"state-backend", 0, FLAG_TEXT, &f->state_backend, "B", "memory",
-         "memory; file:DIR, rocksdb:DIR: what would pass --memory, in a file or RocksDB in DIR"},
+         "memory; file:DIR, rocksdb:DIR take what passes --memory; changelog+ any of them"},
+        {"materialisation", 0, FLAG_TEXT, &f->materialisation, "WHERE", "inside; with rocksdb external",
+         "changelog: all rows inside a checkpoint or external"},
+        {"materialisation-every", 0, FLAG_COUNT, &f->materialisation_every, "N", "10",
+         "changelog: all rows after so many checkpoints at the latest"},
         {"checkpoint-dir", 0, FLAG_TEXT, &f->checkpoint_dir, "DIR", "no checkpoints",
          "where checkpoints go; a job found there continues"},
         {"savepoint-dir", 0, FLAG_TEXT, &f->savepoint_dir, "DIR", "the checkpoint directory",
@@ -306,9 +311,17 @@ static int join_restore_pair(const verb *v, run_flags *f) {
     return 0;
 }
 
-static int apply_backend(const verb *v, const char *backend, clink_run *run) {
+static int apply_backend(const verb *v, const char *name, clink_run *run) {
     static const char *const dirs[] = {"file:", "rocksdb:"};
-    if (!backend || strcmp(backend, "memory") == 0) return 0;
+    static const char log[] = "changelog+";
+    const char *backend = name;
+    if (!backend) return 0;
+    if (strcmp(backend, "changelog") == 0) backend = "changelog+memory";
+    if (strncmp(backend, log, sizeof log - 1) == 0) {
+        backend += sizeof log - 1;
+        run->changelog = CLINK_MATERIALISE_AUTO;
+    }
+    if (strcmp(backend, "memory") == 0) return 0;
     for (size_t i = 0; i < sizeof dirs / sizeof dirs[0]; i++) {
         size_t n = strlen(dirs[i]);
         if (strncmp(backend, dirs[i], n) != 0) continue;
@@ -317,7 +330,26 @@ static int apply_backend(const verb *v, const char *backend, clink_run *run) {
         run->rocksdb = i == 1;
         return 0;
     }
-    return usage_error(v, "--state-backend is memory, file:DIR or rocksdb:DIR, not '%s'", backend);
+    return usage_error(
+        v, "--state-backend is memory, file:DIR or rocksdb:DIR, with changelog+ in front or not, not '%s'", name);
+}
+
+static int apply_changelog(const verb *v, const run_flags *f, clink_run *run) {
+    if (run->changelog == CLINK_NO_CHANGELOG) {
+        if (!f->materialisation) return 0;
+        return usage_error(v, "--materialisation is for --state-backend changelog+...");
+    }
+    if (!run->checkpoint_dir)
+        return usage_error(v, "--state-backend changelog+... is about checkpoints and needs --checkpoint-dir");
+    if (f->materialisation_every < 1 || f->materialisation_every > 1000)
+        return usage_error(v, "--materialisation-every is 1 to 1000");
+    run->materialisation_every = (int32_t)f->materialisation_every;
+    if (!f->materialisation) return 0;
+    bool inside = strcmp(f->materialisation, "inside") == 0;
+    if (!inside && strcmp(f->materialisation, "external") != 0)
+        return usage_error(v, "--materialisation is inside or external, not '%s'", f->materialisation);
+    run->changelog = inside ? CLINK_MATERIALISE_INSIDE : CLINK_MATERIALISE_EXTERNAL;
+    return 0;
 }
 
 int run_flags_apply(const verb *v, run_flags *f, const script *s, clink_run *run) {
@@ -383,7 +415,7 @@ int run_flags_apply(const verb *v, run_flags *f, const script *s, clink_run *run
     run->alignment = alignment;
     run->allow_duplicates = f->allow_duplicates;
     run->allow_semantic_change = f->allow_semantic_change;
-    return 0;
+    return apply_changelog(v, f, run);
 }
 
 /* ---- the start ---- */

@@ -34,6 +34,8 @@ typedef struct run_flags {
     flag_list set;
     const char *alignment;
     int64_t alignment_stall_ms;
+    const char *materialisation; /* changelog backends */
+    int64_t materialisation_every;
     const char *restore_dir; /* the specified pair, for --restore DIR:ID */
     int64_t restore_id;
     char restore_pair[4352];
@@ -41,7 +43,7 @@ typedef struct run_flags {
 
 void run_flags_init(run_flags *f);
 /* Rows for flags_parse over *f; fills out (room for RUN_FLAG_COUNT). */
-enum { RUN_FLAG_COUNT = 28 };
+enum { RUN_FLAG_COUNT = 30 };
 size_t run_flags_table(run_flags *f, flag *out);
 /* Those of them that the shell takes, and those that explain takes. */
 size_t run_flags_shell(run_flags *f, flag *out);

@@ -28,6 +28,8 @@ static ck_status check_checkpoints(const clink_run *r, ck_error *err) {
         {"checkpoint_retained", r->checkpoint_retained, 0, INT32_MAX},
         {"alignment", r->alignment, CLINK_ALIGNED, CLINK_ADAPTIVE},
         {"alignment_stall_ms", r->alignment_stall_ms, 0, INT64_MAX / 1000},
+        {"changelog", r->changelog, CLINK_NO_CHANGELOG, CLINK_MATERIALISE_EXTERNAL},
+        {"materialisation_every", r->materialisation_every, 0, CK_MATERIALISE_EVERY_MAX},
     };
     for (size_t i = 0; i < CK_ARRAY_COUNT(numbers); i++)
         if (numbers[i].value < numbers[i].least || numbers[i].value > numbers[i].most)
@@ -44,6 +46,7 @@ static ck_status check_checkpoints(const clink_run *r, ck_error *err) {
                         : r->allow_duplicates ? "allow_duplicates"
                         : r->restore          ? "restore"
                         : r->savepoint_dir    ? "savepoint_dir"
+                        : r->changelog        ? "changelog"
                                               : NULL;
     if (needs && !r->checkpoint_dir)
         return ck_fail(err, CK_INVALID, "clink_run.%s needs clink_run.checkpoint_dir", needs);

@@ -12,6 +12,18 @@
 
 static int64_t ms_or(int64_t ms, int64_t deflt) { return (ms ? ms : deflt) * 1000; }
 
+/* By default as far from the checkpoints as what holds the state: what is out of memory takes longest to write. */
+static ck_changelog_config changelog_config(const clink_run *r) {
+    bool external =
+        r->changelog == CLINK_MATERIALISE_EXTERNAL || (r->changelog == CLINK_MATERIALISE_AUTO && r->rocksdb);
+    return (ck_changelog_config){
+        .where = r->changelog == CLINK_NO_CHANGELOG ? CK_MATERIALISE_NONE
+                 : external                         ? CK_MATERIALISE_EXTERNAL
+                                                    : CK_MATERIALISE_INSIDE,
+        .every = (uint32_t)r->materialisation_every,
+    };
+}
+
 static ck_checkpoint_config checkpoint_config(const clink_run *r) {
     return (ck_checkpoint_config){
         .dir = r->checkpoint_dir,
@@ -26,6 +38,7 @@ static ck_checkpoint_config checkpoint_config(const clink_run *r) {
                      : r->alignment == CLINK_ADAPTIVE ? CK_ALIGN_ADAPTIVE
                                                       : CK_ALIGNED,
         .stall_us = ms_or(r->alignment_stall_ms, 1000),
+        .changelog = changelog_config(r),
         .restore = r->restore,
         .fresh = r->fresh != 0,
         .allow_duplicates = r->allow_duplicates != 0,

@@ -4,6 +4,7 @@
 #define CK_RUNTIME_JOB_H
 
 #include "checkpoint/coordinator.h"
+#include "checkpoint/subtask.h"
 #include "graph/graph.h"
 #include "plugin/registry.h"
 #include "runtime/op_metrics.h"
@@ -29,6 +30,7 @@ typedef struct ck_checkpoint_config {
     uint32_t retained;
     ck_alignment alignment;
     int64_t stall_us;    /* CK_ALIGN_ADAPTIVE */
+    ck_changelog_config changelog;
     const char *restore; /* "latest", "N", "DIR[:N]"; NULL = latest when this job is in dir */
     bool fresh;          /* start anew in a used directory, under a new UUID */
     bool allow_duplicates;

@@ -87,7 +87,8 @@ static ck_status make_state(ck_job *j, uint32_t vertex, ck_subtask *s, ck_state_
                                                  .parallelism = v->parallelism,
                                                  .key_groups = key_groups,
                                                  .range = range,
-                                                 .store = *store};
+                                                 .store = *store,
+                                                 .changelog = j->cfg.checkpoint.changelog};
     ck_subtask_snapshots *snapshots;
     CK_TRY(ck_subtask_snapshots_new(&snapshots_cfg, &snapshots, err));
     ck_subtask_set_state(s, *store, snapshots);

@@ -147,6 +147,7 @@ static void read_mailbox(ck_subtask *s) {
 
 static ck_step close_step(ck_subtask *s) {
     s->closing = true;
+    if (s->materialising) ck_materialisation_give_up(s->snapshots); /* nobody will stand on it */
     if (!ck_chain_close(s->chain) || ck_subtask_is_writing(s)) return CK_STEP_WAIT_IO;
     ck_subtask_drop_records(s);
     ck_subtask_snapshots_free(s->snapshots);

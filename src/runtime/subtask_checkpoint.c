@@ -233,14 +233,62 @@ static void finish_record(ck_subtask *s, ck_subtask_record *r) {
     r->complete = true;
 }
 
-void ck_subtask_settle_records(ck_subtask *s) {
-    if (!s->records) return;
-    ck_subtask_record *w = s->writer;
-    if (w && atomic_load(&w->written)) {
-        ck_subtask_snapshot_end(s->snapshots, w->snapshot);
-        w->snapshot = NULL;
-        s->writer = NULL;
+/* ---- all rows beside the checkpoints (changelog backends) ---- */
+
+static void materialise_run(ck_io_job *j) {
+    ck_subtask *s = (ck_subtask *)((char *)j - offsetof(ck_subtask, materialise_job));
+    ck_error err = CK_ERROR_INIT;
+    s->materialise_status = ck_materialisation_run(s->snapshots, &err);
+    if (s->materialise_status != CK_OK && s->materialise_status != CK_CANCELLED)
+        ck_log_line(s->cfg.proc->log, CK_LOG_WARN,
+                    "the state of subtask %u of %s was not materialised, checkpoints go on: %s", s->cfg.index,
+                    ck_chain_op(s->chain, 0)->ctx.uid, err.msg);
+}
+
+static void materialise_done(ck_io_job *j) {
+    ck_subtask *s = (ck_subtask *)((char *)j - offsetof(ck_subtask, materialise_job));
+    ck_subtask_host host = s->cfg.host;
+    atomic_store(&s->materialised, true);
+    ck_task_notify(&s->task);
+    host.io_end(host.arg); /* from here on the subtask may be gone */
+}
+
+/* Behind the snapshot it was marked with, whose writer is the one somebody waits for. */
+static void settle_materialisation(ck_subtask *s) {
+    if (!s->snapshots) return;
+    if (s->materialising && atomic_load(&s->materialised)) {
+        s->materialising = false;
+        ck_materialisation_end(s->snapshots, s->materialise_status);
     }
+    if (s->materialising || s->writer || !ck_materialisation_is_begun(s->snapshots)) return;
+    s->materialising = true;
+    atomic_store(&s->materialised, false);
+    s->materialise_job = (ck_io_job){materialise_run, materialise_done, NULL};
+    s->cfg.host.io_begin(s->cfg.host.arg);
+    s->cfg.proc->io->submit(s->cfg.proc->io, &s->materialise_job);
+}
+
+/* Copies for its mark would pass the job's limit: checkpoints come first. */
+static void give_materialisation_up(ck_subtask *s) {
+    if (!s->snapshots) return;
+    if (s->materialising)
+        ck_materialisation_give_up(s->snapshots);
+    else if (ck_materialisation_is_begun(s->snapshots))
+        ck_materialisation_end(s->snapshots, CK_CANCELLED);
+}
+
+static void settle_writer(ck_subtask *s) {
+    ck_subtask_record *w = s->writer;
+    if (!w || !atomic_load(&w->written)) return;
+    ck_subtask_snapshot_end(s->snapshots, w->snapshot);
+    w->snapshot = NULL;
+    s->writer = NULL;
+}
+
+void ck_subtask_settle_records(ck_subtask *s) {
+    settle_writer(s);
+    settle_materialisation(s);
+    if (!s->records) return;
     for (ck_subtask_record *r = s->records; r; r = r->next) {
         if (r->complete || r == s->current) continue;
         if (r->recording) take_recording(s, r);
@@ -252,11 +300,14 @@ void ck_subtask_settle_records(ck_subtask *s) {
 bool ck_subtask_is_writing(const ck_subtask *s) {
     for (const ck_subtask_record *r = s->records; r; r = r->next)
         if (r->inflight_begun && !atomic_load(&r->inflight_written)) return true;
+    if (s->materialising && !atomic_load(&s->materialised)) return true;
     return s->writer && !atomic_load(&s->writer->written);
 }
 
 void ck_subtask_drop_records(ck_subtask *s) {
     s->writer = s->current = NULL;
+    if (s->materialising) ck_materialisation_end(s->snapshots, CK_CANCELLED);
+    s->materialising = false;
     while (s->records) {
         ck_subtask_record *r = s->records;
         s->records = r->next;
@@ -373,6 +424,8 @@ ck_status ck_subtask_checkpoints(ck_subtask *s, bool *busy) {
     *busy = false;
     if (!s->store) return CK_OK;
     CK_TRY(ck_state_trim(s->store, error_of(s)));
+    if (!ck_state_must_wait(s->store)) return CK_OK;
+    give_materialisation_up(s);
     return ck_state_must_wait(s->store) ? CK_AGAIN : CK_OK;
 }
 

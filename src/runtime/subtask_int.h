@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 
+#include "checkpoint/changelog.h"
 #include "runtime/subtask.h"
 
 /* One checkpoint here, from the barrier to the report. */
@@ -65,6 +66,10 @@ struct ck_subtask {
     uint64_t last_barrier;      /* begun, or given up before */
     ck_subtask_record *current; /* its pre_snapshot sweep runs */
     ck_subtask_record *writer;  /* its snapshot is being written */
+    ck_io_job materialise_job;  /* changelog backends: writes all rows beside the checkpoints */
+    bool materialising;
+    _Atomic bool materialised; /* that write has ended */
+    ck_status materialise_status;
     uint64_t aborted;           /* the greatest the job gave up */
     uint64_t committed;         /* told and not yet passed on; 0 = none */
     pthread_mutex_t hold_lock;  /* guards the list below and the holds in it */

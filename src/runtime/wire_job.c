@@ -142,7 +142,8 @@ static bool get_file(reader *r, ck_manifest_file *m) {
     if (!get_string(r, &m->path) || !ck_cursor_u64be(&r->c, &m->bytes) || !ck_cursor_u32be(&r->c, &m->crc32c) ||
         !ck_cursor_u64be(&r->c, &m->vertex) || !ck_cursor_u32be(&r->c, &m->subtask) ||
         !ck_cursor_u32be(&r->c, &m->key_groups.first) || !ck_cursor_u32be(&r->c, &m->key_groups.last) ||
-        !ck_cursor_u8(&r->c, &kind) || kind > CK_FILE_WAL || !get_string(r, &m->base) || !get_count(r, 8, &m->op_count))
+        !ck_cursor_u8(&r->c, &kind) || kind > CK_FILE_MATERIALIZED || !get_string(r, &m->base) ||
+        !get_count(r, 8, &m->op_count))
         return false;
     m->kind = (ck_file_kind)kind;
     if (!m->base[0]) m->base = NULL;

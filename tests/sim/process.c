@@ -41,6 +41,13 @@ trouble_plan trouble_draw(dice *d, trouble kind, int point, uint32_t points) {
     return t;
 }
 
+ck_changelog_config changelog_draw(dice *d, int point) {
+    bool beside = point == CK_FAULT_MATERIALISE_BEFORE || point == CK_FAULT_MATERIALISE_AFTER;
+    ck_changelog_config c = {dice_below(d, 2) ? (ck_materialise)dice_below(d, 3) : CK_MATERIALISE_NONE,
+                             1 + dice_below(d, 4)};
+    return beside ? (ck_changelog_config){CK_MATERIALISE_EXTERNAL, 1} : c;
+}
+
 void trouble_print(const trouble_plan *t) {
     printf("%s", trouble_names[t->kind]);
     if (t->at) printf(" at %llu", (unsigned long long)t->at);

@@ -38,6 +38,8 @@ typedef struct trouble_plan {
 /* Draws where it comes. point -1: any below `points`. */
 trouble_plan trouble_draw(dice *d, trouble kind, int point, uint32_t points);
 void trouble_print(const trouble_plan *t);
+/* How a life keeps its checkpoints: bases and deltas, or a changelog. point: where it is to crash, -1: anywhere. */
+ck_changelog_config changelog_draw(dice *d, int point);
 
 typedef enum life_end { END_FINISHED, END_WAS_FINISHED, END_CRASHED, END_FAILED, END_CANCELLED, END_WRONG } life_end;
 extern const char *const end_names[];

@@ -127,7 +127,8 @@ static ck_status start(world *w, process *p, uint32_t parallelism, ck_error *err
                                         .tolerable_failed = 0,
                                         .retained = 1 + below(w, 3),
                                         .alignment = (ck_alignment)below(w, 3),
-                                        .stall_us = below(w, 2) ? 1 : 200 + below(w, 20000)}};
+                                        .stall_us = below(w, 2) ? 1 : 200 + below(w, 20000),
+                                        .changelog = changelog_draw(&w->dice, w->o->fault_point)}};
     if (w->o->verbose)
         printf("    %s, stall %lld us, timeout %lld us, queues %zu\n",
                (const char *const[]){"aligned", "unaligned", "adaptive"}[cfg.checkpoint.alignment],
@@ -168,14 +169,16 @@ static life_end live(world *w, uint32_t parallelism, trouble kind) {
 
 /* ---- the lives of a seed ---- */
 
-/* A subtask's files: "checkpoint-<id>.snap", "delta-<id>.snap". Notes deltas, and whether one spans the abort. */
+/* A subtask's files: "checkpoint-<id>.snap", "delta-<id>.snap", "materialized/". Notes deltas, and whether one spans
+ * the abort. */
 static void look_at_files(world *w, const char **files, size_t count, uint64_t *deltas, bool *over_abort,
-                          uint64_t *inflight) {
+                          uint64_t *inflight, bool *materialised) {
     uint64_t base = 0, last = 0;
     for (size_t i = 0; i < count; i++) {
         uint64_t b = strncmp(files[i], "checkpoint-", 11) == 0 ? strtoull(files[i] + 11, NULL, 10) : 0;
         uint64_t d = strncmp(files[i], "delta-", 6) == 0 ? strtoull(files[i] + 6, NULL, 10) : 0;
         *deltas += d > 0;
+        *materialised |= strcmp(files[i], "materialized") == 0;
         *inflight += strncmp(files[i], "inflight-", 9) == 0;
         if (b > base) base = b;
         if (d > last) last = d;
@@ -188,7 +191,7 @@ static void count_deltas(world *w) {
     ck_fs *fs = ck_simfs_base(w->disk);
     ck_arena a;
     uint64_t found = 0, inflight = 0;
-    bool over_abort = false;
+    bool over_abort = false, materialised = false;
     const char **vertices, **subtasks, **files;
     size_t vertex_count, subtask_count, file_count;
     ck_arena_init(&a, (ck_mem){&w->c.budget, CK_MEM_PLAN}, SIZE_MAX);
@@ -199,7 +202,7 @@ static void count_deltas(world *w) {
         for (size_t s = 0; s < subtask_count; s++) {
             const char *subtask = ck_arena_printf(&a, "%s/%s", vertex, subtasks[s]);
             if (fs->list(fs, subtask, &a, &files, &file_count, NULL) == CK_OK)
-                look_at_files(w, files, file_count, &found, &over_abort, &inflight);
+                look_at_files(w, files, file_count, &found, &over_abort, &inflight, &materialised);
         }
     }
     ck_arena_destroy(&a);
@@ -207,6 +210,7 @@ static void count_deltas(world *w) {
     w->stats->restored_deltas += found > 0;
     w->stats->inflight += inflight > 0;
     w->stats->over_abort += over_abort;
+    w->stats->materialised += materialised;
 }
 
 static bool between_lives(world *w) {

@@ -26,6 +26,7 @@ typedef struct sql_world_stats {
     uint64_t memory;          /* lives that an allocation failed in */
     uint64_t deltas;          /* delta files that lives began with */
     uint64_t restored_deltas; /* lives that began with some */
+    uint64_t materialised;    /* lives that began with rows written beside the checkpoints in the directory */
     uint64_t inflight;        /* lives that began with in-flight files in the directory */
     uint64_t over_abort;      /* lives that began with a delta written after an abort that its base was before */
 } sql_world_stats;

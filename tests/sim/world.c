@@ -65,7 +65,8 @@ static ck_status start(world *w, process *p, uint32_t parallelism, ck_error *err
                                         .tolerable_failed = w->plan.tolerable_failed,
                                         .retained = 1 + below(w, 3),
                                         .alignment = (ck_alignment)below(w, 3),
-                                        .stall_us = below(w, 2) ? 1 : 200 + below(w, 20000)}};
+                                        .stall_us = below(w, 2) ? 1 : 200 + below(w, 20000),
+                                        .changelog = changelog_draw(&w->dice, w->o->fault_point)}};
     return ck_job_start(p->scheduler, &p->registry, graph, &cfg, &p->job, err);
 }
 

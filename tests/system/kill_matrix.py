@@ -1,7 +1,7 @@
 """The kill matrix: queries x fault points x alignment x parallelism. The binary is killed at a named fault point, started again at the
 same or another parallelism, and what it leaves must be what an undisturbed run leaves: no row missing, doubled or invented.
 
-    python tests/system/kill_matrix.py [--seed N] [--sample N] [--query NAME] [--point NAME] [--backend memory|file|rocksdb]
+    python tests/system/kill_matrix.py [--seed N] [--sample N] [--query NAME] [--point NAME] [--backend NAME]
 
 Without --sample every combination is run (make kill-matrix); test_kill_matrix.py runs a sample."""
 import argparse
@@ -20,7 +20,15 @@ from conftest import TOP, run_clink  # noqa: E402
 
 POINTS = re.findall(r'^CK_FAULT_POINT\(\w+,\s*"([^"]+)"', open(os.path.join(TOP, "src/base/fault_points.h")).read(), re.M)
 OVERTAKING = ("checkpoint.after_overtake", "checkpoint.before_inflight", "checkpoint.after_inflight", "restore.before_replay")
+BESIDE = ("materialise.before", "materialise.after")  # only where all rows are written beside the checkpoints
 KILLED = -signal.SIGKILL
+# --state-backend of each, DIR its folder; with a changelog all rows are written as often as can be.
+BACKENDS = {
+    "memory": [], "file": ["file:DIR"], "rocksdb": ["rocksdb:DIR"],
+    "changelog": ["changelog+memory", "--materialisation", "external", "--materialisation-every", "2"],
+    "changelog-inside": ["changelog+memory", "--materialisation", "inside", "--materialisation-every", "3"],
+    "changelog-rocksdb": ["changelog+rocksdb:DIR", "--materialisation-every", "2"],
+}
 
 SRC = """CREATE TABLE src (i BIGINT NOT NULL, k VARCHAR, g BIGINT, v BIGINT, ts TIMESTAMP, WATERMARK FOR ts AS ts - INTERVAL '2' SECOND)
   WITH (connector='file', format='json', path='{inp}/in.ndjson'{rate});
@@ -183,8 +191,8 @@ class Job:
 
     def start(self, p, fault=None):
         flags = ["--changes"] if self.q.changes else []
-        if self.m.backend != "memory":
-            flags += ["--state-backend", f"{self.m.backend}:{os.path.join(self.m.where, 'work')}"]
+        if BACKENDS[self.m.backend]:
+            flags += ["--state-backend", *(o.replace("DIR", os.path.join(self.m.where, "work")) for o in BACKENDS[self.m.backend])]
         return run_clink("run", self.script, "--checkpoint-dir", os.path.join(self.dir, "ck"), "--checkpoint-interval-ms", 8,
                          "--checkpoint-retained", self.retained, "-p", p, "--alignment", self.alignment, *flags,
                          env={"CLINK_ROCKSDB_ALL": "1", **({"CLINK_FAULT": fault} if fault else {})}, ok=False, timeout=300)
@@ -217,10 +225,12 @@ class Job:
         shutil.rmtree(self.dir)
 
 
-def cells(rnd, query=None, point=None):
-    """Every combination; those of overtaking only where something is under way."""
+def cells(rnd, query=None, point=None, backend="memory"):
+    """Every combination; those of overtaking only where something is under way, of materialisations only where they are apart."""
     for name, at, alignment, p, other in itertools.product(QUERIES, POINTS, ("aligned", "unaligned"), (1, 4), (False, True)):
         if (query and name != query) or (point and at != point):
+            continue
+        if at in BESIDE and backend not in ("changelog", "changelog-rocksdb"):
             continue
         if at in OVERTAKING and (alignment == "aligned" or not QUERIES[name].slow or p == 1):
             continue
@@ -249,11 +259,11 @@ def main():
     a.add_argument("--sample", type=int)
     a.add_argument("--query")
     a.add_argument("--point")
-    a.add_argument("--backend", choices=("memory", "file", "rocksdb"), default="memory",
+    a.add_argument("--backend", choices=BACKENDS, default="memory",
                    help="rocksdb: every row is out of memory whenever a subtask takes input")
     o = a.parse_args()
     rnd = random.Random(o.seed)
-    todo = list(cells(rnd, o.query, o.point))
+    todo = list(cells(rnd, o.query, o.point, o.backend))
     todo += [c for c in twice(rnd) if (not o.query or c[0] == o.query) and (not o.point or c[1] == o.point)]
     if o.sample:
         todo = rnd.sample(todo, min(o.sample, len(todo)))

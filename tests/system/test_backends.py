@@ -1,6 +1,7 @@
 """The same result whatever holds the state: in memory, or in a file or RocksDB once it outgrows --memory, killed and restarted on the way,
 one backend going on from the checkpoints of another. What memory cannot hold, with nothing behind it, is refused by name."""
 import collections
+import json
 import os
 import random
 import shutil
@@ -139,9 +140,12 @@ def test_killed_and_going_on_with_another_backend(inputs, undisturbed, tmp_path)
     script = script_in(where, inputs)
     base = [CLINK, "run", str(script), "--checkpoint-dir", str(where / "ck"), "--checkpoint-interval-ms", "40"]
     backends = [["--memory", "4G"], ROWS_OUT + ["--state-backend", f"rocksdb:{where / 'rows'}"],
-                SMALL + ["--state-backend", f"file:{where / 'work'}"]]
-    for start in range(6):
-        job = subprocess.Popen(base + backends[start % 3] + ["-p", str(rnd.choice((1, 2, 3)))],
+                SMALL + ["--state-backend", f"file:{where / 'work'}"],
+                ["--memory", "4G", "--state-backend", "changelog", "--materialisation", "external", "--materialisation-every", "2"],
+                SMALL + ["--state-backend", f"changelog+file:{where / 'work'}", "--materialisation-every", "1"],
+                ROWS_OUT + ["--state-backend", f"changelog+rocksdb:{where / 'rows'}", "--materialisation-every", "2"]]
+    for start in range(len(backends) * 2):
+        job = subprocess.Popen(base + backends[start % len(backends)] + ["-p", str(rnd.choice((1, 2, 3)))],
                                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         try:
             job.wait(rnd.uniform(0.1, 0.7))
@@ -152,6 +156,49 @@ def test_killed_and_going_on_with_another_backend(inputs, undisturbed, tmp_path)
     run_clink(*base[1:], *backends[1], timeout=600)
     assert results(where) == undisturbed
     assert not databases(where / "rows")
+
+
+def test_a_changelog_is_told_in_a_sentence(inputs, tmp_path):
+    script = script_in(tmp_path / "d", inputs)
+    ck = ["--checkpoint-dir", tmp_path / "ck"]
+    for flags, says in ((["--state-backend", "changelog+memory"], "needs --checkpoint-dir"),
+                        (["--state-backend", "changelog+rocks:x", *ck], "with changelog+ in front or not, not 'changelog+rocks:x'"),
+                        (["--state-backend", "changelog+file:", *ck], "needs a directory"),
+                        (["--materialisation", "inside", *ck], "is for --state-backend changelog+"),
+                        (["--state-backend", "changelog", "--materialisation", "outside", *ck], "inside or external, not 'outside'"),
+                        (["--state-backend", "changelog", "--materialisation-every", "0", *ck], "1 to 1000")):
+        r = run_clink("run", script, *flags, ok=False)
+        assert r.code == 2 and says in r.err, r.err
+
+
+def test_a_changelog_grows_by_what_changed(tmp_path):
+    """Few keys of many change: after the first checkpoint none writes all rows, and what is restored is the whole."""
+    keys, more = 40_000, 200_000
+    with open(tmp_path / "in.ndjson", "w") as f:
+        for i in range(keys):
+            f.write('{"k":%d,"v":1}\n' % i)
+        for i in range(more):
+            f.write('{"k":%d,"v":1}\n' % (i % 100))
+    script = tmp_path / "job.sql"
+    script.write_text(f"CREATE TABLE src (k BIGINT, v BIGINT) WITH (connector='file', format='json', path='{tmp_path / 'in.ndjson'}', rate_limit='60000');\n"
+                      f"CREATE TABLE snk (k BIGINT, n BIGINT, PRIMARY KEY (k) NOT ENFORCED) WITH (connector='file', format='json', path='{tmp_path / 'out'}', mode='upsert');\n"
+                      "INSERT INTO snk SELECT k, COUNT(*) FROM src GROUP BY k;\n")
+    flags = ["--changes", "--state-backend", "changelog", "--materialisation", "external", "--materialisation-every", "3",
+             "--checkpoint-dir", str(tmp_path / "ck"), "--checkpoint-interval-ms", "30", "--checkpoint-retained", "1000"]
+
+    def named():
+        """Of each checkpoint the files of the subtask that groups."""
+        manifests = [json.loads(p.read_text())["files"] for p in (tmp_path / "ck").glob("checkpoint-*.json")]
+        return [[f for f in files if f["vertex"] == max(files, key=lambda f: f["bytes"])["vertex"]] for files in manifests]
+
+    job = subprocess.Popen([CLINK, "run", str(script), *flags], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    until(lambda: any(f[0]["kind"] == "materialized" and f[-1]["bytes"] * 20 < f[0]["bytes"] for f in named()) or job.poll() is not None)
+    job.send_signal(signal.SIGKILL)
+    err = job.communicate()[1].decode()
+    assert job.returncode == -signal.SIGKILL, f"no checkpoint stood on a materialisation with a small segment behind it: {err}"
+    run_clink("run", script, *flags, "-p", 3)
+    got = {r["k"]: r["n"] for r in read_dir(tmp_path / "out")}
+    assert len(got) == keys and all(n == 1 + (more // 100 if k < 100 else 0) for k, n in got.items())
 
 
 def test_a_folder_that_cannot_be(inputs, tmp_path):

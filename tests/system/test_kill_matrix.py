@@ -4,7 +4,7 @@ import os
 import random
 
 import pytest
-from kill_matrix import OVERTAKING, QUERIES, Matrix, cells, twice
+from kill_matrix import BESIDE, OVERTAKING, QUERIES, Matrix, cells, twice
 
 SEED = int(os.environ.get("CLINK_SEED", "1"))
 SANITIZED = os.environ.get("CLINK_SANITIZE", "") != ""
@@ -27,6 +27,21 @@ def test_a_sample_with_every_row_in_rocksdb(tmp_path):
     rocks = Matrix(str(tmp_path), SEED, "rocksdb")
     todo = rnd.sample(list(cells(rnd)), 3 if SANITIZED else 6) + rnd.sample(list(twice(rnd)), 1 if SANITIZED else 2)
     assert any([rocks.run(*c) for c in todo]), "none of the kills ever came"
+
+
+@pytest.mark.parametrize("backend", ["changelog", "changelog-inside"])
+def test_a_sample_with_a_changelog(tmp_path, backend):
+    rnd = random.Random(SEED + 2)
+    log = Matrix(str(tmp_path), SEED, backend)
+    todo = rnd.sample(list(cells(rnd, backend=backend)), 2 if SANITIZED else 5) + rnd.sample(list(twice(rnd)), 1 if SANITIZED else 2)
+    assert any([log.run(*c) for c in todo]), "none of the kills ever came"
+
+
+@pytest.mark.parametrize("point", BESIDE)
+def test_beside_the_checkpoints(tmp_path, point):
+    """Killed before and after all rows have been written beside the checkpoints, restored at the same and at another parallelism."""
+    log = Matrix(str(tmp_path), SEED, "changelog")
+    assert any(log.run("text", point, "aligned", p, then, n) for p, then, n in ((1, 1, 1), (1, 4, 2), (4, 3, 1))), f"{point} was never reached"
 
 
 @pytest.mark.parametrize("point", OVERTAKING)

@@ -1,4 +1,4 @@
-"""Snapshots, deltas and manifests as tools in other languages see them (docs/formats.md): written by the unit test program
+"""Snapshots, deltas, changelog files and manifests as tools in other languages see them (docs/formats.md): written by the unit test program
 test.checkpoint.golden, read here with pyarrow and a decoder written from the format's page alone."""
 import json
 import os
@@ -31,6 +31,17 @@ def directory(request, tmp_path_factory):
         return GOLDEN
     d = str(tmp_path_factory.mktemp("snapshots"))
     subprocess.run([os.path.join(BUILD, "tests", "test.checkpoint.golden"), "--write", d], check=True)
+    return d
+
+
+@pytest.fixture(scope="module", params=["golden", "written now"])
+def changelogs(request, tmp_path_factory):
+    """The same content as changelog files: all rows inside, and in a materialisation beside them."""
+    if request.param == "golden":
+        return {k: os.path.join(TOP, "tests", "golden", "changelog_" + k) for k in ("inside", "external")}
+    d = {k: str(tmp_path_factory.mktemp(k)) for k in ("inside", "external")}
+    for k in d:
+        subprocess.run([os.path.join(BUILD, "tests", "test.checkpoint.golden"), "--write", d[k], k], check=True)
     return d
 
 
@@ -160,6 +171,41 @@ def test_delta(directory):
     erased = [split_key(r["key_bytes"])[1:3] for r in rows if r["row_kind"] == 2]
     assert puts == {b"alice": 18, b"carol": 1}
     assert erased == [("clink.commit", b"out/part-1.ndjson")]
+
+
+def replay(directory):
+    """A checkpoint's rows from its changelog alone: materialisation first, then the segments in order."""
+    state = {}
+    for f in json.load(open(os.path.join(directory, "checkpoint-8.json")))["files"]:
+        _, rows = read(os.path.join(directory, f["path"]))
+        for r in rows:
+            key = (r["op_id"], r["key_bytes"])
+            if r.get("row_kind") == 2:
+                del state[key]
+            elif r.get("row_kind") != 3:
+                state[key] = r["value_bytes"]
+    return state
+
+
+def test_changelogs_replay_to_the_same_rows(changelogs):
+    want = replay(GOLDEN)
+    assert want and replay(changelogs["inside"]) == want and replay(changelogs["external"]) == want
+
+
+def test_changelog_files(changelogs):
+    schema, rows = read(os.path.join(changelogs["inside"], "1/0/changelog-7.snap"))
+    assert schema.names == ["row_kind", "op_id", "key_bytes", "value_bytes"]
+    assert "clink.parent" not in metadata(schema) and {r["row_kind"] for r in rows} == {0}
+    schema, rows = read(os.path.join(changelogs["inside"], "1/0/changelog-8.snap"))
+    assert metadata(schema)["clink.parent"] == "1/0/changelog-7.snap" and {r["row_kind"] for r in rows} == {1, 2}
+    schema, rows = read(os.path.join(changelogs["external"], "1/0/changelog-8.snap"))
+    assert metadata(schema)["clink.parent"] == "1/0/changelog-7.snap"
+    assert rows[0] == {"row_kind": 3, "op_id": 0, "key_bytes": b"", "value_bytes": b"1/0/materialized/7.snap"}
+    assert {r["row_kind"] for r in rows[1:]} == {1, 2}
+    schema, rows = read(os.path.join(changelogs["external"], "1/0/materialized/7.snap"))
+    assert schema.names == ["op_id", "key_bytes", "value_bytes"] and metadata(schema)["clink.parent"] == "1/0/changelog-7.snap"
+    m = json.load(open(os.path.join(changelogs["external"], "checkpoint-8.json")))
+    assert [(f["kind"], f["base"]) for f in m["files"]] == [("materialized", "1/0/changelog-7.snap"), ("changelog", "1/0/changelog-7.snap")]
 
 
 def test_manifest_names_what_is_there(directory):
