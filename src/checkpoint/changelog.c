@@ -105,9 +105,13 @@ static ck_status write(ck_subtask_snapshots *s, ck_error *err) {
     return CK_OK;
 }
 
-ck_status ck_materialisation_run(ck_subtask_snapshots *s, ck_error *err) {
+void ck_materialisation_start(ck_subtask_snapshots *s) {
     CK_ASSERT(s->materialised.state == CK_MATERIALISED_MARKED);
     s->materialised.state = CK_MATERIALISED_WRITING;
+}
+
+ck_status ck_materialisation_run(ck_subtask_snapshots *s, ck_error *err) {
+    CK_ASSERT(s->materialised.state == CK_MATERIALISED_WRITING);
     return write(s, err);
 }
 

@@ -13,6 +13,8 @@
 
 /* Marked with the last snapshot that was begun, and nobody writes it yet. Thread: the subtask. */
 bool ck_materialisation_is_begun(const ck_subtask_snapshots *s);
+/* Before run is handed to another thread: from here on the mark stays until end. Thread: the subtask. */
+void ck_materialisation_start(ck_subtask_snapshots *s);
 /* Blocking, on one I/O thread: writes it, durable when it returns CK_OK. */
 CK_NODISCARD ck_status ck_materialisation_run(ck_subtask_snapshots *s, ck_error *err);
 /* After run, or instead of it: releases the mark. What was written is what the next segment stands on, when its

@@ -82,6 +82,7 @@ static void materialise(world *w, uint32_t p) {
     ck_error err = CK_ERROR_INIT;
     ck_subtask_snapshots *s = w->j.s[p].snapshots;
     assert_true(ck_materialisation_is_begun(s));
+    ck_materialisation_start(s);
     ck_status st = ck_materialisation_run(s, &err);
     if (st != CK_OK) fail_msg("%s", err.msg);
     ck_materialisation_end(s, st);
@@ -193,6 +194,32 @@ static void of_an_aborted_checkpoint(void **state) {
     world_close(&w);
 }
 
+/* Given up between the word that it is to be written and the writing. */
+static void aborted_before_it_is_written(void **state) {
+    (void)state;
+    world w;
+    ck_error err = CK_ERROR_INIT;
+    world_open(&w, 7, 1, (ck_changelog_config){CK_MATERIALISE_EXTERNAL, 1});
+    change(&w, 2000);
+    for (uint64_t id = 1; id <= 2; id++) {
+        change(&w, 3);
+        checkpoint(&w, id);
+    }
+    ck_subtask_snapshot *snap;
+    ck_subtask_snapshots *s = w.j.s[0].snapshots;
+    change(&w, 3);
+    OK(ck_subtask_snapshot_begin(s, 3, CK_BARRIER_PERIODIC, &snap, &err));
+    ck_subtask_snapshot_end(s, snap);
+    ck_materialisation_start(s);
+    ck_subtask_snapshots_aborted(s, 3);
+    assert_int_equal(ck_materialisation_run(s, &err), CK_CANCELLED);
+    ck_materialisation_end(s, CK_CANCELLED);
+    change(&w, 3);
+    checkpoint(&w, 4);
+    restores(&w, 4, 2);
+    world_close(&w);
+}
+
 static void a_savepoint_is_a_base(void **state) {
     (void)state;
     world w;
@@ -250,6 +277,7 @@ static void a_seed(uint64_t seed) {
             case 0: break; /* later */
             case 1: ck_materialisation_end(s, CK_CANCELLED); break;
             case 2: {
+                ck_materialisation_start(s);
                 ck_materialisation_give_up(s);
                 ck_status st = ck_materialisation_run(s, &err);
                 assert_int_equal(st, CK_CANCELLED);
@@ -323,6 +351,7 @@ int main(void) {
         cmocka_unit_test(external_beside_the_checkpoints),
         cmocka_unit_test(nothing_changed_writes_nothing),
         cmocka_unit_test(of_an_aborted_checkpoint),
+        cmocka_unit_test(aborted_before_it_is_written),
         cmocka_unit_test(a_savepoint_is_a_base),
         cmocka_unit_test(anything_at_any_time),
         cmocka_unit_test(what_does_not_fit_is_refused),

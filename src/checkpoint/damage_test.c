@@ -128,6 +128,7 @@ static void external_materialisations(void **state) {
     count(&w, 5, 1);
     OK(sample_checkpoint(&w.j, w.d, 3, CK_BARRIER_PERIODIC, &err));
     assert_true(ck_materialisation_is_begun(w.j.s[0].snapshots));
+    ck_materialisation_start(w.j.s[0].snapshots);
     ck_materialisation_end(w.j.s[0].snapshots, ck_materialisation_run(w.j.s[0].snapshots, &err));
     count(&w, 6, 1);
     OK(sample_checkpoint(&w.j, w.d, 4, CK_BARRIER_PERIODIC, &err));

@@ -262,6 +262,7 @@ static void settle_materialisation(ck_subtask *s) {
     }
     if (s->materialising || s->writer || !ck_materialisation_is_begun(s->snapshots)) return;
     s->materialising = true;
+    ck_materialisation_start(s->snapshots);
     atomic_store(&s->materialised, false);
     s->materialise_job = (ck_io_job){materialise_run, materialise_done, NULL};
     s->cfg.host.io_begin(s->cfg.host.arg);
