@@ -13,7 +13,7 @@ from conftest import run_clink
 ALL = os.environ.get("CLINK_FAULTS") == "all"
 SEED = int(os.environ.get("CLINK_SEED", "1" if not ALL else random.randrange(1 << 30)))
 ROWS, KEYS, PARTS = 2000, 40, 3
-POINTS = [p for p in kill_matrix.POINTS if p not in kill_matrix.OVERTAKING]  # those: test_kill_matrix.py
+POINTS = [p for p in kill_matrix.POINTS if p not in kill_matrix.OVERTAKING + kill_matrix.BESIDE]  # those: test_kill_matrix.py
 KILLED = -signal.SIGKILL
 
 SCRIPT = """CREATE TABLE src (i BIGINT NOT NULL, k VARCHAR, v BIGINT) WITH (connector='file', format='json', path='{inp}', rate_limit='{rate}');
