@@ -366,7 +366,8 @@ static void crashes(void **state) {
 /* ENOSPC and EIO at each write and fsync: the checkpoint fails or is complete, and the next one is whole. */
 static void full_and_failing_disks(void **state) {
     (void)state;
-    for (uint64_t nth = 1; nth < 40; nth++) {
+    for (uint64_t run = 2; run < 80; run++) {
+        uint64_t nth = run / 2;
         world w = {0};
         ck_error err = CK_ERROR_INIT;
         ck_test_proc_init(&w.t);
@@ -376,7 +377,7 @@ static void full_and_failing_disks(void **state) {
         sample_open(&w.j, &w.t.proc, ck_checkpoint_dir_path(w.d), 2);
         OK(sample_start(&w.j));
         take(&w, 1, CK_BARRIER_PERIODIC, true);
-        ck_simfs_fail(w.sim, nth, nth % 2 ? 28 : 5, true);
+        ck_simfs_fail(w.sim, nth, run % 2 ? 28 : 5, true);
         const uint32_t key = 4;
         assert_int_equal(sample_count(&w.j, &key, 1, 1), CK_OK);
         ck_status s = sample_checkpoint(&w.j, w.d, 2, CK_BARRIER_PERIODIC, &err);
