@@ -1,5 +1,7 @@
 /* Snapshot and restore of a large table through real files: how long a barrier holds the task, how fast the file is
- * written (with its fsync), how long a restore takes. Usage: checkpoint_bench [groups [directory]]. */
+ * written (with its fsync), how long a restore takes. With `barriers` that many marks are taken between changes and while
+ * pages are copied for the one before; their time is the thread's own CPU time, so that other work does not count.
+ * Usage: checkpoint_bench [groups [directory [barriers]]]. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -56,6 +58,34 @@ static void count(ck_table *t, ck_mem mem, uint64_t first, uint64_t step) {
     uint32_t at = ck_table_layout(t)->fields[2].offset;
     for (uint32_t i = 0; i < ROWS; i++) ck_row_set_i64(rows[i], at, ck_row_i64(rows[i], at) + 1);
     ck_batch_unref(&b);
+}
+
+static int ascending(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* How long a barrier holds the task, when 40,960 groups change between two. */
+static void pauses(ck_subtask_snapshots *s, ck_state_store *store, ck_table *t, ck_mem mem, uint64_t groups,
+                   uint32_t n) {
+    enum { BATCHES = 5 };
+    double *took = calloc(n, sizeof *took);
+    if (!took) exit(1);
+    for (uint32_t i = 0; i < n; i++) {
+        ck_subtask_snapshot *snap;
+        const uint64_t id = 1000000 + i;
+        for (uint64_t k = 0; k < BATCHES; k++) count(t, mem, ck_mix64(i * 16 + k) % groups, 7);
+        double cpu = seconds(CLOCK_THREAD_CPUTIME_ID);
+        OK(ck_subtask_snapshot_begin(s, id, CK_BARRIER_PERIODIC, &snap, &err));
+        took[i] = (seconds(CLOCK_THREAD_CPUTIME_ID) - cpu) * 1e6;
+        for (uint64_t k = 0; k < BATCHES; k++) count(t, mem, ck_mix64(i * 16 + 8 + k) % groups, 7);
+        ck_subtask_snapshot_end(s, snap);
+        ck_subtask_snapshots_aborted(s, id);
+    }
+    qsort(took, n, sizeof *took, ascending);
+    printf("%u barriers over %.0f MiB of state: p50 %.1f us, p99 %.1f us, max %.1f us\n", n,
+           (double)ck_state_bytes(store) / (1 << 20), took[n / 2], took[n - 1 - n / 100], took[n - 1]);
+    free(took);
 }
 
 int main(int argc, char **argv) {
@@ -126,6 +156,7 @@ int main(int argc, char **argv) {
         ck_subtask_files_free(files);
         for (int i = 0; i < 5; i++) count(t, mem, ck_mix64((uint64_t)i) % groups, 7);
     }
+    if (argc > 3) pauses(snapshots, store, t, mem, groups, (uint32_t)strtoul(argv[3], NULL, 10));
     ck_checkpoint_entry newest;
     ck_manifest *read;
     ck_restore *r;
