@@ -236,7 +236,7 @@ static ck_status cut_members(ck_lanes *l, uint32_t set_number, const ck_batch *b
         for (uint32_t k = 0; k < in.n; k++) {
             out->rows[n] = in.rows[k];
             out->at[n] = (uint16_t)ck_lane_at(&in, k);
-            n += bits[k] >> m & 1;
+            n += (uint32_t)(bits[k] >> m & 1);
         }
         l->lanes[lane] = (ck_lane){out->rows, out->at, NULL, n};
         l->made[lane] = true;
