@@ -31,7 +31,8 @@ def random_call(rnd):
     part = rnd.choice(["PARTITION BY k", "PARTITION BY k, g"])
     frame = rnd.choice([f"ROWS BETWEEN {rnd.randrange(6)} PRECEDING AND CURRENT ROW", "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW",
                         f"RANGE BETWEEN INTERVAL '{rnd.randrange(1, 90)}' SECOND PRECEDING AND CURRENT ROW",
-                        "RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"])
+                        "RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW", "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING",
+                        "RANGE BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"])
     fn = rnd.choice(["COUNT(*)", "COUNT(v)", "SUM(v)", "MIN(v)", "MAX(v)", "FIRST_VALUE(v)", "LAST_VALUE(v)", "ROW_NUMBER()", "LAG(v)", "LAG(v, 2)", "LAG(v, 2, -7)",
                      "LAG(v, 1, g * 2)"])
     if fn.startswith(("ROW_NUMBER", "LAG")):

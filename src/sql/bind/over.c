@@ -193,9 +193,10 @@ static ck_status frame_of(ck_binder *b, const ck_ast_window *w, ck_bound_frame *
     if (w->frame == CK_FRAME_NONE) return CK_OK;
     if (w->frame == CK_FRAME_GROUPS)
         return ck_bind_refuse(b, w->from.pos, "frames of GROUPS are not supported; ROWS and RANGE are");
-    f->rows = w->frame == CK_FRAME_ROWS, f->range = !f->rows;
     f->pos = w->from.pos;
     bool whole = w->from.kind == CK_BOUND_UNBOUNDED_PRECEDING && w->to.kind == CK_BOUND_UNBOUNDED_FOLLOWING;
+    /* All rows of a partition are the same whether they are counted or compared, and are one place in the order. */
+    f->rows = w->frame == CK_FRAME_ROWS && !whole, f->range = !f->rows;
     if (w->from.kind == CK_BOUND_FOLLOWING || w->from.kind == CK_BOUND_UNBOUNDED_FOLLOWING)
         return ck_bind_fail(b, w->from.pos, "a frame begins at the row or before it: n PRECEDING, UNBOUNDED PRECEDING");
     if (!whole && w->to.kind != CK_BOUND_CURRENT_ROW)
@@ -379,6 +380,9 @@ ck_status ck_bind_over_node(ck_binder *b, const ck_bound_windows *ws, const uint
         CK_TRY(call_of(b, *node, &ws->at[list[i]], &c, &calls[i]));
         names[i] = ws->at[list[i]].fn;
     }
+    /* In a partition by the order's own column all rows are equal: a distance reaches none or all of them. */
+    for (uint32_t i = 0; o.range && o.by == CK_BY_END && i < w->partition_count; i++)
+        if (o.order_count && partition[i] == order[0].column) o.bounded = false, o.preceding = 0;
     if (c.count > width) CK_TRY(ck_plan_project(&b->plan, *node, c.exprs, c.names, c.count, node));
     o.partition = (ck_columns){partition, w->partition_count};
     o.order = order, o.calls = calls, o.call_count = count;
