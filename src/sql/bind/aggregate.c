@@ -194,8 +194,11 @@ ck_status ck_bind_aggregate(ck_binder *b, const ck_bind_place *place, const ck_a
     ck_bound_aggregate bound = {0};
     uint32_t index;
     CK_TRY(may_stand_here(b, place, e));
-    ck_bind_place inner = {
-        .scope = place->scope, .clause = place->clause, .inside = fn->name, .aliases = place->aliases};
+    ck_bind_place inner = {.scope = place->scope,
+                           .clause = place->clause,
+                           .shut = place->shut,
+                           .inside = fn->name,
+                           .aliases = place->aliases};
     CK_TRY(argument(b, &inner, fn, e, &call, &bound));
     CK_TRY(extras(b, &inner, fn, e, &call));
     CK_TRY(guard_argument(b, &call, e->sign));

@@ -123,7 +123,8 @@ typedef struct ck_bind_place {
     ck_bound_calls *calls;       /* aggregates are collected here; NULL: none may stand here */
     ck_outer *outer;             /* WHERE of a subquery: columns of the query around may stand here */
     const ck_outer *shut;        /* other clauses of it: they may not, and this tells so */
-    ck_laters *laters;           /* subqueries are joined later; NULL: to the scope at once */
+    bool queries;                /* subqueries may stand here */
+    ck_laters *laters;           /* they are joined later; NULL: to the scope at once */
     ck_bound_windows *windows;   /* OVER calls are collected here; NULL: none may stand here */
     const ck_ast_window *named;  /* WINDOW w AS (...) */
     const char *inside;          /* name of the aggregate whose argument this is; NULL */
@@ -235,6 +236,10 @@ CK_NODISCARD ck_status ck_bind_grouping(ck_binder *b, const ck_bind_place *place
 /* A conjunct of WHERE that is [NOT] EXISTS or [NOT] IN: *done, and the scope's node keeps only its rows. */
 CK_NODISCARD ck_status ck_bind_subquery_conjunct(ck_binder *b, const ck_bind_place *place, const ck_ast_expr *e,
                                                  bool *done);
+bool ck_bind_has_query(const ck_ast_expr *e);
+/* The conjuncts of a condition that have subqueries: the scope's node keeps only the rows they let through; it may have
+ * more columns behind. */
+CK_NODISCARD ck_status ck_bind_query_conjuncts(ck_binder *b, const ck_bind_place *place, const ck_ast_expr *e);
 /* Any other: an expression over columns that a join adds. */
 CK_NODISCARD ck_status ck_bind_subquery(ck_binder *b, const ck_bind_place *place, const ck_ast_expr *e, ck_expr **out);
 /* Joins what was collected to *node; outer expressions have been lifted to its columns. */
@@ -357,6 +362,8 @@ CK_NODISCARD ck_status ck_bind_select(ck_binder *b, const ck_ast_select *s, cons
 CK_NODISCARD ck_status ck_bind_ties(ck_binder *b, const ck_scope *scope, const ck_grouping *g,
                                     const ck_plan_node *input, ck_outer *outer, ck_expr **exprs, const char **names,
                                     uint32_t *count);
+CK_NODISCARD ck_status ck_bind_where_having(ck_binder *b, ck_expr *const *having, uint32_t count, ck_pos at,
+                                            ck_expr **value);
 CK_NODISCARD ck_status ck_bind_groups_as_value(ck_binder *b, const ck_scope *scope, const ck_grouping *g,
                                                ck_expr *value, ck_plan_node *node, ck_outer *outer,
                                                ck_bound_select *out);

@@ -115,6 +115,13 @@ ck_status ck_bind_ties(ck_binder *b, const ck_scope *scope, const ck_grouping *g
     return CK_OK;
 }
 
+/* Of a group that HAVING does not let through there is no row, and the value is NULL. */
+ck_status ck_bind_where_having(ck_binder *b, ck_expr *const *having, uint32_t count, ck_pos at, ck_expr **value) {
+    ck_expr *args[2] = {having[0], *value};
+    if (count > 1) CK_TRY(ck_bind_function(b, "and", having, count, at, &args[0]));
+    return ck_bind_function(b, "case", args, 2, at, value);
+}
+
 /* A correlated aggregate used as a value: its groups come out as they are, the value is computed behind the join. */
 ck_status ck_bind_groups_as_value(ck_binder *b, const ck_scope *scope, const ck_grouping *g, ck_expr *value,
                                   ck_plan_node *node, ck_outer *outer, ck_bound_select *out) {

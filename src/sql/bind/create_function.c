@@ -38,7 +38,7 @@ static ck_status body(ck_binder *b, ck_catalog_entry *e, const ck_ast_create_fun
     ck_scope scope;
     ck_function_def *d = &e->function;
     CK_TRY(ck_scope_of_node(b, &row, (ck_view){0}, &scope));
-    ck_bind_place place = {.scope = &scope, .clause = "the body of a function"};
+    ck_bind_place place = {.scope = &scope, .clause = "the body of a function", .queries = true};
     CK_TRY(ck_bind_expr(b, &place, f->body, &d->body));
     if (scope.node != &row)
         return ck_bind_refuse(b, f->body->pos, "a function computes from its arguments, not from tables; join them");

@@ -91,7 +91,7 @@ static ck_status computed_columns(ck_binder *b, ck_catalog_entry *e, const ck_as
     ck_scope scope;
     b->plan.arena = &e->arena;
     s = ck_scope_of_node(b, &row, ck_view_of(e->name), &scope);
-    ck_bind_place place = {.scope = &scope, .clause = "a computed column"};
+    ck_bind_place place = {.scope = &scope, .clause = "a computed column", .queries = true};
     for (const ck_ast_column *c = t->columns; s == CK_OK && c; c = c->next, i++) {
         if (!c->computed) continue;
         ck_view text = ck_source_slice(b->source, c->computed->pos);

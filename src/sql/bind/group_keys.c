@@ -33,7 +33,7 @@ static ck_status from_item(ck_binder *b, const keys *k, uint32_t i, const ck_ast
 
 /* As PostgreSQL: a number is a column of the SELECT list; a name is a column of FROM, else an alias. */
 static ck_status key_of(ck_binder *b, const keys *k, const ck_ast_expr *e, ck_expr **out) {
-    ck_bind_place place = {.scope = k->scope, .clause = "GROUP BY"};
+    ck_bind_place place = {.scope = k->scope, .clause = "GROUP BY", .queries = true};
     if (e->kind == CK_AST_INTEGER) {
         uint64_t n;
         CK_TRY(ck_bind_count(b, "GROUP BY", e, &n));
@@ -210,7 +210,15 @@ ck_status ck_bind_group_keys(ck_binder *b, const ck_ast_select *s, ck_scope *sco
         CK_TRY(add_key(b, &k, o->inner_exprs[i], s->pos, &number));
         always |= (uint64_t)1 << (number & 63);
     }
-    if (ck_bind_has_grouping_sets(s)) return grouping_sets(b, &k, s, always);
+    if (ck_bind_has_grouping_sets(s)) {
+        CK_TRY(grouping_sets(b, &k, s, always));
+        for (uint32_t i = 0; o && i < g->set_count; i++)
+            if (g->sets[i] == always)
+                return ck_bind_refuse(b, s->group_pos,
+                                      "the set () has a row even of nothing, which a subquery that is tied to the query "
+                                      "around it cannot say; write one aggregation without GROUP BY and one with it");
+        return CK_OK;
+    }
     for (const ck_ast_expr *e = s->group_by.first; e; e = e->next) {
         bool row = is_plain_row(e); /* (a, b): both; (): none */
         for (const ck_ast_expr *x = row ? e->args.first : e; x; x = row ? x->next : NULL) {

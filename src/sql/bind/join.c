@@ -137,6 +137,41 @@ static const ck_join_kind kinds[] = {
     [CK_JOIN_FULL] = CK_JOIN_FULL_OUTER,  [CK_JOIN_SEMI] = CK_JOIN_LEFT_SEMI,  [CK_JOIN_ANTI] = CK_JOIN_LEFT_ANTI,
     [CK_JOIN_CROSS] = CK_JOIN_BOTH_INNER};
 
+/* The conjuncts of ON without subqueries. */
+static ck_status conditions(ck_binder *b, const ck_ast_from *f, ck_scope *both, ck_expr ***on, uint32_t *count) {
+    ck_bind_place place = {.scope = both, .clause = "ON"};
+    bool many = f->on->kind == CK_AST_AND, as_of = f->right->kind == CK_FROM_TABLE && f->right->as_of;
+    *count = 0;
+    if (!(*on = CK_BIND_ARRAY(b, many ? f->on->args.count : 1, ck_expr *))) return CK_NOMEM;
+    for (const ck_ast_expr *c = many ? f->on->args.first : f->on; c; c = many ? c->next : NULL) {
+        if (!ck_bind_has_query(c)) {
+            CK_TRY(ck_bind_condition(b, &place, c, &(*on)[(*count)++]));
+        } else if (kinds[f->join] != CK_JOIN_BOTH_INNER || as_of) {
+            return ck_bind_refuse(b, c->pos,
+                                  "a subquery in ON is for inner joins of tables as they are now; here it stands in a "
+                                  "subquery of FROM: JOIN (SELECT ... FROM t WHERE ...) AS t ON ...");
+        }
+    }
+    return CK_OK;
+}
+
+/* Conjuncts of an inner join's ON that have subqueries are as in WHERE; no columns are left of them. */
+static ck_status with_queries(ck_binder *b, const ck_ast_expr *on, ck_scope *scope) {
+    ck_bind_place place = {.scope = scope, .clause = "ON", .queries = true};
+    uint32_t width = scope->node->schema->field_count;
+    CK_TRY(ck_bind_query_conjuncts(b, &place, on));
+    if (scope->node->schema->field_count == width) return CK_OK;
+    ck_expr **exprs = CK_BIND_ARRAY(b, width, ck_expr *);
+    const char **names = CK_BIND_ARRAY(b, width, const char *);
+    if (!exprs || !names) return CK_NOMEM;
+    for (uint32_t i = 0; i < width; i++) {
+        names[i] = scope->node->schema->fields[i].name;
+        if (!(exprs[i] = ck_plan_column(&b->plan, scope->node, i))) return CK_NOMEM;
+    }
+    CK_TRY(ck_plan_project(&b->plan, scope->node, exprs, names, width, &scope->node));
+    return ck_scope_canonical(b, scope);
+}
+
 ck_status ck_bind_join(ck_binder *b, const ck_ast_from *f, ck_scope *left, const ck_scope *right, ck_scope *out) {
     ck_scope both, right_side = *right;
     shared_columns shared = {0};
@@ -152,8 +187,7 @@ ck_status ck_bind_join(ck_binder *b, const ck_ast_from *f, ck_scope *left, const
         CK_TRY(equalities_of(b, f, &both, shift, &shared, &on));
         count = shared.count;
     } else {
-        ck_bind_place place = {.scope = &both, .clause = "ON"};
-        CK_TRY(ck_bind_conjuncts(b, &place, f->on, &on, &count));
+        CK_TRY(conditions(b, f, &both, &on, &count));
     }
     ck_plan_node *n;
     if (f->right->kind == CK_FROM_TABLE && f->right->as_of) {
@@ -170,6 +204,7 @@ ck_status ck_bind_join(ck_binder *b, const ck_ast_from *f, ck_scope *left, const
         return CK_OK;
     }
     CK_TRY(ck_scope_combine(b, left, right, n, out));
+    if (f->on && ck_bind_has_query(f->on)) CK_TRY(with_queries(b, f->on, out));
     return by_name ? merge_columns(b, f, &shared, shift, out) : CK_OK;
 }
 

@@ -125,15 +125,6 @@ static ck_status no_volatile_over_changes(ck_binder *b, const ck_plan_node *inpu
     return CK_OK;
 }
 
-static bool has_query(const ck_ast_expr *e) {
-    if (e->kind == CK_AST_IN_QUERY || e->kind == CK_AST_EXISTS || e->kind == CK_AST_SUBQUERY ||
-        e->kind == CK_AST_QUANTIFIED)
-        return true;
-    for (const ck_ast_expr *a = e->args.first; a; a = a->next)
-        if (has_query(a)) return true;
-    return false;
-}
-
 static ck_status keep(ck_binder *b, const ck_ast_select *s, ck_scope *scope, ck_expr **conjuncts, uint32_t count,
                       ck_outer *outer) {
     if (outer) CK_TRY(ck_bind_correlated(b, outer, conjuncts, &count, s->where->pos));
@@ -144,7 +135,8 @@ static ck_status keep(ck_binder *b, const ck_ast_select *s, ck_scope *scope, ck_
 
 /* Conjuncts with subqueries come behind the others: joins of what is left. */
 static ck_status where(ck_binder *b, const ck_ast_select *s, ck_scope *scope, ck_outer *outer) {
-    ck_bind_place place = {.scope = scope, .clause = "WHERE", .aliases = &s->items, .outer = outer};
+    ck_bind_place place = {
+        .scope = scope, .clause = "WHERE", .aliases = &s->items, .outer = outer, .queries = true};
     const ck_ast_expr *w = s->where;
     if (!w) return CK_OK;
     bool many = w->kind == CK_AST_AND;
@@ -152,20 +144,10 @@ static ck_status where(ck_binder *b, const ck_ast_select *s, ck_scope *scope, ck
     ck_expr **conjuncts = CK_BIND_ARRAY(b, room, ck_expr *);
     if (!conjuncts) return CK_NOMEM;
     for (const ck_ast_expr *c = many ? w->args.first : w; c; c = many ? c->next : NULL)
-        if (!has_query(c)) CK_TRY(ck_bind_condition(b, &place, c, &conjuncts[count++]));
+        if (!ck_bind_has_query(c)) CK_TRY(ck_bind_condition(b, &place, c, &conjuncts[count++]));
     CK_TRY(keep(b, s, scope, conjuncts, count, outer));
     place.outer = NULL, place.shut = outer;
-    for (const ck_ast_expr *c = many ? w->args.first : w; c; c = many ? c->next : NULL) {
-        bool done = false;
-        if (!has_query(c)) continue;
-        CK_TRY(ck_bind_subquery_conjunct(b, &place, c, &done));
-        if (done) continue;
-        ck_expr **one = CK_BIND_ARRAY(b, 1, ck_expr *);
-        if (!one) return CK_NOMEM;
-        CK_TRY(ck_bind_condition(b, &place, c, one));
-        CK_TRY(ck_plan_filter(&b->plan, scope->node, one, 1, &scope->node));
-    }
-    return CK_OK;
+    return ck_bind_query_conjuncts(b, &place, w);
 }
 
 /* All expressions above FROM and WHERE, as one list: they are lifted and settled alike. */
@@ -236,8 +218,16 @@ static ck_status lift_over_groups(ck_binder *b, const ck_scope *scope, const ck_
     return CK_OK;
 }
 
+/* There are groups, and without a key in GROUP BY: one, which is there over nothing, too. */
+static bool is_one_group(const ck_ast_select *s, const ck_grouping *g) {
+    for (const ck_ast_expr *e = s->group_by.first; e; e = e->next)
+        if (e->kind != CK_AST_ROW || e->flag || e->args.count) return false;
+    return s->grouped || s->having || g->calls.count;
+}
+
+/* With a value to be made behind a join, HAVING is asked there. */
 static ck_status over_node(ck_binder *b, const ck_ast_select *s, ck_scope *scope, ck_grouping *g, clauses *c,
-                           const ck_outer *outer, ck_plan_node **node) {
+                           const ck_outer *outer, bool as_value, ck_plan_node **node) {
     slots all;
     bool grouped = s->grouped || s->having || g->calls.count;
     *node = scope->node;
@@ -250,7 +240,7 @@ static ck_status over_node(ck_binder *b, const ck_ast_select *s, ck_scope *scope
     if (grouped) CK_TRY(lift_over_groups(b, scope, g, c, &all));
     CK_TRY(ck_bind_join_laters(b, &c->laters, node, all.at, all.count));
     scatter(c, &all);
-    if (s->having) CK_TRY(ck_plan_filter(&b->plan, *node, c->having, c->having_count, node));
+    if (s->having && !as_value) CK_TRY(ck_plan_filter(&b->plan, *node, c->having, c->having_count, node));
     CK_TRY(gather(b, s, c, &all));
     CK_TRY(ck_bind_window_nodes(b, &c->windows, node, all.at, c->l.count + c->o.count));
     scatter(c, &all);
@@ -283,7 +273,7 @@ static ck_status project(ck_binder *b, const ck_scope *scope, const ck_grouping 
     return ck_plan_project(&b->plan, input, exprs, names, n, &out->node);
 }
 
-static ck_status distinct(ck_binder *b, const ck_ast_select *s, const ordering *o, ck_bound_select *out) {
+static ck_status distinct(ck_binder *b, const ck_ast_select *s, const ordering *o, bool one_row, ck_bound_select *out) {
     if (!s->distinct) return CK_OK;
     if (s->distinct_on.count)
         return ck_bind_refuse(
@@ -292,7 +282,7 @@ static ck_status distinct(ck_binder *b, const ck_ast_select *s, const ordering *
             "one row a group");
     for (uint32_t i = 0; i < o->count; i++)
         if (o->exprs[i]) return ck_bind_fail(b, o->pos[i], "with DISTINCT, ORDER BY takes columns of the SELECT list");
-    return ck_bind_distinct(b, out->node, &out->node);
+    return one_row ? CK_OK : ck_bind_distinct(b, out->node, &out->node);
 }
 
 /* Under GROUPING SETS a key is NULL in the rows of sets without it, whatever its column says. */
@@ -309,19 +299,23 @@ static ck_status all_nullable(ck_binder *b, ck_scope *scope) {
 
 /* What a subquery that is tied to the query around it cannot have. */
 static ck_status check_tied(ck_binder *b, const ck_ast_select *s, const ck_ast_orders *orders, const ck_grouping *g,
-                            const clauses *c, const ck_outer *outer) {
+                            const clauses *c, bool one_group, const ck_outer *outer) {
     if (orders->count)
         return ck_bind_refuse(b, orders->first->pos,
-                              "ORDER BY in a subquery that is tied to the query around it orders "
-                              "nothing; remove it");
+                              "ORDER BY in a subquery that is tied to the query around it is not supported; EXISTS "
+                              "needs none, and MIN or MAX gives one value");
     if (c->windows.count)
         return ck_bind_refuse(b, c->windows.at[0].pos,
                               "OVER in a subquery that is tied to the query around it is not "
                               "supported");
-    if (!outer->scalar && g->calls.count && !s->grouped)
+    if (!outer->scalar && one_group)
         return ck_bind_refuse(b, s->pos,
                               "an aggregate without GROUP BY gives a row even of nothing; compare it as a value: "
                               "x = (SELECT ...)");
+    if (one_group && c->laters.count)
+        return ck_bind_refuse(b, c->laters.at[0].pos,
+                              "a subquery inside an aggregation that is tied to the query around it is not supported; "
+                              "write the two beside each other");
     if (outer->residual_count && (g->calls.count || s->grouped || s->having))
         return ck_bind_refuse(b, s->where->pos,
                               "a subquery with groups may be tied to the query around it by equalities "
@@ -350,6 +344,7 @@ ck_status ck_bind_select(ck_binder *b, const ck_ast_select *s, const ck_ast_orde
                            .clause = "SELECT",
                            .calls = &g.calls,
                            .shut = outer,
+                           .queries = true,
                            .laters = &c.laters,
                            .windows = &c.windows,
                            .named = s->windows};
@@ -360,11 +355,15 @@ ck_status ck_bind_select(ck_binder *b, const ck_ast_select *s, const ck_ast_orde
         CK_TRY(ck_bind_conjuncts(b, &having, s->having, &c.having, &c.having_count));
     }
     CK_TRY(bind_order(b, &place, &c.l, orders, &c.o));
-    if (tied) CK_TRY(check_tied(b, s, orders, &g, &c, outer));
-    CK_TRY(over_node(b, s, &scope, &g, &c, tied ? outer : NULL, &node));
+    bool one_group = is_one_group(s, &g), as_value = tied && outer->scalar && one_group;
+    if (tied) CK_TRY(check_tied(b, s, orders, &g, &c, one_group, outer));
+    CK_TRY(over_node(b, s, &scope, &g, &c, tied ? outer : NULL, as_value, &node));
     if (outer) outer->visible = c.l.count;
-    if (tied && outer->scalar && g.calls.count && !s->grouped && !s->having && !s->distinct)
-        return ck_bind_groups_as_value(b, &scope, &g, c.l.exprs[0], node, outer, out);
+    if (as_value) {
+        ck_expr *value = c.l.exprs[0];
+        if (s->having) CK_TRY(ck_bind_where_having(b, c.having, c.having_count, s->having->pos, &value));
+        return ck_bind_groups_as_value(b, &scope, &g, value, node, outer, out);
+    }
     CK_TRY(project(b, &scope, &g, node, &c.l, &c.o, tied ? outer : NULL, out));
-    return distinct(b, s, &c.o, out);
+    return distinct(b, s, &c.o, one_group, out);
 }

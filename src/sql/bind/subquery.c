@@ -13,6 +13,11 @@ static ck_status bind_inside(ck_binder *b, const ck_bind_place *place, const ck_
     if (place->inside)
         return ck_bind_refuse(
             b, e->pos, "a subquery cannot stand inside an aggregate (%s); join it in a subquery first", place->inside);
+    if (!place->queries)
+        return ck_bind_refuse(b, e->pos,
+                              "a subquery cannot stand in %s; it can in SELECT, WHERE, GROUP BY, HAVING and ORDER BY, and "
+                              "in ON of an inner join",
+                              place->clause);
     b->outer = e->query->kind == CK_QUERY_SELECT ? outer : NULL;
     ck_status s = ck_bind_query(b, e->query, false, out);
     b->outer = NULL;
@@ -91,10 +96,10 @@ static ck_status any_row(ck_binder *b, ck_plan_node **node) {
     return ck_plan_filter(&b->plan, *node, some, 1, node);
 }
 
-/* ---- NULLs of NOT IN ---- */
+/* ---- NULLs of IN as a value, and of NOT IN ---- */
 
-static ck_status no_nulls(ck_binder *b, const ck_ast_expr *e, const ck_plan_node *left, const ck_expr *x,
-                          const ck_plan_node *n) {
+static ck_status no_nulls(ck_binder *b, const ck_ast_expr *e, const ck_plan_node *left, const ck_expr *x, bool is_not,
+                          bool is_conjunct, const ck_plan_node *n) {
     bool left_null = x->nullable && (x->kind != CK_EXPR_COLUMN || !ck_plan_is_not_null(left, x->column));
     bool right_null = !ck_plan_is_not_null(n, 0);
     if (!left_null && !right_null) return CK_OK;
@@ -105,11 +110,12 @@ static ck_status no_nulls(ck_binder *b, const ck_ast_expr *e, const ck_plan_node
     if (item && item->kind != CK_AST_STAR) r = ck_source_slice(b->source, item->pos);
     bool same = ck_view_eq_nocase(l, r); /* the tables tell them apart */
     return ck_bind_refuse(b, e->sign,
-                          "%.*s%s%.*s may be NULL, and then the answer is NULL and no row passes. Write NOT EXISTS "
+                          "%.*s%s%.*s may be NULL, and then the answer is NULL%s. Write %sEXISTS "
                           "(SELECT 1 FROM ... WHERE %s%.*s = %s%.*s), or take NULLs out first, with IS NOT NULL",
                           left_null ? ck_cut(l) : 0, l.p, left_null && right_null && !same ? " and " : "",
-                          right_null && !(same && left_null) ? ck_cut(r) : 0, r.p, same ? "u." : "", ck_cut(r), r.p,
-                          same ? "t." : "", ck_cut(l), l.p);
+                          right_null && !(same && left_null) ? ck_cut(r) : 0, r.p,
+                          is_conjunct ? " and no row passes" : "", is_not ? "NOT " : "", same ? "u." : "", ck_cut(r),
+                          r.p, same ? "t." : "", ck_cut(l), l.p);
 }
 
 /* ---- conjuncts ---- */
@@ -127,13 +133,38 @@ ck_status ck_bind_subquery_conjunct(ck_binder *b, const ck_bind_place *place, co
     if (e->kind == CK_AST_IN_QUERY) CK_TRY(ck_bind_expr(b, place, e->args.first, &x));
     if (x && ck_bind_has_outer(x)) return CK_OK; /* the value's way says what is wrong */
     CK_TRY(bind_inside(b, place, e, false, &outer, &right));
-    if (anti && x) CK_TRY(no_nulls(b, e, place->scope->node, x, right));
+    if (anti && x) CK_TRY(no_nulls(b, e, place->scope->node, x, true, true, right));
     if (!x && outer.pair_count + outer.residual_count == 0) CK_TRY(any_row(b, &right));
     ck_scope *s = place->scope;
     CK_TRY(conditions(b, &outer, s->node, right, x, e->sign, &on, &count));
     *done = true;
     return ck_plan_join(&b->plan, anti ? CK_JOIN_LEFT_ANTI : CK_JOIN_LEFT_SEMI, s->node, right, on, count, false, NULL,
                         &s->node);
+}
+
+bool ck_bind_has_query(const ck_ast_expr *e) {
+    if (e->kind == CK_AST_IN_QUERY || e->kind == CK_AST_EXISTS || e->kind == CK_AST_SUBQUERY ||
+        e->kind == CK_AST_QUANTIFIED)
+        return true;
+    for (const ck_ast_expr *a = e->args.first; a; a = a->next)
+        if (ck_bind_has_query(a)) return true;
+    return false;
+}
+
+ck_status ck_bind_query_conjuncts(ck_binder *b, const ck_bind_place *place, const ck_ast_expr *e) {
+    ck_scope *scope = place->scope;
+    bool many = e->kind == CK_AST_AND;
+    for (const ck_ast_expr *c = many ? e->args.first : e; c; c = many ? c->next : NULL) {
+        bool done = false;
+        if (!ck_bind_has_query(c)) continue;
+        CK_TRY(ck_bind_subquery_conjunct(b, place, c, &done));
+        if (done) continue;
+        ck_expr **one = CK_BIND_ARRAY(b, 1, ck_expr *);
+        if (!one) return CK_NOMEM;
+        CK_TRY(ck_bind_condition(b, place, c, one));
+        CK_TRY(ck_plan_filter(&b->plan, scope->node, one, 1, &scope->node));
+    }
+    return CK_OK;
 }
 
 /* ---- values ---- */
@@ -246,7 +277,7 @@ static ck_status membership(ck_binder *b, const ck_bind_place *place, const ck_a
     if (x && ck_bind_has_outer(x))
         return ck_bind_refuse(b, e->sign, "IN over a column of the query around is not supported; compare it in WHERE");
     CK_TRY(bind_inside(b, place, e, false, &l.outer, &l.node));
-    if (x) CK_TRY(no_nulls(b, e, place->scope->node, x, l.node));
+    if (x) CK_TRY(no_nulls(b, e, place->scope->node, x, e->negated, false, l.node));
     if (l.outer.residual_count)
         return ck_bind_refuse(b, e->sign,
                               "here a subquery may be tied to the query around it by equalities only; as a "

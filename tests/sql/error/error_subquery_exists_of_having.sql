@@ -1,0 +1,7 @@
+CREATE TABLE orders (usr VARCHAR, amount BIGINT, note VARCHAR) WITH (connector='file', format='json', path='orders.ndjson');
+CREATE TABLE users (id VARCHAR NOT NULL, age INT, city VARCHAR) WITH (connector='file', path='users.csv');
+SELECT id FROM users u WHERE EXISTS (SELECT 1 FROM orders o WHERE o.usr = u.id HAVING COUNT(*) < 2);
+-- way out:
+CREATE TABLE orders (usr VARCHAR, amount BIGINT, note VARCHAR) WITH (connector='file', format='json', path='orders.ndjson');
+CREATE TABLE users (id VARCHAR NOT NULL, age INT, city VARCHAR) WITH (connector='file', path='users.csv');
+SELECT id FROM users u WHERE (SELECT COUNT(*) FROM orders o WHERE o.usr = u.id) < 2;
