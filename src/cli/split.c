@@ -53,14 +53,16 @@ static bool is_word(const char *p, const char *end, const char *word) {
 
 size_t split_statement(const char *text, size_t bytes) {
     const char *end = text + bytes, *next;
-    bool first = true, set = false;
-    size_t depth = 0;
+    bool set = false;
+    size_t depth = 0, words = 0;
     for (const char *p = text; p < end; p = next) {
         next = skip(p, end);
+        bool counts = !is_space(*p) && !is_comment(p, end);
+        if (counts && words == 1 && !is_word(p, next, "STATEMENT")) set = false, depth = 0; /* BEGIN; */
         if (*p == ';' && depth == 0) return (size_t)(next - text);
-        if (is_space(*p) || is_comment(p, end)) continue;
-        if (first) set = is_word(p, next, "EXECUTE") || is_word(p, next, "BEGIN");
-        first = false;
+        if (!counts) continue;
+        if (words == 0) set = is_word(p, next, "EXECUTE") || is_word(p, next, "BEGIN");
+        words++;
         if (!set) continue;
         if (is_word(p, next, "BEGIN") || is_word(p, next, "CASE")) depth++;
         if (is_word(p, next, "END") && depth) depth--;

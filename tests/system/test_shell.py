@@ -34,6 +34,8 @@ def test_after_an_error_it_goes_on(clink):
     r = clink("sql", stdin="SELECT nope;\nSELECT 1 AS one;\n", ok=False)
     assert r.code == 1 and r.lines == ['{"one":1}'] and 'unknown column "nope"' in r.err
     assert clink("sql", "more", ok=False).code == 2
+    r = clink("sql", stdin="BEGIN;\nSELECT 1 AS one;\n", ok=False)  # BEGIN STATEMENT SET would take what follows
+    assert r.code == 1 and r.lines == ['{"one":1}'] and "expected STATEMENT" in r.err
     r = clink("sql", stdin=b"SELECT 1 AS one;\nSELECT \x00;\n", ok=False)
     assert r.code == 1 and "NUL" in r.err
 
