@@ -73,6 +73,11 @@ def test_missing_and_odd_paths(clink, tmp_path):
     (tmp_path / "empty").mkdir()
     one_sentence(run("empty"), "empty")
     one_sentence(run("a/b/c.json"), "a/b/c.json")
+    odd = tmp_path / "odd"
+    odd.mkdir()
+    with open(os.fsencode(odd) + b"/\xff.json", "w") as f:
+        f.write('{"a":1}\n')
+    one_sentence(run("odd"), "odd/..json is not UTF-8")
 
 
 @pytest.mark.parametrize(

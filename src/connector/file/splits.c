@@ -5,6 +5,7 @@
 #include <yyjson.h>
 
 #include "base/json.h"
+#include "connector/show_raw.h"
 
 /* ---- JSON of a split ---- */
 
@@ -25,7 +26,13 @@ ck_status ck_file_split_print(ck_arena *a, const ck_file_split *s, const char **
               (s->time_us == INT64_MIN || yyjson_mut_obj_add_sint(doc, root, "time", s->time_us));
     if (!ok) return ck_nomem(err, a->mem, strlen(s->path));
     ck_view text;
-    CK_TRY(ck_json_write(a, doc, &text, err));
+    ck_status st = ck_json_write(a, doc, &text, err);
+    if (st == CK_INVALID) { /* nothing else in it can be wrong */
+        char shown[300];
+        ck_show_raw(shown, sizeof shown, ck_view_of(s->path));
+        return ck_fail(err, CK_INVALID, "the name of the file %s is not UTF-8; give it another one", shown);
+    }
+    CK_TRY(st);
     *out = text.p;
     return CK_OK;
 }
