@@ -27,12 +27,19 @@ static ck_status evaluate(const ck_expr *e, ck_arena *a, ck_column **out, ck_err
     return s;
 }
 
+enum { FOLDED_BYTES_MAX = 1 << 20 }; /* a plan is read and written many times; a longer text is made where it is used */
+
 ck_status ck_expr_fold(ck_arena *a, ck_expr *e, ck_expr **out, ck_error *err) {
     *out = e;
     if (!can_fold(e)) return CK_OK;
     ck_column *c = NULL;
     CK_TRY(evaluate(e, a, &c, err));
-    ck_expr *literal = ck_expr_literal(a, e->type, ck_column_datum(c, 0));
+    ck_datum value = ck_column_datum(c, 0);
+    if (ck_type_phys(e->type) == CK_PHYS_VIEW && !value.null && value.str.n > FOLDED_BYTES_MAX) {
+        ck_column_unref(&c);
+        return CK_OK;
+    }
+    ck_expr *literal = ck_expr_literal(a, e->type, value);
     ck_column_unref(&c);
     if (!literal) return ck_nomem(err, a->mem, sizeof *literal);
     literal->line = e->line, literal->col = e->col;

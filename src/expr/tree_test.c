@@ -217,6 +217,7 @@ static void folding(void **state) {
         {"(cast TIMESTAMP(3) '2024-01-02 03:04:05.678')", "TIMESTAMP '2024-01-02 03:04:05.678'"},
         {"(= null 1)", "cast(NULL AS BOOLEAN)"},
         {"(cast TIMESTAMP_LTZ(3) '2024-01-02 03:04:05')", "cast('2024-01-02 03:04:05' AS TIMESTAMP_LTZ(3))"},
+        {"(repeat 'ab' 600000)", "repeat('ab', 600000)"}, /* more than a plan is to carry */
         {"(+ a 2)", "a + 2"},
     };
     for (size_t i = 0; i < CK_ARRAY_COUNT(cases); i++) {

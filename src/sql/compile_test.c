@@ -287,6 +287,15 @@ static void shared_queries(void **state) {
     snprintf(sql + n, sizeof sql - n, " SELECT COUNT(*) FROM q40 WHERE amount > 3");
     must(&s, sql);
     assert_true(s.plan->steps[0].graph->op_count < 100);
+    for (int doubled = 0; doubled < 2;
+         doubled++) { /* expressions over what is doubled again: of columns, of constants */
+        n = (size_t)snprintf(sql, sizeof sql, "SELECT x FROM ");
+        for (int i = 0; i < 60; i++) n += (size_t)snprintf(sql + n, sizeof sql - n, "(SELECT x || x AS x FROM ");
+        n += (size_t)snprintf(sql + n, sizeof sql - n, "%s",
+                              doubled ? "(SELECT 'a' AS x) AS t" : "(SELECT usr AS x FROM orders) AS t");
+        for (int i = 0; i < 60; i++) n += (size_t)snprintf(sql + n, sizeof sql - n, ") AS t");
+        must(&s, sql);
+    }
     for (int i = 0; i < 40; i++) {
         snprintf(sql, sizeof sql, "CREATE VIEW w%d AS SELECT * FROM %s%d UNION ALL SELECT * FROM %s%d", i,
                  i ? "w" : "orders", i - 1, i ? "w" : "orders", i - 1);
@@ -295,6 +304,13 @@ static void shared_queries(void **state) {
     }
     must(&s, "SELECT COUNT(*) FROM w39");
     assert_true(s.plan->steps[0].graph->op_count < 100);
+    for (int i = 0; i < 40; i++) { /* and what is found out about their joins */
+        snprintf(sql, sizeof sql, "CREATE VIEW j%d AS SELECT a.usr FROM %s%d a JOIN %s%d b ON a.usr = b.usr", i,
+                 i ? "j" : "w", i ? i - 1 : 0, i ? "j" : "w", i ? i - 1 : 0);
+        must(&s, sql);
+    }
+    must(&s, "SELECT COUNT(*) FROM j39");
+    assert_true(s.plan->steps[0].graph->op_count < 300);
     close_session(&s);
 }
 

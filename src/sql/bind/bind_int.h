@@ -303,7 +303,7 @@ CK_NODISCARD ck_status ck_bind_cross(ck_binder *b, const ck_scope *left, const c
  */
 CK_NODISCARD ck_status ck_bind_absorb(ck_binder *b, ck_scope *scope, ck_expr **conjuncts, uint32_t *count);
 /* Every join below has an equality, or a side of one row. */
-CK_NODISCARD ck_status ck_bind_check_joins(ck_binder *b, const ck_plan_node *n, ck_pos at);
+CK_NODISCARD ck_status ck_bind_check_joins(ck_binder *b, ck_plan_node *n, ck_pos at);
 /* Refused at `at` when the registry has no such operator: "<what> not supported yet". */
 CK_NODISCARD ck_status ck_bind_needs(ck_binder *b, const char *type, ck_pos at, const char *what);
 

@@ -51,21 +51,25 @@ typedef struct shared_columns {
     uint32_t count;
 } shared_columns;
 
-static ck_status column_of_side(ck_binder *b, ck_scope *side, const char *which, const ck_ast_ident *name,
+static ck_status ambiguous_here(ck_binder *b, const char *clause, const char *which, ck_view name, ck_pos at) {
+    return ck_bind_fail(b, at, "%s: column \"%.*s\" is ambiguous on the %s of the join", clause, ck_cut(name), name.p,
+                        which);
+}
+
+static ck_status column_of_side(ck_binder *b, const ck_scope *side, const char *which, const ck_ast_ident *name,
                                 uint32_t *out) {
     bool twice = false;
-    *out = ck_bind_find_field(side->node->schema, 0, side->node->schema->field_count, name->text, name->quoted, &twice);
-    if (twice)
-        return ck_bind_fail(b, name->pos, "USING: column \"%.*s\" is ambiguous on the %s of the join",
-                            ck_cut(name->text), name->text.p, which);
+    *out = ck_scope_find(side, name->text, name->quoted, &twice);
+    if (twice) return ambiguous_here(b, "USING", which, name->text, name->pos);
     if (*out == CK_NO_COLUMN)
         return ck_bind_fail(b, name->pos, "USING: there is no column \"%.*s\" on the %s of the join",
                             ck_cut(name->text), name->text.p, which);
     return CK_OK;
 }
 
-static ck_status shared_of(ck_binder *b, const ck_ast_from *f, ck_scope *left, ck_scope *right, shared_columns *out) {
-    const ck_schema *l = left->node->schema, *r = right->node->schema;
+static ck_status shared_of(ck_binder *b, const ck_ast_from *f, const ck_scope *left, const ck_scope *right,
+                           shared_columns *out) {
+    const ck_schema *l = left->node->schema;
     uint32_t room = f->natural ? l->field_count : f->using_columns.count;
     *out = (shared_columns){CK_BIND_ARRAY(b, room, uint32_t), CK_BIND_ARRAY(b, room, uint32_t), 0};
     if (!out->left || !out->right) return CK_NOMEM;
@@ -74,9 +78,13 @@ static ck_status shared_of(ck_binder *b, const ck_ast_from *f, ck_scope *left, c
         CK_TRY(column_of_side(b, right, "right", &n->ident, &out->right[out->count]));
     }
     for (uint32_t i = 0; f->natural && i < l->field_count; i++) {
-        bool twice;
-        uint32_t c = ck_bind_find_field(r, 0, r->field_count, ck_view_of(l->fields[i].name), true, &twice);
+        bool twice_right, twice_left;
+        ck_view name = ck_view_of(l->fields[i].name);
+        uint32_t c = ck_scope_find(right, name, true, &twice_right);
         if (c == CK_NO_COLUMN || (left->hidden && left->hidden[i])) continue;
+        ck_scope_find(left, name, true, &twice_left);
+        if (twice_left || twice_right)
+            return ambiguous_here(b, "NATURAL JOIN", twice_left ? "left" : "right", name, f->right->pos);
         out->left[out->count] = i, out->right[out->count++] = c;
     }
     if (f->natural && out->count == 0)
@@ -256,8 +264,11 @@ static bool is_small(const ck_plan_node *n) {
            (n->kind == CK_PLAN_PROJECT && is_small(n->inputs[0]));
 }
 
-ck_status ck_bind_check_joins(ck_binder *b, const ck_plan_node *n, ck_pos at) {
+ck_status ck_bind_check_joins(ck_binder *b, ck_plan_node *n, ck_pos at) {
     ck_join_pair pair;
+    bool seen = n->joins_checked; /* a view's joins are asked about once, however often it is used */
+    n->joins_checked = true;
+    if (seen) return CK_OK;
     if (n->kind == CK_PLAN_PROJECT || n->kind == CK_PLAN_FILTER) return ck_bind_check_joins(b, n->inputs[0], at);
     if (n->kind != CK_PLAN_JOIN) return CK_OK;
     if (n->join.single) return ck_bind_check_joins(b, n->inputs[0], at);

@@ -22,7 +22,7 @@ static ck_status may_merge(ck_plan *p, const ck_plan_node *outer, const ck_plan_
         const ck_expr *e = inner->project.exprs[c];
         if (u.times[c] <= 1 || is_simple(e)) continue;
         if (ck_expr_is_volatile(e)) *out = false;
-        grown += (u.times[c] - 1) * ck_expr_size(e, GROWN_NODES_MAX);
+        grown += (u.times[c] - 1) * ck_expr_size(e, GROWN_NODES_MAX + 1);
         if (grown > GROWN_NODES_MAX) *out = false;
     }
     return CK_OK;

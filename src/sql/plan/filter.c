@@ -1,5 +1,31 @@
 /* Filter and projection: stateless, one input. */
+#include "expr/function.h"
 #include "sql/plan/plan_int.h"
+
+/* x = 1: all rows that pass have one value there. */
+static bool is_fixed(const ck_plan_node *n, uint32_t column) {
+    for (uint32_t i = 0; i < n->filter.count; i++) {
+        const ck_expr *e = n->filter.conjuncts[i];
+        if (e->kind != CK_EXPR_CALL || e->arg_count != 2 || strcmp(e->fn->name, "=") != 0) continue;
+        for (uint32_t k = 0; k < 2; k++)
+            if (e->args[k]->kind == CK_EXPR_COLUMN && e->args[k]->column == column &&
+                e->args[1 - k]->kind == CK_EXPR_LITERAL)
+                return true;
+    }
+    return false;
+}
+
+/* A key is one without such columns, too: those of ROW_NUMBER() = 1 are the partition's. */
+static ck_status shorter_keys(ck_plan *p, ck_plan_node *n) {
+    for (uint32_t k = 0, all = n->key_count; k < all; k++) {
+        uint32_t *rest = CK_PLAN_ARRAY(p, n->keys[k].count, uint32_t), count = 0;
+        if (!rest) return CK_NOMEM;
+        for (uint32_t i = 0; i < n->keys[k].count; i++)
+            if (!is_fixed(n, n->keys[k].at[i])) rest[count++] = n->keys[k].at[i];
+        if (count < n->keys[k].count && !ck_plan_add_key(p, n, rest, count)) return CK_NOMEM;
+    }
+    return CK_OK;
+}
 
 ck_status ck_plan_filter(ck_plan *p, ck_plan_node *input, ck_expr *const *conjuncts, uint32_t count,
                          ck_plan_node **out) {
@@ -9,6 +35,7 @@ ck_status ck_plan_filter(ck_plan *p, ck_plan_node *input, ck_expr *const *conjun
     n->filter.conjuncts = conjuncts, n->filter.count = count;
     memcpy(n->keys, input->keys, sizeof n->keys);
     n->key_count = input->key_count;
+    CK_TRY(shorter_keys(p, n));
     const char *const *names = ck_plan_names(p, input);
     if (!names) return CK_NOMEM;
     CK_TRY(ck_plan_canonical_exprs(p, n, conjuncts, count, names));

@@ -168,9 +168,9 @@ static int64_t slack_of(const ck_plan_node *n, uint32_t column) {
 }
 
 /* A row that is said when it has met nobody must be known to meet nobody any more. */
-bool ck_plan_time_bounds(const ck_plan_node *n, ck_time_bounds *out) {
+bool ck_plan_find_time_bounds(const ck_plan_node *n, ck_time_bounds *out) {
     bounds b;
-    if (n->kind != CK_PLAN_JOIN || !find_bounds(n, &b)) return false;
+    if (!find_bounds(n, &b)) return false;
     if (find_window(n, out)) return true;
     *out = b.of;
     if (b.has_time) {
@@ -187,6 +187,12 @@ bool ck_plan_time_bounds(const ck_plan_node *n, ck_time_bounds *out) {
     case CK_JOIN_FULL_OUTER: return b.has_lower && b.has_upper;
     }
     return false;
+}
+
+bool ck_plan_time_bounds(const ck_plan_node *n, ck_time_bounds *out) {
+    if (n->kind != CK_PLAN_JOIN || !n->join.has_bounds) return false;
+    *out = n->join.bounds;
+    return true;
 }
 
 bool ck_plan_bounds_time(const ck_plan_node *join, const ck_expr *conjunct) {

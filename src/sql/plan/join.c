@@ -157,8 +157,8 @@ static ck_status make(ck_plan *p, ck_join_kind kind, ck_plan_node *left, ck_plan
     bool temporal = n->join.as_of.kind != CK_AS_OF_NONE;
     bool waits = !temporal && kind != CK_JOIN_BOTH_INNER && kind != CK_JOIN_LEFT_SEMI; /* a row without a partner yet */
     n->final = waits && (p->emit_on_close || (n->bounded && !p->changes));
-    ck_time_bounds bounds;
-    n->join.in_time = !temporal && !n->final && (!n->bounded || p->changes) && ck_plan_time_bounds(n, &bounds);
+    n->join.has_bounds = ck_plan_find_time_bounds(n, &n->join.bounds);
+    n->join.in_time = n->join.has_bounds && !temporal && !n->final && (!n->bounded || p->changes);
     if (waits) n->mode = n->final || n->join.in_time ? CK_MODE_APPEND : CK_MODE_RETRACT;
     if (temporal) n->mode = CK_MODE_APPEND, n->bounded = left->bounded;
     CK_TRY(keys_of(p, n));

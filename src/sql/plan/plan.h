@@ -144,8 +144,8 @@ typedef struct ck_plan_window {
     const ck_source_text *source;
 } ck_plan_window;
 
-/* What a node's rows and its state mean (meaning.c): hashes that stay as they are when the script is laid out anew, when
- * other columns are read, other aggregates computed or other statements added. */
+/* What a node's rows and its state mean (meaning.c): hashes that stay as they are when the script is laid out anew,
+ * when other columns are read, other aggregates computed or other statements added. */
 typedef struct ck_plan_meaning {
     bool known;
     uint64_t rows;           /* which rows come out, and how often */
@@ -159,11 +159,22 @@ typedef struct ck_plan_late {
     ck_columns columns;            /* input columns, by column of that table; CK_NO_COLUMN: the kind of change */
 } ck_plan_late;
 
+/* How far apart in event time partners of a join may be, where its conditions say so: from below, from above, or both.
+ */
+#define CK_TIME_UNBOUNDED 630720000000000000LL /* 20,000 years */
+typedef struct ck_time_bounds {
+    uint32_t left, right;       /* the time columns, of each side */
+    int64_t lower_us, upper_us; /* of right time - left time */
+    bool windowed;              /* the times are ends of windows, which are equal */
+    int64_t slack_us;           /* rows come while the watermark is less than so far beyond their time */
+} ck_time_bounds;
+
 typedef struct ck_plan_node ck_plan_node;
 struct ck_plan_node {
     ck_plan_kind kind;
     uint32_t id; /* in order of creation: inputs have smaller ones */
     uint16_t depth;
+    bool joins_checked; /* by ck_bind_check_joins, down from here */
     ck_plan_node **inputs;
     uint32_t input_count;
     const ck_schema *schema;
@@ -219,6 +230,8 @@ struct ck_plan_node {
             uint32_t on_count;
             bool single;  /* at most one right row may match: more is an error */
             bool in_time; /* over input that goes on, its condition bounds it in event time */
+            bool has_bounds;
+            ck_time_bounds bounds; /* what ck_plan_time_bounds says: asked at every join above, so found once */
             ck_plan_as_of as_of;
         } join;
         struct {
@@ -366,15 +379,6 @@ bool ck_plan_calls_proctime(const ck_expr *e); /* PROCTIME() */
 void ck_plan_mark_timed(const ck_plan_node *n, bool above, bool *timed, bool *seen);
 /* Whether n itself reckons with event time. */
 bool ck_plan_uses_time(const ck_plan_node *n);
-/* How far apart in event time partners of a join may be, where its conditions say so: from below, from above, or both.
- */
-#define CK_TIME_UNBOUNDED 630720000000000000LL /* 20,000 years */
-typedef struct ck_time_bounds {
-    uint32_t left, right;       /* the time columns, of each side */
-    int64_t lower_us, upper_us; /* of right time - left time */
-    bool windowed;              /* the times are ends of windows, which are equal */
-    int64_t slack_us;           /* rows come while the watermark is less than so far beyond their time */
-} ck_time_bounds;
 bool ck_plan_time_bounds(const ck_plan_node *join, ck_time_bounds *out);
 /* Whether the bounds say all that this conjunct of the join does. */
 bool ck_plan_bounds_time(const ck_plan_node *join, const ck_expr *conjunct);

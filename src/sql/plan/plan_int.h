@@ -8,6 +8,8 @@
 CK_NODISCARD ck_status ck_plan_new(ck_plan *p, ck_plan_kind kind, ck_plan_node *const *inputs, uint32_t count,
                                    ck_plan_node **out);
 CK_NODISCARD ck_status ck_plan_schema_new(ck_plan *p, uint32_t count, ck_schema **out, ck_field **fields);
+/* Of a join, once it has its conditions. */
+bool ck_plan_find_time_bounds(const ck_plan_node *join, ck_time_bounds *out);
 bool ck_plan_add_key(ck_plan *p, ck_plan_node *n, const uint32_t *columns, uint32_t count); /* sorted copy */
 /* identity = "<kind>(<key>)<-<ancestors>"; it becomes the one ancestor above. */
 CK_NODISCARD ck_status ck_plan_identify(ck_plan *p, ck_plan_node *n, const char *kind, const char *key);
