@@ -1,8 +1,8 @@
 CREATE TABLE orders (usr VARCHAR, amount BIGINT, note VARCHAR) WITH (connector='file', format='json', path='orders.ndjson');
-SELECT usr + amount FROM orders;
+SELECT note + amount FROM orders;
 -- way out:
 CREATE TABLE orders (usr VARCHAR, amount BIGINT, note VARCHAR) WITH (connector='file', format='json', path='orders.ndjson');
-SELECT usr || amount FROM orders;
+SELECT note || amount FROM orders;
 -- way out:
 CREATE TABLE orders (usr VARCHAR, amount BIGINT, note VARCHAR) WITH (connector='file', format='json', path='orders.ndjson');
-SELECT CAST(usr AS BIGINT) + amount FROM orders;
+SELECT CAST(note AS BIGINT) + amount FROM orders;
