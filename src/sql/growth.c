@@ -46,6 +46,21 @@ static size of_group(const ck_plan_node *n) {
     return s;
 }
 
+/* What is kept of a row beside its group: the key again, its values, what they are in order of. */
+static size of_values(const ck_plan_node *n) {
+    const ck_plan_node *input = n->inputs[0];
+    size s = {.bytes = INDEX_BYTES + COUNT_BYTES};
+    add_columns(&s, input->schema, n->aggregate.keys);
+    for (uint32_t i = 0; i < n->aggregate.call_count; i++) {
+        const ck_plan_aggregate *c = &n->aggregate.calls[i];
+        if (!ck_plan_call_keeps(input, c)) continue;
+        add_type(&s, input->schema->fields[c->arg].type);
+        for (uint32_t k = 0; k < c->order_count; k++)
+            if (c->order[k].column != c->arg) add_type(&s, input->schema->fields[c->order[k].column].type);
+    }
+    return s;
+}
+
 static size of_row(const ck_plan_node *input, uint64_t beside) {
     size s = {.bytes = INDEX_BYTES + beside};
     add_all(&s, input->schema);
@@ -62,7 +77,7 @@ static size of_key(const ck_plan_node *n) {
 
 static size size_of(const ck_plan_node *n) {
     switch (n->kind) {
-    case CK_PLAN_AGGREGATE: return of_group(n);
+    case CK_PLAN_AGGREGATE: return ck_plan_keeps_values(n) ? of_values(n) : of_group(n);
     case CK_PLAN_SET_OP: return of_row(n, 2 * COUNT_BYTES);
     case CK_PLAN_OVER: return of_key(n);
     case CK_PLAN_TOP_N: return n->top.timed ? of_key(n) : of_row(n->inputs[0], ORDER_BYTES + COUNT_BYTES);
@@ -87,11 +102,14 @@ static const char *size_text(ck_binder *b, const ck_plan_node *n) {
 }
 
 static const char *what_of(const ck_plan_node *n) {
+    if (n->kind == CK_PLAN_AGGREGATE && ck_plan_keeps_values(n)) return "value";
     if (n->kind == CK_PLAN_AGGREGATE && n->aggregate.call_count) return "group";
     return n->kind == CK_PLAN_OVER || (n->kind == CK_PLAN_TOP_N && n->top.timed) ? "key" : "row";
 }
 
 static const char *way_out(const ck_plan_node *n) {
+    if (n->kind == CK_PLAN_AGGREGATE && n->aggregate.keys.count == 0)
+        return "a time window would bound it, and so would APPROX_COUNT_DISTINCT or APPROX_PERCENTILE";
     if (n->kind == CK_PLAN_OVER) return "a RANGE of an INTERVAL before the row, or fewer keys, would bound it";
     if (n->kind == CK_PLAN_TOP_N && n->top.timed)
         return "a time window (PARTITION BY window_start, window_end) would bound it";

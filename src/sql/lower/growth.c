@@ -81,7 +81,8 @@ const char *ck_lower_growth(ck_lower_state *s, const ck_plan_node *n) {
     case CK_PLAN_JOIN: return of_join(s, n);
     case CK_PLAN_TOP_N: return of_top(s, n);
     case CK_PLAN_AGGREGATE:
-        if (n->aggregate.keys.count == 0) return "bounded: one row";
+        if (n->aggregate.keys.count == 0) return ck_plan_grows(n) ? "without end: every new value" : "bounded: one row";
+        if (ck_plan_keeps_values(n)) return "without end: a group for every new key, and every new value in it";
         return n->aggregate.call_count ? "without end: a group for every new key" : "without end: every new row";
     case CK_PLAN_SET_OP: return "without end: every new row";
     default: return ck_plan_grows(n) ? "without end" : "bounded";

@@ -30,6 +30,18 @@ const char *ck_plan_call_text(ck_arena *a, const ck_plan_aggregate *c) {
     return out;
 }
 
+bool ck_plan_call_keeps(const ck_plan_node *input, const ck_plan_aggregate *c) {
+    bool all = c->fn->order == CK_AGGREGATE_ORDERED || c->fn->order == CK_AGGREGATE_WITHIN ||
+               strcmp(c->fn->name, "median") == 0;
+    return all || c->distinct || (c->fn->order == CK_AGGREGATE_BY && input->mode == CK_MODE_RETRACT);
+}
+
+bool ck_plan_keeps_values(const ck_plan_node *n) {
+    for (uint32_t i = 0; i < n->aggregate.call_count; i++)
+        if (ck_plan_call_keeps(n->inputs[0], &n->aggregate.calls[i])) return true;
+    return false;
+}
+
 ck_status ck_plan_move_call(ck_plan *p, ck_plan_aggregate *c, const uint32_t *map) {
     ck_plan_order *order = CK_PLAN_ARRAY(p, c->order_count, ck_plan_order);
     if (!order) return CK_NOMEM;

@@ -253,7 +253,8 @@ const char *ck_plan_kind_name(ck_plan_kind k) {
 
 bool ck_plan_grows(const ck_plan_node *n) {
     switch (n->kind) {
-    case CK_PLAN_AGGREGATE: return n->aggregate.keys.count > 0 && !n->bounded && !n->input_ttl_us[0];
+    case CK_PLAN_AGGREGATE: /* the one row without keys has no state_ttl */
+        return !n->bounded && (n->aggregate.keys.count > 0 ? !n->input_ttl_us[0] : ck_plan_keeps_values(n));
     case CK_PLAN_JOIN: {
         ck_time_bounds b;
         bool whole = n->join.in_time && ck_plan_time_bounds(n, &b) && b.lower_us != -CK_TIME_UNBOUNDED &&

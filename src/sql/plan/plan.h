@@ -278,6 +278,10 @@ CK_NODISCARD ck_status ck_plan_project(ck_plan *p, ck_plan_node *input, ck_expr 
                                        uint32_t count, ck_plan_node **out);
 /* "sum(DISTINCT price)", "string_agg(name, '; ' ORDER BY ts)", without its filter. NULL without memory. */
 const char *ck_plan_call_text(ck_arena *a, const ck_plan_aggregate *c);
+/* Whether state keeps values of the input for the call, not one of their own number: a set, or all of them in order. */
+bool ck_plan_call_keeps(const ck_plan_node *input, const ck_plan_aggregate *c);
+/* Whether some call of a GROUP BY does. */
+bool ck_plan_keeps_values(const ck_plan_node *aggregate);
 /* A call over columns that have moved to map[column]. */
 CK_NODISCARD ck_status ck_plan_move_call(ck_plan *p, ck_plan_aggregate *c, const uint32_t *map);
 /* key_text: canonical text of the key expressions, for the identity; NULL: the names of the key columns. */

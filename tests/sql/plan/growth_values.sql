@@ -1,0 +1,10 @@
+CREATE TABLE t (k VARCHAR, v BIGINT, s VARCHAR, ts TIMESTAMP(3)) WITH (connector='file', format='json', path='x.ndjson', follow='true');
+CREATE TABLE short (k VARCHAR, v BIGINT, s VARCHAR) WITH (connector='file', format='json', path='x.ndjson', follow='true', state_ttl='1 h');
+CREATE TABLE a (k VARCHAR, x VARCHAR, PRIMARY KEY (k) NOT ENFORCED) WITH (connector='file', path='a', format='json', mode='upsert');
+CREATE TABLE b (x BIGINT, y BIGINT) WITH (connector='print');
+CREATE TABLE c (k VARCHAR, x VARCHAR, y DOUBLE, z BIGINT) WITH (connector='print');
+CREATE TABLE d (k VARCHAR, x VARCHAR) WITH (connector='print');
+INSERT INTO a SELECT k, STRING_AGG(s, ',' ORDER BY v) FROM t GROUP BY k;
+INSERT INTO b SELECT COUNT(DISTINCT v), COUNT(*) FROM t;
+INSERT INTO c SELECT k, LAST_VALUE(s ORDER BY ts), APPROX_PERCENTILE(v, 0.5), APPROX_COUNT_DISTINCT(s) FROM t GROUP BY k;
+INSERT INTO d SELECT k, STRING_AGG(s) FROM short GROUP BY k;
