@@ -1,4 +1,4 @@
-/* Inside of decoders: what the two formats share, and the calls between decoder.c and them. */
+/* Inside of decoders: what the formats share, and the calls between decoder.c and them. */
 #ifndef CK_FORMAT_DECODE_INT_H
 #define CK_FORMAT_DECODE_INT_H
 
@@ -6,6 +6,7 @@
 #include "format/json_int.h"
 
 struct ck_csv;
+struct ck_messages;
 
 struct ck_decoder {
     ck_mem mem;
@@ -13,9 +14,10 @@ struct ck_decoder {
     ck_why why;
     ck_bad_record_fn bad; /* NULL: a bad record is an error */
     void *bad_arg;
-    bool bom;           /* a byte order mark may stand at the next byte fed */
-    ck_json json;       /* csv: for the columns that hold nested values */
-    struct ck_csv *csv; /* NULL: the format is json */
+    bool bom;                     /* a byte order mark may stand at the next byte fed */
+    ck_json json;                 /* csv: for the columns that hold nested values */
+    struct ck_csv *csv;           /* NULL: the format is another */
+    struct ck_messages *messages; /* the same: records with a schema of their own */
 };
 
 /* Whole records of buf[begin, end). final: the last byte is a newline and nothing follows. As ck_decoder_feed. */

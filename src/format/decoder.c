@@ -1,10 +1,11 @@
-/* See decoder.h: making decoders, feeding them, what a bad record turns into. The formats are in json_decode.c and
- * csv_decode.c. */
+/* See decoder.h: making decoders, feeding them, what a bad record turns into. The formats are in json_decode.c,
+ * csv_decode.c and message.c. */
 #include <stdio.h>
 
 #include "data/text.h"
 #include "format/csv_int.h"
 #include "format/decode_int.h"
+#include "format/message_int.h"
 
 /* ---- making and unmaking ---- */
 
@@ -29,8 +30,9 @@ static ck_status check_spec(const ck_decoder_spec *spec, ck_error *err) {
 ck_status ck_decoder_new(ck_proc *proc, const ck_decoder_spec *spec, ck_mem mem, ck_bad_record_fn bad, void *bad_arg,
                          ck_decoder **out, ck_error *err) {
     *out = NULL;
-    bool csv = strcmp(spec->format, "csv") == 0;
-    if (!csv && strcmp(spec->format, "json") != 0)
+    ck_message_format message;
+    bool csv = strcmp(spec->format, "csv") == 0, messages = ck_message_format_of(spec->format, &message);
+    if (!csv && !messages && strcmp(spec->format, "json") != 0)
         return ck_fail(err, CK_INVALID, "format %s is not known", spec->format);
     CK_TRY(check_spec(spec, err));
     ck_decoder *d = ck_alloc_zero(mem, sizeof *d);
@@ -47,6 +49,8 @@ ck_status ck_decoder_new(ck_proc *proc, const ck_decoder_spec *spec, ck_mem mem,
         if (s != CK_OK) ck_nomem(err, mem, sizeof d->json);
     }
     if (s == CK_OK && csv) s = ck_csv_new(d, spec, proc->cpu, err);
+    if (s == CK_OK && messages && (s = ck_messages_new(d, spec, message, proc->cpu)) != CK_OK)
+        ck_nomem(err, mem, sizeof(ck_messages));
     if (s != CK_OK)
         ck_decoder_free(d);
     else
@@ -57,6 +61,7 @@ ck_status ck_decoder_new(ck_proc *proc, const ck_decoder_spec *spec, ck_mem mem,
 void ck_decoder_free(ck_decoder *d) {
     if (!d) return;
     ck_csv_free(d);
+    ck_messages_free(d);
     ck_json_destroy(&d->json);
     ck_rows_destroy(&d->rows);
     ck_free(d->mem, d, sizeof *d);
@@ -110,6 +115,7 @@ ck_status ck_decoder_feed(ck_decoder *d, ck_buffer *buf, size_t begin, size_t en
     size_t mark = 0, n = 0;
     if (ck_decoder_is_full(d)) return CK_FULL;
     CK_TRY(ck_rows_open(&d->rows, err));
+    if (d->messages) return ck_messages_decode(d, buf, begin, end, offset, consumed, err);
     if (d->bom && offset == 0 && !byte_order_mark(buf->p + begin, end - begin, last, &mark)) return CK_OK;
     ck_status s = decode(d, buf, begin + mark, end, offset + mark, false, &n, err);
     *consumed = n ? mark + n : 0;
@@ -142,7 +148,7 @@ ck_batch *ck_decoder_take(ck_decoder *d) { return ck_rows_take(&d->rows); }
 /* ---- bad records ---- */
 
 ck_status ck_decoder_report(ck_decoder *d, const uint8_t *p, const uint8_t *end, uint64_t offset, ck_error *err) {
-    if (end > p && end[-1] == '\r') end--;
+    if (!d->messages && end > p && end[-1] == '\r') end--;
     ck_bad_record bad = {.raw = {(const char *)p, (size_t)(end - p)},
                          .offset = offset,
                          .column = d->why.column,

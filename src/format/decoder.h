@@ -11,7 +11,7 @@
 typedef enum ck_on_error { CK_ON_ERROR_FAIL, CK_ON_ERROR_SKIP, CK_ON_ERROR_DEAD_LETTER } ck_on_error;
 
 typedef struct ck_decoder_spec {
-    const char *format;      /* "json", "csv" */
+    const char *format;      /* "json", "csv", or a format of message.h, whose records are frames */
     const ck_schema *schema; /* all physical columns of the table, in order */
     const bool *wanted;      /* per column; NULL = all. Unwanted ones are NULL pointers in batch->columns */
     const bool *checked;     /* per column: type and NOT NULL checked though not wanted (decisions 8); NULL = none */
