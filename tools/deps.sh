@@ -10,7 +10,7 @@ deps=${1:-$top/build/deps}
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/clink/downloads
 
 packages="gcc cmake ninja-build bison flex curl unzip ca-certificates python3 python3-venv libcmocka-dev libisal-dev libzstd-dev
-  liblz4-dev zlib1g-dev libxxhash-dev libpcre2-dev libssl-dev libedit-dev librdkafka-dev libpq-dev librocksdb-dev"
+  liblz4-dev zlib1g-dev libxxhash-dev libpcre2-dev libssl-dev libedit-dev librdkafka-dev libpq-dev librocksdb-dev libcurl4-openssl-dev"
 if [ -n "$for_tests" ]; then packages="$packages clang mold valgrind default-jre-headless postgresql"; fi
 need=""
 for p in $packages; do dpkg-query -W -f='${Status}' "$p" 2>/dev/null | grep -q 'ok installed' || need="$need $p"; done

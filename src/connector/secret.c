@@ -26,3 +26,14 @@ ck_status ck_secret_resolve(ck_proc *proc, const char *name, const char *value, 
     if (s != CK_OK) ck_error_prefix(err, "option '%s': ", name);
     return s;
 }
+
+ck_status ck_secret_check(const char *name, const char *value, ck_error *err) {
+    size_t n = value ? strlen(value) : 0;
+    bool named =
+        n > 7 && (strncmp(value, "${env:", 6) == 0 || strncmp(value, "${file:", 7) == 0) && value[n - 1] == '}';
+    if (!value || named) return CK_OK;
+    return ck_fail(err, CK_INVALID,
+                   "option '%s' must be '${env:NAME}' or '${file:PATH}': a script is kept with its checkpoints, and a "
+                   "secret must not stand in it",
+                   name);
+}

@@ -11,4 +11,8 @@
 CK_NODISCARD ck_status ck_secret_resolve(ck_proc *proc, const char *name, const char *value, size_t bytes_max,
                                          ck_arena *a, const char **out, ck_error *err);
 
+/* A script is kept in the checkpoint directory and shown by EXPLAIN: CK_INVALID where a value (NULL: none is given)
+ * does not stand for the secret but is it. */
+CK_NODISCARD ck_status ck_secret_check(const char *name, const char *value, ck_error *err);
+
 #endif
