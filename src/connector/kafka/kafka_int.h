@@ -5,6 +5,7 @@
 #include <librdkafka/rdkafka.h>
 #include <pthread.h>
 
+#include "connector/kafka/registry.h"
 #include "connector/table.h"
 #include "format/decoder.h"
 #include "os/io.h"
@@ -88,7 +89,8 @@ typedef enum ck_kafka_start {
 typedef struct ck_kafka_options {
     const char *brokers, *topic, *format; /* format: of a row */
     bool changelog;                       /* reading: records are changes in Debezium's envelope */
-    const char *group;                    /* NULL: none; only its committed offsets are read */
+    ck_registry_options registry;
+    const char *group; /* NULL: none; only its committed offsets are read */
     int64_t timeout_ms;
     /* reading */
     ck_kafka_start start;

@@ -76,9 +76,13 @@ ck_status ck_kafka_options_read(const ck_table_options *o, ck_kafka_options *out
         return ck_fail(err, CK_INVALID, "a table of connector 'kafka' needs the option 'topic'");
     out->changelog = strcmp(out->format, "debezium-json") == 0;
     if (out->changelog) out->format = "json";
-    if (strcmp(out->format, "json") != 0 && strcmp(out->format, "csv") != 0)
-        return ck_fail(err, CK_INVALID, "option 'format' is '%s', which is none of json, csv, debezium-json",
+    ck_message_format message;
+    if (strcmp(out->format, "json") != 0 && strcmp(out->format, "csv") != 0 &&
+        !ck_message_format_of(out->format, &message))
+        return ck_fail(err, CK_INVALID,
+                       "option 'format' is '%s', which is none of json, csv, avro, protobuf, debezium-json",
                        out->format);
+    CK_TRY(ck_registry_options_read(o, out->format, out->topic, &out->registry, err));
     CK_TRY(ck_option_i64(o, "timeout_ms", 10000, 1, 3600000, &out->timeout_ms, err));
     CK_TRY(ck_option_i64(o, "discover_ms", 30000, 0, INT64_MAX / 1000, &out->discover_ms, err));
     CK_TRY(ck_option_bool(o, "bounded", false, &out->bounded, err));

@@ -26,8 +26,10 @@ typedef struct kafka_sink {
     const uint32_t *key; /* columns of the record's key */
     uint32_t key_count;
     ck_encoder *encoder, *key_encoder;
-    uint8_t *kinds; /* CK_BATCH_ROWS_MAX; NULL: append */
-    bool commits;   /* exactly once */
+    const ck_message_writer *writer; /* avro, protobuf: instead of encoder; NULL: the registry has not been asked yet */
+    ck_view head;                    /* before each of their records */
+    uint8_t *kinds;                  /* CK_BATCH_ROWS_MAX; NULL: append */
+    bool commits;                    /* exactly once */
     ck_write_ahead ahead;
     size_t record_bytes_max; /* what the client takes */
     /* the batch in hand; the job's while one runs */
@@ -146,7 +148,7 @@ static ck_status sink_init(kafka_sink *s, const ck_op_spec *spec, ck_error *err)
     CK_TRY(plan_key(s, err));
     if (s->kinds && s->key_count == 0)
         return ck_fail(err, CK_INVALID, "%s (%s): changes need a PRIMARY KEY", spec->type, spec->uid);
-    return ck_encoder_new(&e, s->mem, &s->encoder, err);
+    return s->options.registry.url ? CK_OK : ck_encoder_new(&e, s->mem, &s->encoder, err);
 }
 
 static ck_status sink_create(const ck_op_spec *spec, ck_mem mem, void **self, ck_error *err) {
@@ -187,7 +189,7 @@ static ck_status sink_open(void *self, ck_op_ctx *ctx) {
     return ck_kafka_fail(&s->client, s->client.lib->rd_kafka_last_error(), ctx->error, "topic %s", s->options.topic);
 }
 
-/* Before anything runs: whether somebody answers, and has the topic. */
+/* Before anything runs: whether somebody answers, has the topic, and a schema for the rows. */
 static ck_status sink_look(const ck_op_spec *spec, ck_error *err) {
     ck_arena a;
     ck_arena_init(&a, ck_proc_mem(spec->proc, CK_MEM_PLAN), CK_PARAMS_BYTES_MAX);
@@ -199,6 +201,11 @@ static ck_status sink_look(const ck_op_spec *spec, ck_error *err) {
     if (s == CK_OK) s = ck_kafka_options_read(&table.options, &o, err);
     if (s == CK_OK) s = ck_kafka_client_new(spec->proc, &o, RD_KAFKA_PRODUCER, producer_pairs, &a, &c, err);
     if (s == CK_OK) s = ck_kafka_partitions(&c, &o, &partitions, err);
+    if (s == CK_OK && o.registry.url) {
+        const ck_message_writer *writer;
+        ck_view head;
+        s = ck_registry_writer(spec->proc, &o.registry, table.schema, &a, &writer, &head, err);
+    }
     ck_kafka_client_destroy(&c);
     ck_arena_destroy(&a);
     return s;
@@ -209,7 +216,7 @@ static ck_status sink_look(const ck_op_spec *spec, ck_error *err) {
 static ck_view value_of(const kafka_sink *s, uint32_t i) {
     size_t from = i ? s->value_ends[i - 1] : 0, n = s->value_ends[i] - from;
     if (s->encoded_kinds && s->kinds[i] == CK_CHANGE_DELETE) return (ck_view){0};
-    return (ck_view){s->values.p + from, n ? n - 1 : 0}; /* the line's end */
+    return (ck_view){s->values.p + from, n && s->encoder ? n - 1 : n}; /* the line's end */
 }
 
 static ck_view key_of(const kafka_sink *s, uint32_t i) {
@@ -285,12 +292,12 @@ static void job_done(ck_io_job *j) {
     ck_op_wake(ctx, ctx->rt);
 }
 
-static void submit(kafka_sink *s, bool flush, ck_op_ctx *ctx) {
+static void submit(kafka_sink *s, void (*run)(ck_io_job *), bool flush, ck_op_ctx *ctx) {
     s->running = true;
     s->flush = flush;
     s->error = CK_ERROR_INIT;
     atomic_store_explicit(&s->done, false, memory_order_relaxed);
-    s->job = (ck_io_job){job_run, job_done, NULL};
+    s->job = (ck_io_job){run, job_done, NULL};
     ck_op_submit_io(ctx, &s->job);
 }
 
@@ -303,11 +310,26 @@ static ck_status settle(kafka_sink *s, ck_op_ctx *ctx) {
     return s->status;
 }
 
+static void schema_run(ck_io_job *j) {
+    kafka_sink *s = (kafka_sink *)j;
+    s->status = ck_registry_writer(s->ctx->proc, &s->options.registry, s->table.schema, &s->arena, &s->writer, &s->head,
+                                   &s->error);
+}
+
+/* CK_OK: it is known how rows are written. */
+static ck_status has_schema(kafka_sink *s, ck_op_ctx *ctx) {
+    if (s->encoder || (s->writer && !s->running)) return CK_OK;
+    if (s->running) CK_TRY(settle(s, ctx));
+    if (s->writer) return CK_OK;
+    submit(s, schema_run, false, ctx);
+    return CK_AGAIN;
+}
+
 /* Everything so far is with the brokers. */
 static ck_status flush(kafka_sink *s, ck_op_ctx *ctx) {
     CK_TRY(settle(s, ctx));
     if (s->sent == s->count && s->unacknowledged == 0) return CK_OK;
-    submit(s, true, ctx);
+    submit(s, job_run, true, ctx);
     return CK_AGAIN;
 }
 
@@ -323,14 +345,34 @@ static ck_status check_size(const kafka_sink *s, uint32_t i, ck_op_ctx *ctx) {
                    s->options.topic, bytes, s->record_bytes_max);
 }
 
+/* A row that is deleted or replaced has no value. */
+static ck_status encode_messages(kafka_sink *s, const ck_batch *b, ck_op_ctx *ctx) {
+    for (uint32_t k = 0; k < b->sel_count; k++) {
+        bool gone = s->kinds && (s->kinds[k] == CK_CHANGE_DELETE || s->kinds[k] == CK_CHANGE_UPDATE_BEFORE);
+        if (!gone) {
+            ck_status status = ck_bytes_view(&s->values, s->head);
+            if (status == CK_OK) status = ck_message_write(s->writer, b, ck_batch_row(b, k), &s->values, ctx->error);
+            if (status == CK_DATA) return ck_error_prefix(ctx->error, "topic %s: ", s->options.topic);
+            if (status != CK_OK) return ck_nomem(ctx->error, s->mem, s->values.n);
+        }
+        s->value_ends[k] = s->values.n;
+    }
+    return CK_OK;
+}
+
+static ck_status encode_values(kafka_sink *s, const ck_batch *b, ck_op_ctx *ctx) {
+    if (s->writer) return encode_messages(s, b, ctx);
+    ck_status status = ck_encoder_rows(s->encoder, b, s->kinds, &s->values, s->value_ends);
+    return status == CK_OK ? CK_OK : ck_nomem(ctx->error, s->mem, s->values.n);
+}
+
 static ck_status encode(kafka_sink *s, const ck_batch *b, ck_op_ctx *ctx) {
     ck_bytes_clear(&s->values);
     ck_bytes_clear(&s->keys);
     s->sent = s->count = 0;
     s->encoded_kinds = s->kinds != NULL;
     if (s->kinds) CK_TRY(ck_change_kinds(b, s->key, s->key_count, s->kinds));
-    if (ck_encoder_rows(s->encoder, b, s->kinds, &s->values, s->value_ends) != CK_OK)
-        return ck_nomem(ctx->error, s->mem, s->values.n);
+    CK_TRY(encode_values(s, b, ctx));
     if (s->key_encoder) {
         ck_batch *k = ck_batch_project(b, s->key, s->key_count);
         ck_status status = k ? ck_encoder_rows(s->key_encoder, k, s->kinds, &s->keys, s->key_ends) : CK_NOMEM;
@@ -356,10 +398,11 @@ static ck_status write_ahead(kafka_sink *s, const ck_batch *b, ck_op_ctx *ctx) {
 }
 
 static ck_status take(kafka_sink *s, const ck_batch *b, ck_op_ctx *ctx) {
+    CK_TRY(has_schema(s, ctx));
     if (s->commits) return write_ahead(s, b, ctx);
     CK_TRY(settle(s, ctx));
     if (s->sent < s->count) { /* the library's queue was full */
-        submit(s, false, ctx);
+        submit(s, job_run, false, ctx);
         return CK_AGAIN;
     }
     if (b->sel_count == 0) return CK_OK;
@@ -367,7 +410,7 @@ static ck_status take(kafka_sink *s, const ck_batch *b, ck_op_ctx *ctx) {
     CK_TRY(encode(s, b, ctx));
     ck_op_count(ctx, "rows_out", b->sel_count);
     s->unacknowledged = 1;
-    submit(s, false, ctx);
+    submit(s, job_run, false, ctx);
     return CK_OK;
 }
 

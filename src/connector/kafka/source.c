@@ -1,6 +1,6 @@
 /* The `kafka` source. The library fetches ahead on threads of its own; a step takes what one partition has ready, puts
- * the values one after the other into a buffer, a line each, and lets the decoder make columns of them. A split's
- * position is the offset of the next record not yet emitted; the group's offsets are never written. */
+ * the values one after the other into a buffer, a line or a frame each, and lets the decoder make columns of them. A
+ * split's position is the offset of the next record not yet emitted; the group's offsets are never written. */
 #include <stdio.h>
 
 #include "connector/bad_hint.h"
@@ -10,6 +10,7 @@
 #include "connector/kafka/kafka_int.h"
 #include "connector/kafka/metadata_int.h"
 #include "connector/keys_met.h"
+#include "connector/kafka/schemas_int.h"
 #include "connector/show_raw.h"
 #include "os/clock.h"
 
@@ -71,7 +72,8 @@ typedef struct kafka_source {
     uint32_t count, capacity, turn;
     partition *decoding;
     discovery discovery;
-    ck_op_ctx *ctx; /* also read by the library's threads, to wake */
+    ck_kafka_schemas schemas; /* avro, protobuf */
+    ck_op_ctx *ctx;           /* also read by the library's threads, to wake */
     uint64_t bad_rows;
 } kafka_source;
 
@@ -141,6 +143,7 @@ static void source_free(kafka_source *s) {
     for (uint32_t i = 0; i < s->count; i++) partition_free(s, s->partitions[i]);
     if (s->topic) s->client.lib->rd_kafka_topic_destroy(s->topic);
     ck_kafka_client_destroy(&s->client);
+    ck_kafka_schemas_destroy(&s->schemas);
     ck_free(s->mem, s->partitions, s->capacity * sizeof *s->partitions);
     ck_decoder_free(s->decoder);
     ck_event_time_destroy(&s->event_time);
@@ -166,7 +169,9 @@ static ck_status source_init(kafka_source *s, const ck_op_spec *spec, ck_error *
     };
     if (o->on_error == CK_ON_ERROR_DEAD_LETTER)
         CK_TRY(ck_dead_letters_init(&s->letters, &s->arena, s->mem, spec->settings->batch_rows, err));
-    return ck_decoder_new(spec->proc, &d, s->mem, on_bad_record, s, &s->decoder, err);
+    CK_TRY(ck_decoder_new(spec->proc, &d, s->mem, on_bad_record, s, &s->decoder, err));
+    if (!o->registry.url) return CK_OK;
+    return ck_kafka_schemas_init(&s->schemas, spec->proc, s->mem, &o->registry, s->metadata.values, s->decoder, err);
 }
 
 static ck_status source_create(const ck_op_spec *spec, ck_mem mem, void **self, ck_error *err) {
@@ -343,8 +348,9 @@ static ck_status take_event(kafka_source *s, partition *p, const rd_kafka_messag
                          p->split.partition, (long long)p->split.position, more);
 }
 
-static bool is_blank(const rd_kafka_message_t *m) {
+static bool is_blank(const kafka_source *s, const rd_kafka_message_t *m) {
     const char *text = m->payload;
+    if (s->options.registry.url) return m->len == 0;
     for (size_t i = 0; i < m->len; i++)
         if (!strchr(" \t\r\n", text[i]) || !text[i]) return false;
     return true;
@@ -366,7 +372,19 @@ static void copy_value(uint8_t *to, ck_view text, bool json) {
     }
 }
 
-/* One line of the buffer: what the decoder makes a row of. */
+/* What the decoder makes a row of ends where the buffer does now. */
+static ck_status added(kafka_source *s, partition *p, const rd_kafka_message_t *m, bool blank, int weight,
+                       ck_op_ctx *ctx) {
+    if (p->beside &&
+        ck_kafka_beside_take(&s->metadata, s->client.lib, m, &p->beside_text, &p->beside[p->copied]) != CK_OK)
+        return ck_nomem(ctx->error, s->mem, p->beside_text.n);
+    if (p->weights) p->weights[p->copied] = (int8_t)weight;
+    p->ends[p->copied] = p->end;
+    p->offsets[p->copied++] = blank ? ~m->offset : m->offset;
+    return CK_OK;
+}
+
+/* One line of the buffer. */
 static ck_status add_line(kafka_source *s, partition *p, const rd_kafka_message_t *m, ck_view text, bool blank,
                           int weight, ck_op_ctx *ctx) {
     bool json = strcmp(s->options.format, "json") == 0;
@@ -377,14 +395,19 @@ static ck_status add_line(kafka_source *s, partition *p, const rd_kafka_message_
         to[before] = '\n', text.n = 0;
     else
         copy_value(to + before, text, json);
-    if (p->beside &&
-        ck_kafka_beside_take(&s->metadata, s->client.lib, m, &p->beside_text, &p->beside[p->copied]) != CK_OK)
-        return ck_nomem(ctx->error, s->mem, p->beside_text.n);
-    if (p->weights) p->weights[p->copied] = (int8_t)weight;
     p->end += before + text.n + 1;
-    p->ends[p->copied] = p->end;
-    p->offsets[p->copied++] = blank ? ~m->offset : m->offset;
-    return CK_OK;
+    return added(s, p, m, blank, weight, ctx);
+}
+
+/* One frame. CK_AGAIN: its schema is being asked for, and nothing is added. */
+static ck_status add_message(kafka_source *s, partition *p, const rd_kafka_message_t *m, bool blank, ck_op_ctx *ctx) {
+    ck_view record = {m->payload, m->len};
+    ck_message_frame f;
+    CK_TRY(ck_kafka_schemas_frame(&s->schemas, record, &f, ctx));
+    memcpy(p->buffer->p + p->end, &f, sizeof f);
+    if (record.n) memcpy(p->buffer->p + p->end + sizeof f, record.p, record.n);
+    p->end += sizeof f + record.n;
+    return added(s, p, m, blank, 1, ctx);
 }
 
 /* An update is two lines, the row before it and the row after it; of the record a restart begins with, the first may
@@ -399,16 +422,17 @@ static ck_status add_change(kafka_source *s, partition *p, const rd_kafka_messag
 }
 
 static ck_status add_record(kafka_source *s, partition *p, const rd_kafka_message_t *m, ck_op_ctx *ctx) {
-    bool blank = is_blank(m);
+    bool blank = is_blank(s, m);
+    if (s->options.registry.url) return add_message(s, p, m, blank, ctx);
     if (s->options.changelog && !blank) return add_change(s, p, m, ctx);
     return add_line(s, p, m, (ck_view){m->payload, m->len}, blank, 1, ctx);
 }
 
-enum { LINE_ENDS = 3 }; /* beside a value: of two lines, and EMPTY */
+enum { BESIDE = sizeof(ck_message_frame) }; /* room beside a value: its frame, or the ends of two lines and EMPTY */
 
 /* Values of taken records into a new buffer, as many as fit. */
 static ck_status copy_records(kafka_source *s, partition *p, ck_op_ctx *ctx) {
-    size_t room = FETCH_BYTES, need = p->records[p->record_at]->len + LINE_ENDS;
+    size_t room = FETCH_BYTES, need = p->records[p->record_at]->len + BESIDE;
     if (room < need) room = need;
     ck_buffer_unref(&p->buffer);
     p->begin = p->end = p->copied = p->decoded = p->taken = 0;
@@ -422,8 +446,10 @@ static ck_status copy_records(kafka_source *s, partition *p, ck_op_ctx *ctx) {
         } else if (m->offset >= p->split.end) {
             p->finished = true;
         } else if (m->offset >= p->split.position && m->payload) { /* a tombstone is no row */
-            if (room - p->end < m->len + LINE_ENDS) break;
-            CK_TRY(add_record(s, p, m, ctx));
+            if (room - p->end < m->len + BESIDE) break;
+            ck_status status = add_record(s, p, m, ctx);
+            if (status == CK_AGAIN) break;
+            CK_TRY(status);
         }
         s->client.lib->rd_kafka_message_destroy(m);
     }
@@ -544,7 +570,7 @@ static ck_status source_poll(void *self, ck_op_ctx *ctx, ck_poll_result *result,
             *result = CK_POLL_MORE;
             return CK_OK;
         }
-        ck_event_time_empty(&s->event_time, p->clock, now, until_us);
+        if (p->record_at == p->record_count) ck_event_time_empty(&s->event_time, p->clock, now, until_us);
     }
     if (*result == CK_POLL_IDLE) {
         /* Errors of connections are told when asked for. */

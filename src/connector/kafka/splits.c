@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "connector/kafka/kafka_int.h"
+#include "connector/kafka/metadata_int.h"
 #include "os/clock.h"
 
 enum { PAUSE_MS = 50 };
@@ -154,6 +155,11 @@ static ck_status enumerate(const ck_op_spec *spec, uint32_t parallelism, ck_kafk
     CK_TRY(ck_kafka_client_new(spec->proc, &o, RD_KAFKA_CONSUMER, o.group ? pairs : pairs + 2, a, c, err));
     int32_t count = 0;
     CK_TRY(ck_kafka_partitions(c, &o, &count, err));
+    if (o.registry.url) {
+        ck_kafka_metadata beside;
+        CK_TRY(ck_kafka_metadata_read(a, &table, &beside, err));
+        CK_TRY(ck_registry_check_source(spec->proc, &o.registry, beside.values, err));
+    }
     out->now = o.start == CK_KAFKA_LATEST || o.start == CK_KAFKA_GROUP_OFFSETS || o.start == CK_KAFKA_TIMESTAMP;
     for (int32_t i = 0; i < count; i++) {
         ck_kafka_split s = {.topic = o.topic, .partition = i, .time_us = INT64_MIN};
