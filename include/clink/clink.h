@@ -220,6 +220,9 @@ typedef struct clink_progress {
     uint64_t late_rows, bad_time_rows; /* dropped by windows: behind their end; without a time */
     uint64_t dead_letters;             /* of bad_rows: put into a table */
     uint64_t restored;                 /* the checkpoint the job goes on from; 0: it began anew, or had finished */
+    /* sources that follow something (a Kafka topic), while the job runs: records that are there and not read; how old
+     * the newest read one is where there are such. -1: no source says */
+    int64_t lag_records, lag_ms;
 } clink_progress;
 CLINK_API void clink_job_progress(clink_job *job, clink_progress *out);
 /* What event time waits for while the job runs, as a sentence for a progress line: "watermark held by b.ndjson of bids

@@ -50,6 +50,14 @@ static void time_left(char *out, size_t size, const clink_progress *g, double se
     snprintf(out, size, ", %s left", text);
 }
 
+/* ", 1.2k records (15s) behind" what a source follows. */
+static int lag_text(const clink_progress *g, char *out, size_t size) {
+    char records[32], age[32];
+    human(records, sizeof records, (double)g->lag_records, "");
+    duration(age, sizeof age, (double)g->lag_ms / 1e3);
+    return snprintf(out, size, ", %s record%s (%s) behind", records, g->lag_records == 1 ? "" : "s", age);
+}
+
 /* A line that is longer than the terminal is wide could not be cleared: what is too much is left away, at the end of a
  * character. */
 static void cut_to_terminal(char *line) {
@@ -85,6 +93,7 @@ void progress_show(progress_line *p) {
         snprintf(checkpoint, sizeof checkpoint, ", checkpoint %llu", (unsigned long long)g.last_checkpoint);
     int n =
         snprintf(line, sizeof line, "%s%s, %s, %s%s, memory %s%s", done, rows, rate, bytes, left, memory, checkpoint);
+    if (g.lag_records >= 0) n += lag_text(&g, line + n, sizeof line - (size_t)n);
     char watermark[512];
     if (clink_job_watermark(p->job, watermark, sizeof watermark))
         snprintf(line + n, sizeof line - (size_t)n, ", %s", watermark);

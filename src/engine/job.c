@@ -353,7 +353,9 @@ void clink_job_progress(clink_job *j, clink_progress *out) {
                         .bad_time_rows = p.bad_time_rows,
                         .checkpoints = p.checkpoints_completed,
                         .last_checkpoint = p.last_checkpoint,
-                        .restored = p.restored};
+                        .restored = p.restored,
+                        .lag_records = p.follows ? (int64_t)p.lag_records : -1,
+                        .lag_ms = p.follows ? p.lag_us / 1000 : -1};
     for (size_t i = 0; i < CK_MEM_CATEGORY_COUNT; i++) g.memory_bytes += p.memory_bytes[i];
     memcpy(out, &g, out->struct_bytes < sizeof g ? out->struct_bytes : sizeof g);
 }

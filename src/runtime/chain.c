@@ -38,6 +38,7 @@ static void release_metrics(ck_op_runtime *op) {
     ck_op_counter_release(&op->batches_in, proc);
     for (int i = 0; i < CK_OP_COUNTERS_MAX; i++) ck_op_counter_release(&op->counters[i].of, proc);
     ck_op_clock_destroy(&op->clock, proc);
+    ck_op_lag_destroy(&op->lag, proc);
 }
 
 void ck_chain_free(ck_chain *c) {

@@ -73,6 +73,7 @@ struct ck_op_runtime {
         uint32_t like;
         char spelled[64]; /* "": none */
     } keys; /* of a source; read when it has ended */
+    ck_op_lag lag;     /* of a source that follows something */
 };
 
 typedef enum ck_chain_result {

@@ -102,6 +102,9 @@ typedef struct ck_job_progress {
     uint64_t bad_rows;
     uint64_t dead_letters;             /* of bad_rows: sent to a table */
     uint64_t late_rows, bad_time_rows; /* dropped by operators of time: once for each operator that did */
+    bool follows;                      /* some source says how far it is behind: */
+    uint64_t lag_records;              /* of all of them */
+    int64_t lag_us;                    /* of the one furthest behind */
 } ck_job_progress;
 void ck_job_progress_now(ck_job *j, ck_job_progress *out);
 /* A counter of one operator ("bad_rows"), over its subtasks in this process; 0 where there is none of the name. */

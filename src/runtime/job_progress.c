@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "os/clock.h"
+#include "runtime/chain_int.h"
 #include "runtime/job_int.h"
 
 static uint64_t read_counter(const ck_op_runtime *op, const char *name) {
@@ -15,6 +16,21 @@ static uint64_t read_counter(const ck_op_runtime *op, const char *name) {
 
 /* ---- the job ---- */
 
+/* Rows end here; what does not fit may go on to a table of its own. */
+static bool is_end(const ck_op_runtime *op) {
+    for (uint32_t i = 0; i < op->output_count; i++)
+        if (op->outputs[i].port == 0) return false;
+    return true;
+}
+
+static void add_lag(const ck_op_lag *l, ck_job_progress *p) {
+    if (!atomic_load_explicit(&l->noted, memory_order_acquire)) return;
+    int64_t us = atomic_load_explicit(&l->us, memory_order_relaxed);
+    p->follows = true;
+    p->lag_records += atomic_load_explicit(&l->records, memory_order_relaxed);
+    if (us > p->lag_us) p->lag_us = us;
+}
+
 static void add_op(const ck_op_runtime *op, ck_job_progress *p) {
     p->bad_rows += read_counter(op, "bad_rows");
     p->dead_letters += read_counter(op, "dead_letters");
@@ -24,7 +40,8 @@ static void add_op(const ck_op_runtime *op, ck_job_progress *p) {
         p->rows_in += ck_op_counter_read(&op->rows_out);
         p->bytes_in += read_counter(op, "bytes_in");
         p->bytes_total += read_counter(op, "bytes_total");
-    } else if (op->output_count == 0) {
+        add_lag(&op->lag, p);
+    } else if (is_end(op)) {
         p->rows_out += ck_op_counter_read(&op->rows_in);
     }
 }

@@ -156,6 +156,7 @@ static void show(ck_op_counter *c, const ck_op_ctx *ctx, const char *name) {
     if (strcmp(name, "rows_in") != 0 && strcmp(name, "rows_out") != 0) ck_op_counter_show(c, ctx, name);
 }
 
+static void note_lag(ck_op_ctx *ctx, uint64_t records, int64_t us) { ck_op_lag_take(&ctx->rt->lag, ctx, records, us); }
 static void note_clock(ck_op_ctx *ctx, const ck_clock_note *note) { ck_op_clock_take(&ctx->rt->clock, ctx, note); }
 
 static void note_keys(ck_op_ctx *ctx, const ck_keys_note *note) {
@@ -253,6 +254,7 @@ void ck_op_context_init(ck_op_runtime *op) {
     ctx->count_fn = count;
     ctx->note_clock_fn = note_clock;
     ctx->note_keys_fn = note_keys;
+    ctx->note_lag_fn = note_lag;
     ctx->hold_ack_fn = hold_ack;
     ctx->release_ack_fn = release_ack;
 }

@@ -89,3 +89,23 @@ bool ck_op_clock_read(ck_op_clock *c, ck_clock_note *out, char holder[CK_CLOCK_N
     pthread_mutex_unlock(&c->lock);
     return noted;
 }
+
+/* ---- how far a source is behind ---- */
+
+void ck_op_lag_take(ck_op_lag *l, const ck_op_ctx *ctx, uint64_t records, int64_t us) {
+    if (!atomic_load_explicit(&l->noted, memory_order_relaxed)) {
+        l->shown_records = gauge(ctx, "lag_records");
+        l->shown_ms = gauge(ctx, "lag_ms");
+    }
+    if (l->shown_records) ck_gauge_set(l->shown_records, records < INT64_MAX ? (int64_t)records : INT64_MAX);
+    if (l->shown_ms) ck_gauge_set(l->shown_ms, us / 1000);
+    atomic_store_explicit(&l->records, records, memory_order_relaxed);
+    atomic_store_explicit(&l->us, us, memory_order_relaxed);
+    atomic_store_explicit(&l->noted, true, memory_order_release);
+}
+
+void ck_op_lag_destroy(ck_op_lag *l, ck_proc *proc) {
+    if (l->shown_records) ck_metrics_release(proc->metrics, l->shown_records);
+    if (l->shown_ms) ck_metrics_release(proc->metrics, l->shown_ms);
+    l->shown_records = l->shown_ms = NULL;
+}

@@ -46,4 +46,15 @@ void ck_op_clock_take(ck_op_clock *c, const ck_op_ctx *ctx, const ck_clock_note 
 bool ck_op_clock_read(ck_op_clock *c, ck_clock_note *out, char holder[CK_CLOCK_NAME_BYTES],
                       char idle[CK_CLOCK_NAME_BYTES]);
 
+/* How far a source is behind what it follows, and gauges of it: lag_records, lag_ms. One writer, the subtask's step. */
+typedef struct ck_op_lag {
+    _Atomic bool noted;
+    _Atomic uint64_t records;
+    _Atomic int64_t us;
+    ck_gauge *shown_records, *shown_ms;
+} ck_op_lag;
+
+void ck_op_lag_destroy(ck_op_lag *l, ck_proc *proc);
+void ck_op_lag_take(ck_op_lag *l, const ck_op_ctx *ctx, uint64_t records, int64_t us);
+
 #endif

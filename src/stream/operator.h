@@ -73,6 +73,7 @@ struct ck_op_ctx {
     void (*count_fn)(ck_op_ctx *ctx, const char *counter, uint64_t add);
     void (*note_clock_fn)(ck_op_ctx *ctx, const ck_clock_note *note); /* NULL: nobody wants to know */
     void (*note_keys_fn)(ck_op_ctx *ctx, const ck_keys_note *note);   /* NULL: the same */
+    void (*note_lag_fn)(ck_op_ctx *ctx, uint64_t records, int64_t us);    /* NULL: the same */
     void (*hold_ack_fn)(ck_op_ctx *ctx);
     void (*release_ack_fn)(struct ck_op_runtime *rt, uint64_t checkpoint, ck_status status, const ck_error *error);
 };
@@ -109,6 +110,11 @@ static inline void ck_op_note_clock(ck_op_ctx *ctx, const ck_clock_note *note) {
 /* Sources of records with keys: those met since the start, for who wonders about a column that is NULL everywhere. */
 static inline void ck_op_note_keys(ck_op_ctx *ctx, const ck_keys_note *note) {
     if (ctx->note_keys_fn) ctx->note_keys_fn(ctx, note);
+}
+/* Sources that follow something: how many records are there that they have not read, and how long ago the newest one
+ * they have read was written (0: it is the last one). Shown by progress; now and then is often enough. */
+static inline void ck_op_note_lag(ck_op_ctx *ctx, uint64_t records, int64_t us) {
+    if (ctx->note_lag_fn) ctx->note_lag_fn(ctx, records, us);
 }
 /* In pre_snapshot only: the acknowledgement of this checkpoint, and of every later one, waits until as many releases as
  * holds have come (an fsync under way): a later one carries what this one prepared when this one is given up. */

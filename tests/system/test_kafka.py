@@ -2,7 +2,10 @@
 import base64
 import json
 import os
+import pty
 import random
+import re
+import select
 import signal
 import subprocess
 import time
@@ -650,3 +653,33 @@ def test_what_is_no_change(broker, tmp_path):
     r = run_clink("run", "-e", table("o", columns, topic, broker, **options)
                   + f"CREATE TABLE f (id BIGINT) WITH (connector='file', format='json', path='{tmp_path}/out'); INSERT INTO f SELECT id FROM o", ok=False)
     assert r.code == 1 and "PRIMARY KEY" in r.err, r.err
+
+
+def test_how_far_a_table_is_behind_its_topic_is_on_the_line_of_progress(broker):
+    """Nobody reads what is printed: the table falls behind. Then somebody does, and it catches up."""
+    topic, count = broker.topic(2), 60000
+    old = int((time.time() - 3600) * 1000)
+    broker.send(topic, [{"id": i, "text": "x" * 100} for i in range(count)], timestamp=old)
+    terminal, end = pty.openpty()
+    p = subprocess.Popen([CLINK, "run", "-e", table("o", "id BIGINT, text VARCHAR", topic, broker) + "SELECT * FROM o"], stdin=subprocess.DEVNULL,
+                         stdout=subprocess.PIPE, stderr=end)
+    os.close(end)
+    shown, rows = b"", 0
+
+    def behind():
+        return re.findall(r"([0-9.]+k?) records? \(([0-9a-z.]+)\) behind", shown.decode(errors="replace"))
+
+    give_up = time.monotonic() + 100
+    os.set_blocking(p.stdout.fileno(), False)
+    while not (behind() and behind()[-1] == ("0", "0.00s")):
+        assert time.monotonic() < give_up and p.poll() is None, shown[-500:]
+        if select.select([terminal], [], [], 0.1)[0]:
+            shown += os.read(terminal, 65536)
+        if behind():  # now it is read
+            rows += (p.stdout.read() or b"").count(b"\n")
+    p.kill()
+    p.wait()
+    os.close(terminal)
+    first = behind()[0]
+    assert first[0].endswith("k") and 10 < float(first[0][:-1]) <= count / 1000 and first[1] in ("1h00m", "1h01m"), behind()[:5]
+    assert rows > count // 2

@@ -33,6 +33,7 @@
     X(rd_kafka_metadata)                                                                                               \
     X(rd_kafka_metadata_destroy)                                                                                       \
     X(rd_kafka_query_watermark_offsets)                                                                                \
+    X(rd_kafka_get_watermark_offsets)                                                                                \
     X(rd_kafka_offsets_for_times)                                                                                      \
     X(rd_kafka_committed)                                                                                              \
     X(rd_kafka_topic_partition_list_new)                                                                               \

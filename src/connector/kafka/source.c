@@ -18,7 +18,8 @@ enum {
     FETCH_RECORDS = 4096,      /* taken from the library at once */
     LINES = 2 * FETCH_RECORDS, /* they become: a change has a row before it and one after */
     FETCH_BYTES = 256 << 10,   /* copied into one buffer, or one record */
-    EMPTY = 1,                 /* a byte that is no value */
+    LAG_EVERY_US = 250000,
+    EMPTY = 1, /* a byte that is no value */
 };
 
 /* One owned partition. */
@@ -28,6 +29,7 @@ typedef struct partition {
     ck_kafka_split split;
     uint32_t clock; /* in event_time */
     bool finished, started, at_end;
+    int64_t read_ms; /* when the newest record taken was written; -1: not known */
     _Atomic bool woken;
     /* taken and not copied yet */
     rd_kafka_message_t **records;
@@ -71,6 +73,7 @@ typedef struct kafka_source {
     partition **partitions; /* in the arena */
     uint32_t count, capacity, turn;
     partition *decoding;
+    int64_t lag_next_us;
     discovery discovery;
     ck_kafka_schemas schemas; /* avro, protobuf */
     ck_op_ctx *ctx;           /* also read by the library's threads, to wake */
@@ -253,6 +256,7 @@ static ck_status add_partition(kafka_source *s, const char *id, const ck_kafka_s
     if (!p || !(p->id = ck_arena_strdup(&s->arena, id))) return ck_nomem(ctx->error, s->arena.mem, sizeof *p);
     p->of = s;
     p->split = *split;
+    p->read_ms = -1;
     p->finished = split->position >= split->end;
     CK_TRY(ck_event_time_add(&s->event_time, p->id, split->time_us, p->finished, &p->clock, ctx->error));
     s->partitions[s->count++] = p;
@@ -456,6 +460,16 @@ static ck_status copy_records(kafka_source *s, partition *p, ck_op_ctx *ctx) {
     return CK_OK;
 }
 
+static void note_time(kafka_source *s, partition *p) {
+    rd_kafka_timestamp_type_t type;
+    for (size_t i = p->record_count; i > 0; i--) {
+        if (p->records[i - 1]->err) continue;
+        int64_t ms = s->client.lib->rd_kafka_message_timestamp(p->records[i - 1], &type);
+        if (type != RD_KAFKA_TIMESTAMP_NOT_AVAILABLE) p->read_ms = ms;
+        return;
+    }
+}
+
 static ck_status fetch(kafka_source *s, partition *p, ck_op_ctx *ctx) {
     if (p->record_at == p->record_count && !p->finished) {
         atomic_store(&p->woken, false); /* before the look: what comes behind it wakes again */
@@ -466,6 +480,7 @@ static ck_status fetch(kafka_source *s, partition *p, ck_op_ctx *ctx) {
         p->record_at = 0;
         p->record_count = (size_t)n;
         if (n) p->at_end = false;
+        note_time(s, p);
     }
     return p->record_at < p->record_count ? copy_records(s, p, ctx) : CK_OK;
 }
@@ -551,6 +566,32 @@ static ck_status advance(kafka_source *s, partition *p, bool *some, ck_op_ctx *c
     return ck_event_time_say(&s->event_time, ctx);
 }
 
+/* How far each partition goes is what the library saw when it fetched last: nobody is asked. */
+static void note_lag(kafka_source *s, int64_t now, ck_op_ctx *ctx) {
+    uint64_t records = 0;
+    int64_t oldest_us = 0;
+    bool known = false;
+    if (now < s->lag_next_us) return;
+    for (uint32_t i = 0; i < s->count; i++) {
+        const partition *p = s->partitions[i];
+        int64_t low, high;
+        if (!p->started ||
+            s->client.lib->rd_kafka_get_watermark_offsets(s->client.rk, p->split.topic, p->split.partition, &low,
+                                                          &high) != RD_KAFKA_RESP_ERR_NO_ERROR)
+            continue;
+        if (high < 0 || (p->read_ms < 0 && high > p->split.position)) continue; /* nothing has been fetched yet */
+        known = true;
+        if (high > p->split.end) high = p->split.end;
+        if (p->finished || p->at_end || high <= p->split.position) continue;
+        records += (uint64_t)(high - p->split.position);
+        int64_t us = ck_wall_us(ctx->proc) - p->read_ms * 1000;
+        if (us > oldest_us) oldest_us = us;
+    }
+    if (!known) return;
+    s->lag_next_us = now + LAG_EVERY_US;
+    ck_op_note_lag(ctx, records, oldest_us);
+}
+
 static ck_status source_poll(void *self, ck_op_ctx *ctx, ck_poll_result *result, int64_t *until_us) {
     kafka_source *s = self;
     int64_t now = ck_mono_us(ctx->proc);
@@ -559,6 +600,7 @@ static ck_status source_poll(void *self, ck_op_ctx *ctx, ck_poll_result *result,
     s->client.lib->rd_kafka_poll(s->client.rk, 0);
     CK_TRY(ck_kafka_hopeless(&s->client, &s->options, ctx->error));
     CK_TRY(discover(s, now, until_us, ctx));
+    note_lag(s, now, ctx);
     for (uint32_t i = 0; i < s->count; i++) {
         partition *p = s->partitions[(s->turn + i) % s->count];
         if (is_done(p)) continue;
