@@ -48,7 +48,8 @@ ck_status ck_dead_letters_add(ck_dead_letters *d, const char *split, const ck_ba
     ck_status s =
         bad->raw.n > CK_RECORD_BYTES_MAX ? ck_build_null(&to[0]) : ck_build_str(&to[0], bad->raw.p, bad->raw.n);
     if (s == CK_OK) s = ck_build_str(&to[1], split, strlen(split));
-    if (s == CK_OK) s = ck_build_i64(&to[2], (int64_t)bad->offset);
+    if (s == CK_OK)
+        s = bad->offset == CK_LETTER_NO_OFFSET ? ck_build_null(&to[2]) : ck_build_i64(&to[2], (int64_t)bad->offset);
     if (s == CK_OK) s = add_reason(&to[3], bad);
     if (s == CK_OK) {
         ck_batch_builder_row(&d->rows, 1);

@@ -1,6 +1,6 @@
 /* Dead letters: records that do not fit their table, as rows of raw bytes, where they were and why, on the source's
  * side output. They leave in the same step in which the split's position passes them, so that a checkpoint has both or
- * neither. Thread: the source's subtask. */
+ * neither; of a sink, with the rows that were written beside them. Thread: the subtask. */
 #ifndef CK_CONNECTOR_DEAD_LETTERS_H
 #define CK_CONNECTOR_DEAD_LETTERS_H
 
@@ -8,6 +8,8 @@
 #include "format/decoder.h"
 #include "stream/operator.h"
 
+#define CK_LETTER_NO_OFFSET                                                                                            \
+    UINT64_MAX                     /* in ck_bad_record.offset: of a row that was to be written; NULL in the letter */
 enum { CK_PORT_DEAD_LETTERS = 1 }; /* raw BYTES, split VARCHAR, offset BIGINT, reason VARCHAR */
 
 typedef struct ck_dead_letters {

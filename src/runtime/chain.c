@@ -150,10 +150,12 @@ static void close_asked_inputs(ck_op_runtime *op) {
 }
 
 static bool all_outputs_closed(const ck_op_runtime *op) {
-    if (op->output_count == 0) return false; /* a sink */
-    for (uint32_t i = 0; i < op->output_count; i++)
+    bool main = false;
+    for (uint32_t i = 0; i < op->output_count; i++) {
         if (!op->outputs[i].closed) return false;
-    return true;
+        main |= op->outputs[i].port == 0;
+    }
+    return main; /* a sink has none; what it sets aside may have no reader */
 }
 
 /* Of what it says only the side outputs (dead letters, late rows) are still read. */

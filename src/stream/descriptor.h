@@ -36,8 +36,8 @@ typedef struct ck_op_spec {
     const ck_job_settings *settings;
     uint32_t subtask, parallelism;
     ck_source_peers *peers; /* sources in a job; else NULL */
-    bool continues; /* enumerate: there are splits stored already, and those found beside them came later */
-    void *job_data; /* the engine's, for connectors that hand rows to the embedding program (collect, print) */
+    bool continues;         /* enumerate: there are splits stored already, and those found beside them came later */
+    void *job_data;         /* the engine's, for connectors that hand rows to the embedding program (collect, print) */
 } ck_op_spec;
 
 /* A slot of this name says that the operator's state is told by how far event time has come: what is over has been said
@@ -110,6 +110,8 @@ typedef struct ck_connector_desc {
     bool (*accepts_upserts)(const ck_table_decl *t); /* as a sink keyed by its primary key; NULL = no */
     /* What a sink can promise with checkpoints on, and in one sentence what limits it. */
     ck_guarantee (*guarantee)(const ck_table_decl *t, bool checkpoints, const char **why);
+    /* As a sink: rows that cannot be written go to the table's dead_letter_table, on port 1. NULL = no. */
+    bool (*sets_aside)(const ck_table_decl *t);
     /* As a source: why its rows cannot be read again after a restart, in one sentence; NULL (also the function): they
      * can. */
     const char *(*once)(const ck_table_decl *t);

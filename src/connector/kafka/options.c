@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "connector/kafka/kafka_int.h"
+#include "connector/sink_rejects.h"
 
 /* The place of a word in a list; -1 where it is none of them. */
 static int place_of(const char *word, const char *const *words, size_t count) {
@@ -30,20 +31,6 @@ static ck_status read_start(const ck_table_options *o, ck_kafka_options *out, ck
         return ck_fail(err, CK_INVALID, "start = 'group-offsets' needs the option 'group', whose offsets they are");
     int64_t ignored;
     return out->start_offsets ? ck_kafka_offset_of(out->start_offsets, 0, &ignored, err) : CK_OK;
-}
-
-static ck_status read_on_error(const ck_table_options *o, ck_kafka_options *out, ck_error *err) {
-    static const char *const words[] = {"fail", "skip", "dead_letter"}; /* as in ck_on_error */
-    const char *word = ck_option_text(o, "on_error", "fail");
-    int at = place_of(word, words, CK_ARRAY_COUNT(words));
-    if (at < 0)
-        return ck_fail(err, CK_INVALID, "option 'on_error' is '%s', which is none of fail, skip, dead_letter", word);
-    out->on_error = (ck_on_error)at;
-    out->on_error_is_given = ck_option_text(o, "on_error", NULL) != NULL;
-    out->dead_letter_table = ck_option_text(o, "dead_letter_table", NULL);
-    if ((out->on_error == CK_ON_ERROR_DEAD_LETTER) != (out->dead_letter_table != NULL))
-        return ck_fail(err, CK_INVALID, "on_error = 'dead_letter' and the option 'dead_letter_table' go together");
-    return CK_OK;
 }
 
 static ck_status read_delivery(const ck_table_options *o, ck_kafka_options *out, ck_error *err) {
@@ -89,7 +76,8 @@ ck_status ck_kafka_options_read(const ck_table_options *o, ck_kafka_options *out
     CK_TRY(ck_option_bool(o, "strict", false, &out->strict, err));
     CK_TRY(read_start(o, out, err));
     CK_TRY(read_delivery(o, out, err));
-    return read_on_error(o, out, err);
+    out->on_error_is_given = ck_option_text(o, "on_error", NULL) != NULL;
+    return ck_on_error_read(o, &out->on_error, &out->dead_letter_table, err);
 }
 
 ck_status ck_kafka_record_bytes_max(const ck_table_options *o, size_t *out, ck_error *err) {

@@ -1,24 +1,10 @@
 /* Options of a table of connector 'postgres'. */
 #include "connector/postgres/pg_int.h"
+#include "connector/sink_rejects.h"
 
 static bool is_reference(const char *v) {
     size_t n = strlen(v);
     return n > 7 && (strncmp(v, "${env:", 6) == 0 || strncmp(v, "${file:", 7) == 0) && v[n - 1] == '}';
-}
-
-static ck_status read_on_error(const ck_table_options *o, ck_pg_options *out, ck_error *err) {
-    static const char *const words[] = {"fail", "skip", "dead_letter"}; /* as in ck_on_error */
-    const char *word = ck_option_text(o, "on_error", "fail");
-    size_t at = 0;
-    while (at < CK_ARRAY_COUNT(words) && strcmp(word, words[at]) != 0) at++;
-    if (at == CK_ARRAY_COUNT(words))
-        return ck_fail(err, CK_INVALID, "option 'on_error' is '%s', which is none of fail, skip, dead_letter", word);
-    out->on_error = (ck_on_error)at;
-    out->on_error_is_given = ck_option_text(o, "on_error", NULL) != NULL;
-    out->dead_letter_table = ck_option_text(o, "dead_letter_table", NULL);
-    if ((out->on_error == CK_ON_ERROR_DEAD_LETTER) != (out->dead_letter_table != NULL))
-        return ck_fail(err, CK_INVALID, "on_error = 'dead_letter' and the option 'dead_letter_table' go together");
-    return CK_OK;
 }
 
 /* A script is kept in the checkpoint directory and shown by EXPLAIN: a secret is named in it, not written. */
@@ -90,5 +76,6 @@ ck_status ck_pg_options_read(const ck_table_options *o, ck_pg_options *out, ck_e
     CK_TRY(ck_option_i64(o, "batch_bytes", 1 << 20, 1, 1 << 28, &out->batch_bytes, err));
     CK_TRY(ck_option_i64(o, "retry_ms", 120000, 0, INT64_MAX / 1000, &out->retry_ms, err));
     CK_TRY(check_secrets(o, err));
-    return read_on_error(o, out, err);
+    out->on_error_is_given = ck_option_text(o, "on_error", NULL) != NULL;
+    return ck_on_error_read(o, &out->on_error, &out->dead_letter_table, err);
 }

@@ -141,6 +141,8 @@ static ck_status result_sink(ck_lower_state *s, const ck_output *o, const ck_low
     return result_params(s, o, &op->params);
 }
 
+static ck_status sink_letters(ck_lower_state *s, const ck_output *o, uint32_t op);
+
 ck_status ck_lower_output(ck_lower_state *s, const ck_output *o) {
     ck_lowered from;
     ck_planned_input *in = CK_LOWER_ARRAY(s, 1, ck_planned_input);
@@ -156,7 +158,8 @@ ck_status ck_lower_output(ck_lower_state *s, const ck_output *o) {
                         .has_key = o->key_count > 0,
                         .key = {o->key, o->key_count}};
     CK_TRY(o->table ? table_sink(s, o, &from, in, &op) : result_sink(s, o, &from, in, &op));
-    return ck_lower_add(s, &op, &op_number);
+    CK_TRY(ck_lower_add(s, &op, &op_number));
+    return o->table ? sink_letters(s, o, op_number) : CK_OK;
 }
 
 /* ---- dead letters ---- */
@@ -200,16 +203,33 @@ static ck_status find_letters(ck_lower_state *s, const ck_table_def *t, const ch
     return ck_table_place(to, NULL, st, s->err);
 }
 
-ck_status ck_lower_dead_letters(ck_lower_state *s, const ck_plan_node *scan, const ck_lowered *source) {
-    const ck_table_def *t = &scan->scan.table->table;
+/* The letters of table t, which operator `op` gives on its port 1. */
+static ck_status letters_from(ck_lower_state *s, const ck_table_def *t, const ck_plan_node *node, uint32_t op) {
     const char *on_error = ck_table_decl_option(&t->decl, "on_error"),
                *name = ck_table_decl_option(&t->decl, "dead_letter_table");
     const ck_catalog_entry *e;
     if (!on_error || !name || strcmp(on_error, "dead_letter") != 0) return CK_OK;
     CK_TRY(find_letters(s, t, name, &e));
     ck_planned_input in = {
-        .op = source->op, .port = 1, .kind = CK_EDGE_FORWARD, .mode = CK_MODE_APPEND, .bounded = scan->bounded};
-    return ck_lower_side_sink(s, e, scan, &in);
+        .op = op, .port = 1, .kind = CK_EDGE_FORWARD, .mode = CK_MODE_APPEND, .bounded = node->bounded};
+    return ck_lower_side_sink(s, e, node, &in);
+}
+
+/* A table that sets rows aside cannot set aside what its own letters are. */
+static ck_status sink_letters(ck_lower_state *s, const ck_output *o, uint32_t op) {
+    const ck_table_def *t = &o->table->table;
+    const char *name = ck_table_decl_option(&t->decl, "dead_letter_table");
+    if (!t->connector->sets_aside || !t->connector->sets_aside(&t->decl)) return CK_OK;
+    if (name && strcmp(name, o->table->name) == 0)
+        return ck_table_place(t, "dead_letter_table",
+                              ck_fail(s->err, CK_INVALID, "table \"%s\": dead_letter_table = '%s' is the table itself",
+                                      t->decl.name, name),
+                              s->err);
+    return letters_from(s, t, o->node, op);
+}
+
+ck_status ck_lower_dead_letters(ck_lower_state *s, const ck_plan_node *scan, const ck_lowered *source) {
+    return letters_from(s, &scan->scan.table->table, scan, source->op);
 }
 
 ck_status ck_lower_side_sink(ck_lower_state *s, const ck_catalog_entry *table, const ck_plan_node *from,
