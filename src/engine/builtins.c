@@ -10,6 +10,10 @@ static ck_status create_lookup_file(const ck_op_spec *spec, ck_mem mem, void **s
 static ck_status create_lookup_postgres(const ck_op_spec *spec, ck_mem mem, void **self, ck_error *err) {
     return ck_lookup_join_create(spec, &ck_lookup_postgres, mem, self, err);
 }
+static ck_status create_lookup_http(const ck_op_spec *spec, ck_mem mem, void **self, ck_error *err) {
+    return ck_lookup_join_create(spec, &ck_lookup_http, mem, self, err);
+}
+static const ck_op_desc lookup_http = {.type = "lookup.http", .op = &ck_lookup_join_vtbl, .create = create_lookup_http};
 static const ck_op_desc lookup_postgres = {
     .type = "lookup.postgres", .op = &ck_lookup_join_vtbl, .create = create_lookup_postgres};
 static const ck_op_desc lookup_file = {.type = "lookup.file", .op = &ck_lookup_join_vtbl, .create = create_lookup_file};
@@ -21,7 +25,7 @@ ck_status engine_register_builtins(ck_registry *r, ck_error *err) {
         &ck_op_sink_blackhole, &ck_op_sink_collect,   &ck_op_sort,          &ck_op_top_n,     &ck_op_source_memory,
         &ck_op_sink_memory,    &ck_op_join,           &ck_op_unnest,        &ck_op_set_op,
     };
-    static const ck_op_desc *const time_ops[] = {&ck_op_window_assign, &ck_op_window_agg, &ck_op_session_agg,
+    static const ck_op_desc *const time_ops[] = {&ck_op_window_assign, &ck_op_window_agg,    &ck_op_session_agg,
                                                  &ck_op_interval_join, &ck_op_temporal_join, &ck_op_over};
     static const ck_connector_desc *const connectors[] = {
         &ck_connector_file,    &ck_connector_print,   &ck_connector_blackhole,
@@ -39,5 +43,9 @@ ck_status engine_register_builtins(ck_registry *r, ck_error *err) {
     CK_TRY(ck_registry_add_op(r, &ck_op_source_postgres, err));
     CK_TRY(ck_registry_add_op(r, &ck_op_sink_postgres, err));
     CK_TRY(ck_registry_add_connector(r, &ck_connector_postgres, err));
+    CK_TRY(ck_registry_add_op(r, &lookup_http, err));
+    CK_TRY(ck_registry_add_op(r, &ck_op_source_http, err));
+    CK_TRY(ck_registry_add_op(r, &ck_op_sink_http, err));
+    CK_TRY(ck_registry_add_connector(r, &ck_connector_http, err));
     return ck_registry_add_connector(r, &ck_connector_nexmark, err);
 }
