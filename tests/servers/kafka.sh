@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # A Kafka broker of one node (KRaft) on loopback for tests.   kafka.sh DIR PORT
-# PORT + 1 is the controller's; PORT + 2 takes clients by SASL (PLAIN; user clink, password secret).
+# PORT + 1 is the controller's; PORT + 2 takes clients by SASL (PLAIN; user clink, password secret); PORT + 3 by TLS and SASL
+# (the same), with a certificate that DIR/tls/ca.pem vouches for, made by openssl.
 # Fetches the pinned jars of kafka.jars once (54 MB, kept under ${XDG_CACHE_HOME:-~/.cache}/clink/kafka), starts the broker with
 # everything it writes in DIR, and says when it answers; the broker is the process that this script becomes. Needs java.
 set -euo pipefail
@@ -23,17 +24,31 @@ if [ ! -f "$cache/complete" ] || ! cmp -s "$cache/complete" "$here/kafka.jars"; 
   cp "$here/kafka.jars" "$cache/complete"
   flock -u 9
 fi
+command -v openssl >/dev/null || { echo "kafka.sh: there is no openssl" >&2; exit 3; }
+if [ ! -f "$dir/tls/server.pem" ]; then
+  mkdir -p "$dir/tls"
+  ( cd "$dir/tls"
+    openssl req -x509 -newkey rsa:2048 -nodes -days 3650 -subj "/CN=clink tests" -keyout ca.key -out ca.pem
+    openssl req -newkey rsa:2048 -nodes -subj "/CN=localhost" -keyout server.key -out server.csr
+    printf 'subjectAltName=DNS:localhost,IP:127.0.0.1\n' >san
+    openssl x509 -req -in server.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 3650 -extfile san -out server.crt
+    cat server.key server.crt >server.pem.part && mv server.pem.part server.pem ) >"$dir/tls.log" 2>&1 || { cat "$dir/tls.log" >&2; exit 1; }
+fi
 cat >"$dir/server.properties" <<EOF
 process.roles=broker,controller
 node.id=1
 controller.quorum.voters=1@127.0.0.1:$((port + 1))
-listeners=PLAINTEXT://127.0.0.1:$port,CONTROLLER://127.0.0.1:$((port + 1)),SASL://127.0.0.1:$((port + 2))
-advertised.listeners=PLAINTEXT://127.0.0.1:$port,SASL://127.0.0.1:$((port + 2))
+listeners=PLAINTEXT://127.0.0.1:$port,CONTROLLER://127.0.0.1:$((port + 1)),SASL://127.0.0.1:$((port + 2)),TLS://127.0.0.1:$((port + 3))
+advertised.listeners=PLAINTEXT://127.0.0.1:$port,SASL://127.0.0.1:$((port + 2)),TLS://127.0.0.1:$((port + 3))
 controller.listener.names=CONTROLLER
-listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL:SASL_PLAINTEXT
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL:SASL_PLAINTEXT,TLS:SASL_SSL
 inter.broker.listener.name=PLAINTEXT
 listener.name.sasl.sasl.enabled.mechanisms=PLAIN
 listener.name.sasl.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required user_clink="secret";
+listener.name.tls.sasl.enabled.mechanisms=PLAIN
+listener.name.tls.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required user_clink="secret";
+listener.name.tls.ssl.keystore.type=PEM
+listener.name.tls.ssl.keystore.location=$dir/tls/server.pem
 log.dirs=$dir/data
 num.partitions=1
 default.replication.factor=1

@@ -1,4 +1,5 @@
 """A Kafka broker of one node for tests, through tests/servers/kafka.sh."""
+import contextlib
 import json
 import os
 import random
@@ -18,20 +19,21 @@ class NoBroker(Exception):
     """This machine has none."""
 
 
+PORTS = 4
+
+
 def free_ports():
-    """A port whose two neighbours are free too, below those that outgoing connections take: it must be free again after a restart."""
+    """A port whose neighbours are free too, below those that outgoing connections take: it must be free again after a restart."""
     for _ in range(1000):
         port = random.randrange(15000, 32000)
-        a, b, c = socket.socket(), socket.socket(), socket.socket()
-        with a, b, c:
+        with contextlib.ExitStack() as stack:
             try:
-                a.bind(("127.0.0.1", port))
-                b.bind(("127.0.0.1", port + 1))
-                c.bind(("127.0.0.1", port + 2))
+                for i in range(PORTS):
+                    stack.enter_context(socket.socket()).bind(("127.0.0.1", port + i))
                 return port
             except OSError:
                 continue
-    raise RuntimeError("no three free ports side by side")
+    raise RuntimeError(f"no {PORTS} free ports side by side")
 
 
 class Broker:
@@ -77,6 +79,8 @@ class Broker:
         self.port = port
         self.address = f"127.0.0.1:{port}"
         self.sasl_address = f"127.0.0.1:{port + 2}"
+        self.tls_address = f"127.0.0.1:{port + 3}"
+        self.ca = os.path.join(self.dir, "tls", "ca.pem")
 
     def stop(self, how=signal.SIGKILL):
         if self.proc:

@@ -429,6 +429,30 @@ def test_a_record_that_is_too_large(broker, tmp_path, delivery):
     assert len(broker.read(topic, 1)) == 1
 
 
+@pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once"])
+@pytest.mark.parametrize("on_error", ["skip", "dead_letter"])
+def test_rows_too_large_for_the_topic_obey_on_error(broker, tmp_path, delivery, on_error):
+    """The others go, in batches that the topic takes; what is set aside is what was to be written."""
+    topic = broker.topic(1, max_message_bytes=20000)
+    rows = [{"id": i, "k": "x" * (30000 if i % 50 == 7 else 100)} for i in range(3000)]
+    (tmp_path / "in.ndjson").write_text("".join(json.dumps(r) + "\n" for r in rows))
+    letters = {"dead_letter_table": "letters"} if on_error == "dead_letter" else {}
+    sql = (f"CREATE TABLE letters (raw BYTES, split VARCHAR, \"offset\" BIGINT, reason VARCHAR) WITH (connector='file', format='json', path='{tmp_path}/letters');\n"
+           f"CREATE TABLE i (id BIGINT, k VARCHAR) WITH (connector='file', format='json', path='{tmp_path}/in.ndjson');\n"
+           + table("s", "id BIGINT, k VARCHAR", topic, broker, delivery=delivery, on_error=on_error, **letters) + "INSERT INTO s SELECT id, k FROM i;\n")
+    (tmp_path / "job.sql").write_text(sql)
+    r = run_clink("run", tmp_path / "job.sql", "-p", 2, "--checkpoint-dir", tmp_path / "ck")
+    large = [row for row in rows if len(row["k"]) > 1000]
+    got = [json.loads(v) for _, v in broker.read(topic, 1, wait=30)]
+    assert sorted(got, key=lambda row: row["id"]) == [row for row in rows if row not in large]
+    if on_error == "skip":
+        assert f"{len(large)} records of s did not fit and were left out" in r.err, r.err
+    else:
+        aside = rows_of(tmp_path / "letters")
+        assert sorted((json.loads(base64.b64decode(a["raw"])) for a in aside), key=lambda row: row["id"]) == large
+        assert all(a["split"] == f"topic {topic}" and "is larger than the topic's max.message.bytes, 20000" in a["reason"] for a in aside)
+
+
 def test_the_broker_is_away_while_results_are_due(tmp_path):
     """At the start: a sentence. In a run: it is waited for, and what is due comes once."""
     own = Broker(str(tmp_path / "kafka"))
@@ -546,6 +570,36 @@ def test_who_has_not_is_refused_with_a_sentence(broker, orders, tmp_path, way):
     r = run_clink("run", "--name", "j", "--checkpoint-dir", tmp_path / "ck", "-e", sql, ok=False)
     assert r.code == 1 and "uthentication" in r.err and broker.sasl_address in r.err and "hush-hush" not in r.err, r.err
     assert time.monotonic() - began < 8
+
+
+def tls(broker, password="${env:CLINK_PW}", ca=None, mechanism="PLAIN"):
+    return {"brokers": broker.tls_address, "properties.security.protocol": "SASL_SSL", "properties.sasl.mechanism": mechanism,
+            "properties.sasl.username": "clink", "properties.sasl.password": password, "properties.ssl.ca.location": ca or broker.ca}
+
+
+def test_topics_behind_tls_and_a_password_are_read_and_written_exactly_once(broker, orders, tmp_path):
+    topic = broker.topic(2)
+    job = tmp_path / "job.sql"
+    job.write_text(f"CREATE TABLE o (id BIGINT) WITH (connector='kafka', topic='{orders}', bounded='true', {words_of(tls(broker))});\n"
+                   f"CREATE TABLE s (id BIGINT) WITH (connector='kafka', topic='{topic}', {words_of(tls(broker))});\n"
+                   "INSERT INTO s SELECT id FROM o WHERE id < 100;\n")
+    run_clink("run", job, "--checkpoint-dir", tmp_path / "ck", env={"CLINK_PW": "secret"})
+    assert sorted(json.loads(v)["id"] for _, v in broker.read(topic, 2)) == list(range(100))
+
+
+@pytest.mark.parametrize("way", ["reading", "writing"])
+@pytest.mark.parametrize("wrong,sentence", [("password", "uthentication"), ("authority", "certificate verify failed"), ("mechanism", "PLAIN")])
+def test_tls_and_passwords_that_do_not_pass_are_a_sentence(broker, orders, tmp_path, way, wrong, sentence):
+    """A wrong password; a broker that a stranger vouches for; a mechanism that the broker does not have, which names those it has."""
+    stranger = tmp_path / "ca.pem"
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=stranger", "-keyout", tmp_path / "key", "-out", stranger],
+                   check=True, capture_output=True)
+    options = tls(broker, "hush-hush") if wrong == "password" else tls(broker, ca=stranger) if wrong == "authority" else tls(broker, mechanism="SCRAM-SHA-256")
+    words = words_of(options)
+    sql = (f"CREATE TABLE o (id BIGINT) WITH (connector='kafka', topic='{orders}', bounded='true', {words}); SELECT id FROM o" if way == "reading" else
+           f"CREATE TABLE o (id BIGINT) WITH (connector='kafka', topic='{orders}', {words}); INSERT INTO o VALUES (1)")
+    r = run_clink("run", "--name", "j", "--checkpoint-dir", tmp_path / "ck", "-e", sql, ok=False, env={"CLINK_PW": "secret"})
+    assert r.code == 1 and sentence in r.err and broker.tls_address in r.err and "hush-hush" not in r.err and "secret" not in r.err, r.err
 
 
 # ---- changes of rows ----

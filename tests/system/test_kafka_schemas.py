@@ -255,6 +255,19 @@ def test_a_registry_that_goes_away_in_a_run_is_waited_for(broker, registry, tmp_
     assert sorted(r["id"] for r in rows_of(out)) == list(range(200))
 
 
+def test_rows_without_a_place_in_the_schema_obey_on_error(broker, registry, tmp_path):  # noqa: F811
+    topic = broker.topic(1)
+    registry.add(f"{topic}-value", records(("id", "long"), ("color", {"type": "enum", "name": "c", "symbols": ["RED", "GREEN"]})))
+    letters = f"CREATE TABLE letters (raw BYTES, split VARCHAR, \"offset\" BIGINT, reason VARCHAR) WITH (connector='file', format='json', path='{tmp_path}/letters');\n"
+    sql = (letters + table("t", "id BIGINT, color VARCHAR", topic, broker, format="avro", schema_registry=registry.url, on_error="dead_letter",
+                           dead_letter_table="letters") + "INSERT INTO t VALUES (1, 'RED'), (2, 'BLUE'), (3, NULL), (4, 'GREEN');\n")
+    run_clink("run", "-p", 1, "-e", sql)
+    assert avro_rows(registry, topic, [v for _, v in broker.read(topic, 1)]) == [{"id": 1, "color": "RED"}, {"id": 4, "color": "GREEN"}]
+    got = rows_of(tmp_path / "letters")
+    assert [json.loads(base64.b64decode(r["raw"])) for r in got] == [{"id": 2, "color": "BLUE"}, {"id": 3, "color": None}]
+    assert "'BLUE' is no symbol of c" in got[0]["reason"] and "is NULL, and the schema has no null there" in got[1]["reason"]
+
+
 # ---- protobuf ----
 
 PROTO = """

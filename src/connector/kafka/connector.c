@@ -29,9 +29,12 @@ static const ck_option_desc kafka_options[] = {
     {"bounded", "boolean", "false", "reading: end at what is there when the job starts"},
     {"discover_ms", "integer", "30000", "reading: how often to look for new partitions; 0: only at a start"},
     {"strict", "boolean", "false", "reading: check the type of every column, also of those the query does not need"},
-    {"on_error", "fail|skip|dead_letter", "fail", "reading: what a record that does not fit the table does"},
+    {"on_error", "fail|skip|dead_letter", "fail",
+     "what a record that does not fit the table does; writing: a row too large for the topic, or without a place in "
+     "the "
+     "schema"},
     {"dead_letter_table", "text", NULL,
-     "reading: the table that takes such records, with columns raw BYTES, split VARCHAR, offset BIGINT, reason "
+     "the table that takes such records, with columns raw BYTES, split VARCHAR, offset BIGINT, reason "
      "VARCHAR"},
     {"key", "columns", NULL, "writing: columns of the record's key, commas between; the PRIMARY KEY where not given"},
     {"delivery", "exactly_once|at_least_once", "exactly_once",
@@ -65,6 +68,11 @@ static bool is_changelog(const ck_table_decl *t) {
     return ck_kafka_options_read(&t->options, &o, NULL) == CK_OK && o.changelog;
 }
 
+static bool puts_aside(const ck_table_decl *t) {
+    (void)t;
+    return true;
+}
+
 static bool is_keyed(const ck_table_decl *t) { return t->primary_key_count > 0; }
 
 static ck_guarantee kafka_guarantee(const ck_table_decl *t, bool checkpoints, const char **why) {
@@ -93,5 +101,6 @@ const ck_connector_desc ck_connector_kafka = {
     .changes = is_changelog,
     .accepts_changes = is_keyed,
     .accepts_upserts = is_keyed,
+    .sets_aside = puts_aside,
     .guarantee = kafka_guarantee,
 };

@@ -33,7 +33,7 @@
     X(rd_kafka_metadata)                                                                                               \
     X(rd_kafka_metadata_destroy)                                                                                       \
     X(rd_kafka_query_watermark_offsets)                                                                                \
-    X(rd_kafka_get_watermark_offsets)                                                                                \
+    X(rd_kafka_get_watermark_offsets)                                                                                  \
     X(rd_kafka_offsets_for_times)                                                                                      \
     X(rd_kafka_committed)                                                                                              \
     X(rd_kafka_topic_partition_list_new)                                                                               \
@@ -71,7 +71,16 @@
     X(rd_kafka_topic_result_error)                                                                                     \
     X(rd_kafka_NewTopic_new)                                                                                           \
     X(rd_kafka_NewTopic_set_config)                                                                                    \
-    X(rd_kafka_NewTopic_destroy)
+    X(rd_kafka_NewTopic_destroy)                                                                                       \
+    X(rd_kafka_DescribeConfigs)                                                                                        \
+    X(rd_kafka_event_DescribeConfigs_result)                                                                           \
+    X(rd_kafka_DescribeConfigs_result_resources)                                                                       \
+    X(rd_kafka_ConfigResource_new)                                                                                     \
+    X(rd_kafka_ConfigResource_destroy)                                                                                 \
+    X(rd_kafka_ConfigResource_error)                                                                                   \
+    X(rd_kafka_ConfigResource_configs)                                                                                 \
+    X(rd_kafka_ConfigEntry_name)                                                                                       \
+    X(rd_kafka_ConfigEntry_value)
 
 typedef struct ck_kafka_lib {
     CK_MODULE_TABLE(CK_KAFKA_FUNCTIONS)
@@ -149,6 +158,17 @@ ck_status ck_kafka_fail(ck_kafka_client *c, rd_kafka_resp_err_t code, ck_error *
     CK_PRINTF(4, 5);
 /* CK_OK, or the sentence of a trouble that waiting does not cure. */
 CK_NODISCARD ck_status ck_kafka_hopeless(ck_kafka_client *c, const ck_kafka_options *o, ck_error *err);
+
+/* ---- how large a record may be (limits.c) ---- */
+
+/* The topic's max.message.bytes; SIZE_MAX where it is not told (the right to describe it may be missing) or records are
+ * compressed. Blocks. */
+CK_NODISCARD ck_status ck_kafka_topic_bytes_max(ck_proc *proc, const ck_kafka_options *o, ck_arena *a, size_t *out,
+                                                ck_error *err);
+/* Of a batch with this record alone: what the topic's limit is compared with. */
+size_t ck_kafka_batch_bytes(ck_view key, ck_view value);
+/* The client's batch.size that stays below it. */
+const char *ck_kafka_batch_size(size_t topic_bytes_max, char out[24]);
 
 /* ---- committing exactly once (committer.c, transaction.c, tokens.c) ---- */
 

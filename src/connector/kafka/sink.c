@@ -9,6 +9,7 @@
 
 #include "connector/connectors.h"
 #include "connector/kafka/kafka_int.h"
+#include "connector/sink_rejects.h"
 #include "connector/write_ahead.h"
 #include "format/encoder.h"
 
@@ -31,7 +32,12 @@ typedef struct kafka_sink {
     uint8_t *kinds;                  /* CK_BATCH_ROWS_MAX; NULL: append */
     bool commits;                    /* exactly once */
     ck_write_ahead ahead;
+    bool prepared;           /* it is known how rows are written, and how large: */
     size_t record_bytes_max; /* what the client takes */
+    size_t topic_bytes_max;  /* what the topic takes, in a batch */
+    ck_sink_rejects rejects;
+    ck_encoder *row_encoder; /* avro, protobuf: rows that are rejected */
+    bool *dropped;           /* CK_BATCH_ROWS_MAX: rejected rows of the batch */
     /* the batch in hand; the job's while one runs */
     ck_bytes values, keys;
     size_t *value_ends, *key_ends; /* CK_BATCH_ROWS_MAX */
@@ -125,6 +131,9 @@ static void sink_free(kafka_sink *s) {
     ck_kafka_client_destroy(&s->client);
     ck_encoder_free(s->encoder);
     ck_encoder_free(s->key_encoder);
+    ck_encoder_free(s->row_encoder);
+    ck_sink_rejects_destroy(&s->rejects);
+    if (s->dropped) ck_free(s->mem, s->dropped, CK_BATCH_ROWS_MAX * sizeof *s->dropped);
     ck_write_ahead_destroy(&s->ahead);
     ck_bytes_destroy(&s->values);
     ck_bytes_destroy(&s->keys);
@@ -148,7 +157,14 @@ static ck_status sink_init(kafka_sink *s, const ck_op_spec *spec, ck_error *err)
     CK_TRY(plan_key(s, err));
     if (s->kinds && s->key_count == 0)
         return ck_fail(err, CK_INVALID, "%s (%s): changes need a PRIMARY KEY", spec->type, spec->uid);
-    return s->options.registry.url ? CK_OK : ck_encoder_new(&e, s->mem, &s->encoder, err);
+    const char *where = ck_arena_printf(&s->arena, "topic %s", s->options.topic);
+    s->dropped = ck_alloc_array(s->mem, CK_BATCH_ROWS_MAX, sizeof *s->dropped);
+    if (!where || !s->dropped) return ck_nomem(err, s->mem, CK_BATCH_ROWS_MAX);
+    CK_TRY(ck_sink_rejects_init(&s->rejects, s->options.on_error, where, &s->arena, s->mem, spec->settings->batch_rows,
+                                err));
+    if (!s->options.registry.url) return ck_encoder_new(&e, s->mem, &s->encoder, err);
+    e.format = "json";
+    return ck_encoder_new(&e, s->mem, &s->row_encoder, err);
 }
 
 static ck_status sink_create(const ck_op_spec *spec, ck_mem mem, void **self, ck_error *err) {
@@ -179,14 +195,22 @@ static const char *const producer_pairs[] = {
 static ck_status sink_open(void *self, ck_op_ctx *ctx) {
     kafka_sink *s = self;
     s->ctx = ctx;
-    if (s->commits) return ck_write_ahead_init(&s->ahead, ctx, s->mem);
+    return s->commits ? ck_write_ahead_init(&s->ahead, ctx, s->mem) : CK_OK;
+}
+
+static ck_status open_client(kafka_sink *s) {
+    char batch[24];
+    const char *pairs[CK_ARRAY_COUNT(producer_pairs) + 2];
+    memcpy(pairs, producer_pairs, sizeof producer_pairs);
+    pairs[CK_ARRAY_COUNT(producer_pairs) - 1] = "batch.size";
+    pairs[CK_ARRAY_COUNT(producer_pairs)] = ck_kafka_batch_size(s->topic_bytes_max, batch);
+    pairs[CK_ARRAY_COUNT(producer_pairs) + 1] = NULL;
     s->client.opaque = s;
     s->client.delivered = delivered;
-    CK_TRY(ck_kafka_client_new(ctx->proc, &s->options, RD_KAFKA_PRODUCER, producer_pairs, &s->arena, &s->client,
-                               ctx->error));
+    CK_TRY(ck_kafka_client_new(s->ctx->proc, &s->options, RD_KAFKA_PRODUCER, pairs, &s->arena, &s->client, &s->error));
     s->topic = s->client.lib->rd_kafka_topic_new(s->client.rk, s->options.topic, NULL);
     if (s->topic) return CK_OK;
-    return ck_kafka_fail(&s->client, s->client.lib->rd_kafka_last_error(), ctx->error, "topic %s", s->options.topic);
+    return ck_kafka_fail(&s->client, s->client.lib->rd_kafka_last_error(), &s->error, "topic %s", s->options.topic);
 }
 
 /* Before anything runs: whether somebody answers, has the topic, and a schema for the rows. */
@@ -225,9 +249,9 @@ static ck_view key_of(const kafka_sink *s, uint32_t i) {
     return (ck_view){s->keys.p + from, s->key_ends[i] - from - 1};
 }
 
-/* The record behind an UPDATE_BEFORE replaces its row. */
-static bool is_replaced(const kafka_sink *s, uint32_t i) {
-    return s->encoded_kinds && s->kinds[i] == CK_CHANGE_UPDATE_BEFORE;
+/* The record behind an UPDATE_BEFORE replaces its row; a rejected row has none. */
+static bool has_no_record(const kafka_sink *s, uint32_t i) {
+    return s->dropped[i] || (s->encoded_kinds && s->kinds[i] == CK_CHANGE_UPDATE_BEFORE);
 }
 
 /* ---- the job: records to the library ---- */
@@ -253,7 +277,7 @@ static ck_status send_all(kafka_sink *s) {
     const ck_kafka_lib *lib = s->client.lib;
     bool waited = false;
     while (s->sent < s->count) {
-        if (is_replaced(s, s->sent)) {
+        if (has_no_record(s, s->sent)) {
             s->sent++;
             continue;
         }
@@ -310,18 +334,25 @@ static ck_status settle(kafka_sink *s, ck_op_ctx *ctx) {
     return s->status;
 }
 
-static void schema_run(ck_io_job *j) {
+static void prepare_run(ck_io_job *j) {
     kafka_sink *s = (kafka_sink *)j;
-    s->status = ck_registry_writer(s->ctx->proc, &s->options.registry, s->table.schema, &s->arena, &s->writer, &s->head,
-                                   &s->error);
+    ck_proc *proc = s->ctx->proc;
+    s->status = ck_kafka_topic_bytes_max(proc, &s->options, &s->arena, &s->topic_bytes_max, &s->error);
+    if (s->status == CK_OK && !s->commits) s->status = open_client(s);
+    if (s->status == CK_OK && s->options.registry.url)
+        s->status =
+            ck_registry_writer(proc, &s->options.registry, s->table.schema, &s->arena, &s->writer, &s->head, &s->error);
 }
 
 /* CK_OK: it is known how rows are written. */
-static ck_status has_schema(kafka_sink *s, ck_op_ctx *ctx) {
-    if (s->encoder || (s->writer && !s->running)) return CK_OK;
-    if (s->running) CK_TRY(settle(s, ctx));
-    if (s->writer) return CK_OK;
-    submit(s, schema_run, false, ctx);
+static ck_status prepare(kafka_sink *s, ck_op_ctx *ctx) {
+    if (s->prepared) return CK_OK;
+    if (s->running) {
+        CK_TRY(settle(s, ctx));
+        s->prepared = true;
+        return CK_OK;
+    }
+    submit(s, prepare_run, false, ctx);
     return CK_AGAIN;
 }
 
@@ -335,25 +366,68 @@ static ck_status flush(kafka_sink *s, ck_op_ctx *ctx) {
 
 /* ---- events ---- */
 
+/* The k-th live row will not be written. */
+static ck_status reject(kafka_sink *s, const ck_batch *b, uint32_t k, ck_view raw, const char *why, ck_op_ctx *ctx) {
+    ck_bytes row;
+    ck_bytes_init(&row, s->mem, TEXT_BYTES_MAX);
+    if (s->row_encoder) {
+        uint16_t at = (uint16_t)ck_batch_row(b, k);
+        ck_batch *one = ck_batch_select(b, &at, 1);
+        uint8_t kind = CK_CHANGE_INSERT;
+        ck_status status = one ? ck_encoder_rows(s->row_encoder, one, &kind, &row, NULL) : CK_NOMEM;
+        ck_batch_unref(&one);
+        if (status != CK_OK) {
+            ck_bytes_destroy(&row);
+            return ck_nomem(ctx->error, s->mem, row.n);
+        }
+        raw = (ck_view){row.p, row.n - 1}; /* the line's end */
+    }
+    ck_status status = ck_sink_reject(&s->rejects, raw, why, ctx);
+    if (status == CK_FULL) {
+        status = ck_sink_rejects_emit(&s->rejects, ctx);
+        if (status == CK_OK) status = ck_sink_reject(&s->rejects, raw, why, ctx);
+    }
+    ck_bytes_destroy(&row);
+    s->dropped[k] = true;
+    return status;
+}
+
 /* Before it is on its way: a record that no broker will take would stop the commit for good. */
-static ck_status check_size(const kafka_sink *s, uint32_t i, ck_op_ctx *ctx) {
-    size_t bytes = key_of(s, i).n + value_of(s, i).n;
-    if (bytes <= s->record_bytes_max) return CK_OK;
-    return ck_fail(ctx->error, CK_DATA,
-                   "topic %s: a record of %zu bytes is larger than the %zu that are taken "
-                   "(properties.message.max.bytes; the topic's max.message.bytes must allow it too)",
-                   s->options.topic, bytes, s->record_bytes_max);
+static ck_status check_size(kafka_sink *s, const ck_batch *b, uint32_t i, ck_op_ctx *ctx) {
+    ck_view key = key_of(s, i), value = value_of(s, i);
+    size_t bytes = key.n + value.n, whole = ck_kafka_batch_bytes(key, value);
+    char why[240];
+    if (bytes > s->record_bytes_max)
+        snprintf(
+            why, sizeof why,
+            "a record of %zu bytes is larger than the %zu that are taken (properties.message.max.bytes; the topic's "
+            "max.message.bytes must allow it too)",
+            bytes, s->record_bytes_max);
+    else if (whole > s->topic_bytes_max)
+        snprintf(
+            why, sizeof why,
+            "a record of %zu bytes is larger than the topic's max.message.bytes, %zu; the job goes on where it is when "
+            "that is raised",
+            whole, s->topic_bytes_max);
+    else
+        return CK_OK;
+    return reject(s, b, i, value, why, ctx);
 }
 
 /* A row that is deleted or replaced has no value. */
 static ck_status encode_messages(kafka_sink *s, const ck_batch *b, ck_op_ctx *ctx) {
     for (uint32_t k = 0; k < b->sel_count; k++) {
         bool gone = s->kinds && (s->kinds[k] == CK_CHANGE_DELETE || s->kinds[k] == CK_CHANGE_UPDATE_BEFORE);
-        if (!gone) {
-            ck_status status = ck_bytes_view(&s->values, s->head);
-            if (status == CK_OK) status = ck_message_write(s->writer, b, ck_batch_row(b, k), &s->values, ctx->error);
-            if (status == CK_DATA) return ck_error_prefix(ctx->error, "topic %s: ", s->options.topic);
-            if (status != CK_OK) return ck_nomem(ctx->error, s->mem, s->values.n);
+        size_t before = s->values.n;
+        ck_error why = CK_ERROR_INIT;
+        ck_status status = gone ? CK_OK : ck_bytes_view(&s->values, s->head);
+        if (status == CK_OK && !gone) status = ck_message_write(s->writer, b, ck_batch_row(b, k), &s->values, &why);
+        if (status == CK_DATA) {
+            s->values.n = before;
+            status = reject(s, b, k, (ck_view){0}, why.msg, ctx);
+            if (status != CK_OK) return status;
+        } else if (status != CK_OK) {
+            return ck_nomem(ctx->error, s->mem, s->values.n);
         }
         s->value_ends[k] = s->values.n;
     }
@@ -370,6 +444,7 @@ static ck_status encode(kafka_sink *s, const ck_batch *b, ck_op_ctx *ctx) {
     ck_bytes_clear(&s->values);
     ck_bytes_clear(&s->keys);
     s->sent = s->count = 0;
+    memset(s->dropped, 0, b->sel_count * sizeof *s->dropped);
     s->encoded_kinds = s->kinds != NULL;
     if (s->kinds) CK_TRY(ck_change_kinds(b, s->key, s->key_count, s->kinds));
     CK_TRY(encode_values(s, b, ctx));
@@ -380,8 +455,9 @@ static ck_status encode(kafka_sink *s, const ck_batch *b, ck_op_ctx *ctx) {
         if (status != CK_OK) return ck_nomem(ctx->error, s->mem, s->keys.n);
     }
     s->count = b->sel_count;
-    for (uint32_t i = 0; i < s->count; i++) CK_TRY(check_size(s, i, ctx));
-    return CK_OK;
+    for (uint32_t i = 0; i < s->count; i++)
+        if (!has_no_record(s, i)) CK_TRY(check_size(s, b, i, ctx));
+    return ck_sink_rejects_emit(&s->rejects, ctx);
 }
 
 static ck_status write_ahead(kafka_sink *s, const ck_batch *b, ck_op_ctx *ctx) {
@@ -390,7 +466,7 @@ static ck_status write_ahead(kafka_sink *s, const ck_batch *b, ck_op_ctx *ctx) {
     CK_TRY(ck_sink_check_nulls(&s->table, b, ctx->error));
     CK_TRY(encode(s, b, ctx));
     for (uint32_t i = 0; i < s->count; i++) {
-        if (is_replaced(s, i)) continue;
+        if (has_no_record(s, i)) continue;
         CK_TRY(ck_write_ahead_add(&s->ahead, key_of(s, i), value_of(s, i), ctx));
     }
     ck_op_count(ctx, "rows_out", b->sel_count);
@@ -398,7 +474,7 @@ static ck_status write_ahead(kafka_sink *s, const ck_batch *b, ck_op_ctx *ctx) {
 }
 
 static ck_status take(kafka_sink *s, const ck_batch *b, ck_op_ctx *ctx) {
-    CK_TRY(has_schema(s, ctx));
+    CK_TRY(prepare(s, ctx));
     if (s->commits) return write_ahead(s, b, ctx);
     CK_TRY(settle(s, ctx));
     if (s->sent < s->count) { /* the library's queue was full */

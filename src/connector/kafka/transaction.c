@@ -43,13 +43,25 @@ static void delivered(void *opaque, const rd_kafka_message_t *m) { /* thread: wh
 
 static ck_status start(ck_kafka_producer *p, ck_proc *proc, ck_error *err) {
     const ck_kafka_options *o = p->options;
-    char id[128], timeout[24];
+    char id[128], timeout[24], batch[24];
+    size_t topic_bytes_max;
+    CK_TRY(ck_kafka_topic_bytes_max(proc, o, &p->arena, &topic_bytes_max, err));
     snprintf(id, sizeof id, "clink-%.64s-%016llx", p->owner->job, (unsigned long long)p->owner->op_id);
     snprintf(timeout, sizeof timeout, "%lld", (long long)o->transaction_ms);
     /* Keys go to the partition they go to with Kafka's own clients. */
-    const char *pairs[] = {
-        "transactional.id", id,  "transaction.timeout.ms",     timeout, "partitioner", "murmur2_random",
-        "linger.ms",        "5", "queue.buffering.max.kbytes", "65536", NULL};
+    const char *pairs[] = {"transactional.id",
+                           id,
+                           "transaction.timeout.ms",
+                           timeout,
+                           "partitioner",
+                           "murmur2_random",
+                           "linger.ms",
+                           "5",
+                           "queue.buffering.max.kbytes",
+                           "65536",
+                           "batch.size",
+                           ck_kafka_batch_size(topic_bytes_max, batch),
+                           NULL};
     p->client.opaque = p;
     p->client.delivered = delivered;
     CK_TRY(ck_kafka_client_new(proc, o, RD_KAFKA_PRODUCER, pairs, &p->arena, &p->client, err));
