@@ -132,7 +132,7 @@ uint32_t ck_decoder_rows(const ck_decoder *d) { return d->rows.row_count; }
 
 bool ck_decoder_keys(const ck_decoder *d, uint64_t *met, const char **spelled, uint32_t *like) {
     const ck_json *j = &d->json;
-    if (d->csv) return false;
+    if (d->csv || d->messages) return false;
     *met = 0;
     for (uint32_t i = 0; i < d->rows.target_count; i++) {
         const ck_target *t = &d->rows.targets[i];
