@@ -6,8 +6,9 @@
 #include "state/state.h"
 #include "stream/descriptor.h"
 
-/* Slot CK_TIME_SLOT: (name VARCHAR) -> (value BIGINT); the one row is "watermark", in all subtasks the same.
+/* Slot clink.time: (name VARCHAR) -> (value BIGINT); the one row is "watermark", of several the greatest is restored.
  */
+#define CK_TIME_SLOT "clink.time"
 const ck_slot_schema *ck_event_clock_slot(void);
 
 typedef struct ck_event_clock {

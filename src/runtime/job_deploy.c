@@ -186,7 +186,7 @@ static ck_status make_gate(ck_job *j, uint32_t vertex, uint32_t index, ck_error 
     for (uint32_t i = 0; i < head->input_count; i++)
         channels += channels_of[i] =
             head->inputs[i].kind == CK_EDGE_FORWARD ? 1 : parallelism_of(j, producer_of(j, &head->inputs[i]));
-    for (uint32_t i = 0; i < head->input_count; i++) strict[i] = j->timed[vertex] || is_strict(&head->inputs[i]);
+    for (uint32_t i = 0; i < head->input_count; i++) strict[i] = is_strict(&head->inputs[i]);
     ck_subtask *s = subtask_of(j, vertex, index);
     for (uint32_t i = CK_INFLIGHT_INPUTS_MAX; i < head->input_count; i++) strict[i] = true; /* no file names them */
     ck_gate_config cfg = {.proc = j->proc,

@@ -113,7 +113,6 @@ struct ck_job {
     ck_vertex_plan plan;
     ck_job_op *ops;          /* by index in the graph */
     uint32_t *first_subtask; /* by vertex; numbers are consecutive */
-    bool *timed;             /* by vertex: its barriers are not overtaken (CK_TIME_SLOT) */
     ck_subtask **subtasks;
     uint32_t subtask_count;
     uint32_t local_count;  /* subtasks of this process; the others stay NULL */

@@ -164,33 +164,6 @@ static ck_status make_state_versions(ck_job *j, ck_error *err) {
     return all ? CK_OK : nomem(j, err);
 }
 
-/* ---- whose subtasks must have seen the same watermark at a barrier ---- */
-
-static ck_status find_timed_op(ck_job *j, const ck_job_op *o, ck_error *err) {
-    const ck_slot_schema *slots = NULL;
-    uint32_t count = 0;
-    if (!o->desc->slots || j->plan.vertices[o->vertex].parallelism == 1) return CK_OK;
-    ck_op_spec *spec = ck_job_op_spec(j, o, 0, 1);
-    if (!spec) return nomem(j, err);
-    CK_TRY(o->desc->slots(spec, &j->arena, &slots, &count, err));
-    for (uint32_t i = 0; i < count; i++) j->timed[o->vertex] |= strcmp(slots[i].slot, CK_TIME_SLOT) == 0;
-    return CK_OK;
-}
-
-/* A FORWARD edge brings a subtask the watermark of one other only, so that one must not be overtaken either. */
-static ck_status find_timed(ck_job *j, ck_error *err) {
-    j->timed = ck_arena_array(&j->arena, j->plan.count, sizeof *j->timed);
-    if (!j->timed) return nomem(j, err);
-    for (uint32_t i = 0; i < j->graph->op_count; i++) CK_TRY(find_timed_op(j, &j->ops[i], err));
-    for (uint32_t v = j->plan.count; v-- > 0;) {
-        const ck_graph_op *head = j->plan.vertices[v].ops[0];
-        for (uint32_t i = 0; j->timed[v] && i < head->input_count; i++)
-            if (head->inputs[i].kind == CK_EDGE_FORWARD)
-                j->timed[j->plan.vertex_of_op[ck_graph_find(j->graph, head->inputs[i].uid) - j->graph->ops]] = true;
-    }
-    return CK_OK;
-}
-
 static ck_status number_subtasks(ck_job *j, ck_error *err) {
     j->first_subtask = ck_arena_array(&j->arena, j->plan.count, sizeof *j->first_subtask);
     if (!j->first_subtask) return nomem(j, err);
@@ -209,6 +182,5 @@ ck_status ck_job_make_plan(ck_job *j, const ck_graph *g, const ck_job_config *cf
     CK_TRY(read_settings(j, err));
     CK_TRY(make_ops(j, err));
     CK_TRY(make_state_versions(j, err));
-    CK_TRY(find_timed(j, err));
     return number_subtasks(j, err);
 }

@@ -40,11 +40,6 @@ typedef struct ck_op_spec {
     void *job_data;         /* the engine's, for connectors that hand rows to the embedding program (collect, print) */
 } ck_op_spec;
 
-/* A slot of this name says that the operator's state is told by how far event time has come: what is over has been said
- * and is gone. All its subtasks must have come as far at a barrier, else rows that are under way to one are late for
- * another at the next restore: where it has several, its inputs are not overtaken. */
-#define CK_TIME_SLOT "clink.time"
-
 typedef struct ck_op_desc {
     const char *type;
     const ck_operator_vtbl *op; /* exactly one of op and source; sinks are operators */
