@@ -21,7 +21,7 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.dirname(__file__))
-from conftest import CLINK, TOP, run_clink  # noqa: E402
+from conftest import CLINK, TOP, read_rows, run_clink  # noqa: E402
 
 KILLED = -signal.SIGKILL
 ROWS = 3000
@@ -77,12 +77,7 @@ class FileSink(Sink):
         return [os.path.join(d, n) for n in sorted(os.listdir(d))] if os.path.isdir(d) else []
 
     def rows(self, cell):
-        out = []
-        for path in self._names(cell):
-            if not os.path.basename(path).startswith("."):
-                with open(path) as f:
-                    out += [(r["id"], r["k"]) for r in map(json.loads, f)]
-        return out
+        return [(r["id"], r["k"]) for r in read_rows(os.path.join(cell.dir, "out"))]
 
     def left(self, cell):
         return [n for n in self._names(cell) if os.path.basename(n).startswith(".")]

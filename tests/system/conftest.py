@@ -51,6 +51,28 @@ def flights():
     return out
 
 
+def read_texts(folder):
+    """(name, text) of each file of a table's folder, without what is not committed. A commit replaces and removes files while
+    they are listed: then they are read again, so that a running job may be asked."""
+    while True:
+        try:
+            names = [n for n in sorted(os.listdir(folder)) if not n.startswith(".")] if os.path.isdir(folder) else []
+            texts = []
+            for name in names:
+                with open(os.path.join(folder, name)) as f:
+                    texts.append((name, f.read()))
+        except FileNotFoundError:
+            continue
+        for name, text in texts:
+            assert not text or text.endswith("\n"), f"{name} ends in the middle of a row"
+        return texts
+
+
+def read_rows(folder, **how):
+    """The rows of a table's folder of NDJSON files; how: of json.loads."""
+    return [json.loads(line, **how) for _, text in read_texts(folder) for line in text.split("\n")[:-1]]
+
+
 def write_ndjson(path, rows):
     with open(path, "w") as f:
         for r in rows:

@@ -16,7 +16,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.dirname(__file__))
-from conftest import TOP, run_clink  # noqa: E402
+from conftest import TOP, read_texts, run_clink  # noqa: E402
 
 POINTS = re.findall(r'^CK_FAULT_POINT\(\w+,\s*"([^"]+)"', open(os.path.join(TOP, "src/base/fault_points.h")).read(), re.M)
 OVERTAKING = ("checkpoint.after_overtake", "checkpoint.before_inflight", "checkpoint.after_inflight", "restore.before_replay")
@@ -108,16 +108,8 @@ def make_rows(path, rows, salt):
                 i, rnd.randrange(60), rnd.randrange(-20, 20), rnd.randrange(1000), at // 3600 % 24, at // 60 % 60, at % 60))
 
 
-def read_rows(folder):
-    rows = collections.Counter()
-    for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else []:
-        if name.startswith("."):
-            continue
-        with open(os.path.join(folder, name)) as f:
-            for line in f:
-                assert line.endswith("\n"), f"{name} ends in the middle of a row"
-                rows[line] += 1
-    return rows
+def rows_in(folder):
+    return collections.Counter(line for _, text in read_texts(folder) for line in text.split("\n")[:-1])
 
 
 class Matrix:
@@ -198,7 +190,7 @@ class Job:
                          env={"CLINK_ROCKSDB_ALL": "1", **({"CLINK_FAULT": fault} if fault else {})}, ok=False, timeout=300)
 
     def rows(self):
-        return read_rows(self.out)
+        return rows_in(self.out)
 
     def finish(self, p):
         r = self.start(p)

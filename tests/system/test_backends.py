@@ -10,8 +10,7 @@ import subprocess
 import time
 
 import pytest
-from conftest import CLINK, run_clink
-from test_recovery import read_dir
+from conftest import CLINK, read_rows, run_clink
 
 ROWS = 300_000
 SEED = int(os.environ.get("CLINK_SEED", random.randrange(1 << 30)))
@@ -61,7 +60,7 @@ def script_in(where, inputs):
 
 
 def results(where):
-    return {name: collections.Counter(tuple(r.values()) for r in read_dir(where / name)) for name in SINKS}
+    return {name: collections.Counter(tuple(r.values()) for r in read_rows(where / name)) for name in SINKS}
 
 
 @pytest.fixture(scope="module")

@@ -1,12 +1,10 @@
 """Windows over PROCTIME(): what they count is what came, and they fire by themselves; at the end, without one, and after kill -9."""
-import json
-import os
 import signal
 import subprocess
 import time
 
 import pytest
-from conftest import CLINK
+from conftest import CLINK, read_rows
 
 DDL = "CREATE TABLE src (k VARCHAR, v BIGINT, p AS PROCTIME()) WITH (connector='file', format='json', path='src.ndjson'{});\n"
 CALLS = {
@@ -38,15 +36,6 @@ def test_at_the_end_all_is_said(clink, tmp_path, call, p, batch):
         assert len({(r["s"], r["e"]) for r in mine}) == len(mine)
 
 
-def rows_of(folder):
-    out = []
-    for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else []:
-        if not name.startswith("."):
-            with open(os.path.join(folder, name)) as f:
-                out += [json.loads(line) for line in f]
-    return out
-
-
 @pytest.mark.parametrize("call", CALLS)
 def test_windows_fire_without_more_rows_and_after_kills(tmp_path, call):
     """Rows come, the process is killed with windows open, another with another parallelism says them, though nothing comes any more."""
@@ -64,7 +53,7 @@ def test_windows_fire_without_more_rows_and_after_kills(tmp_path, call):
         end = time.monotonic() + 60
         while not what():
             assert process.poll() is None, process.stderr.read().decode()
-            assert time.monotonic() < end, rows_of(tmp_path / "out")
+            assert time.monotonic() < end, read_rows(tmp_path / "out")
             time.sleep(0.02)
 
     times = CALLS[call]
@@ -73,14 +62,14 @@ def test_windows_fire_without_more_rows_and_after_kills(tmp_path, call):
         job = start(p)
         if life:
             write(tmp_path / "src.ndjson", 500 * life, 500)
-        wait_for(lambda: sum(r["n"] for r in rows_of(tmp_path / "out")) >= times * (500 * life + 250), job)
+        wait_for(lambda: sum(r["n"] for r in read_rows(tmp_path / "out")) >= times * (500 * life + 250), job)
         if life + 1 < len(lives):
             job.send_signal(signal.SIGKILL)
             job.wait()
-    wait_for(lambda: sum(r["n"] for r in rows_of(tmp_path / "out")) >= times * 2000, job)
+    wait_for(lambda: sum(r["n"] for r in read_rows(tmp_path / "out")) >= times * 2000, job)
     job.send_signal(signal.SIGKILL)
     job.wait()
-    got = rows_of(tmp_path / "out")
+    got = read_rows(tmp_path / "out")
     for k in range(7):
         mine = [r for r in got if r["k"] == f"key {k}"]
         assert sum(r["n"] for r in mine) == len(range(k, 2000, 7)) * times

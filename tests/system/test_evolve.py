@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from conftest import run_clink
+from conftest import read_rows, run_clink
 
 DDL = """
 CREATE TABLE src (k VARCHAR, v BIGINT, w BIGINT, note VARCHAR) WITH (connector='file', format='json', path='{inp}', follow='true');
@@ -65,14 +65,7 @@ class Job:
         return code, open(self.where / "stderr").read()
 
     def table(self, name):
-        folder, rows = self.where / ("out" + name), []
-        for f in sorted(os.listdir(folder)) if folder.is_dir() else []:
-            if not f.startswith("."):
-                try:
-                    rows += [json.loads(line) for line in open(folder / f)]
-                except FileNotFoundError:  # a commit replaced it
-                    pass
-        return rows
+        return read_rows(self.where / ("out" + name))
 
     def copied(self):
         return self.table("-copy")

@@ -8,7 +8,7 @@ import signal
 
 import kill_matrix
 import pytest
-from conftest import run_clink
+from conftest import read_texts, run_clink
 
 ALL = os.environ.get("CLINK_FAULTS") == "all"
 SEED = int(os.environ.get("CLINK_SEED", "1" if not ALL else random.randrange(1 << 30)))
@@ -74,7 +74,7 @@ class Job:
         assert len(rows) == len(set(rows)) and set(rows) <= copy
 
     def copied(self):
-        return [(r["i"], r["k"]) for r in map(json.loads, read_lines(self.dir / "copy"))]
+        return [(r["i"], r["k"]) for r in map(json.loads, lines_in(self.dir / "copy"))]
 
     def finish(self, p):
         r = self.start(p)
@@ -86,7 +86,7 @@ class Job:
 
     def check(self):
         totals, copy = answer()
-        got = [tuple(line.split(",")) for line in read_lines(self.dir / "totals")]
+        got = [tuple(line.split(",")) for line in lines_in(self.dir / "totals")]
         assert len(got) == len(set(got)) and set(got) == totals
         assert set(self.copied()) == copy
         for d in ("totals", "copy"):
@@ -94,12 +94,8 @@ class Job:
             assert not left, f"left behind: {left}"
 
 
-def read_lines(path):
-    for name in sorted(os.listdir(path)) if path.is_dir() else []:
-        if not name.startswith("."):
-            text = (path / name).read_text()
-            assert not text or text.endswith("\n"), f"{name} ends in the middle of a row"
-            yield from text.splitlines()
+def lines_in(folder):
+    return [line for _, text in read_texts(folder) for line in text.split("\n")[:-1]]
 
 
 def stopped(source, tmp_path, fault, p, before=()):

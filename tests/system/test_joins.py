@@ -1,5 +1,4 @@
 """Joins and set operations on real data and through changes, against DuckDB and plain Python, at several parallelisms."""
-import json
 import os
 import random
 import signal
@@ -8,7 +7,7 @@ import time
 
 import duckdb
 import pytest
-from conftest import CLINK, run_clink, write_ndjson
+from conftest import CLINK, read_rows, run_clink, write_ndjson
 
 TABLES = """
 CREATE TABLE flights (year BIGINT, month BIGINT, day BIGINT, hour BIGINT, origin VARCHAR, dest VARCHAR, carrier VARCHAR, tailnum VARCHAR, dep_delay BIGINT, distance BIGINT)
@@ -124,16 +123,7 @@ CREATE TABLE snk (k BIGINT, n BIGINT, name VARCHAR, PRIMARY KEY (k) NOT ENFORCED
   WITH (connector='file', format='json', path='{tmp_path}/out', mode='upsert');
 INSERT INTO snk {select};""")
     clink("run", "-p", 3, "--checkpoint-dir", tmp_path / "ck", script)
-    assert tuples(read_dir(tmp_path / "out")) == want
-
-
-def read_dir(path):
-    rows = []
-    for name in sorted(os.listdir(path)) if os.path.isdir(path) else []:
-        if not name.startswith("."):
-            with open(os.path.join(path, name)) as f:
-                rows += [json.loads(line) for line in f]
-    return rows
+    assert tuples(read_rows(tmp_path / "out")) == want
 
 
 def test_keys_that_move_while_the_job_runs(tmp_path):
@@ -162,10 +152,7 @@ INSERT INTO snk SELECT g.k, g.n, d.name FROM (SELECT k, MAX(j) AS j, COUNT(*) AS
         while got != want and time.monotonic() < deadline:
             assert proc.poll() is None, proc.communicate()[1].decode()
             time.sleep(0.2)
-            try:
-                got = tuples(read_dir(tmp_path / "out"))
-            except FileNotFoundError: # replaced while it was read
-                continue
+            got = tuples(read_rows(tmp_path / "out"))
         assert got == want
     finally:
         proc.kill()
@@ -199,8 +186,8 @@ INSERT INTO out SELECT o, name FROM orders LEFT JOIN customers ON c = id;""")
         code = proc.returncode
         assert code in (0, -signal.SIGKILL), err
     run_clink("run", script, "--checkpoint-dir", tmp_path / "ck", "-p", 2)
-    got = {r["o"]: r["name"] for r in read_dir(tmp_path / "out")}
-    assert len(got) == len(read_dir(tmp_path / "out")) == n
+    got = {r["o"]: r["name"] for r in read_rows(tmp_path / "out")}
+    assert len(got) == len(read_rows(tmp_path / "out")) == n
     for o, name in got.items():
         c = o * 31 % customers
         assert name == (None if c % 2 else f"customer with a long name {c}")

@@ -12,7 +12,7 @@ import time
 
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
-from conftest import CLINK, run_clink
+from conftest import CLINK, read_rows, run_clink
 from kafka_broker import Broker, NoBroker
 
 
@@ -89,13 +89,6 @@ class Job:
         self.proc.wait()
 
 
-def rows_of(out):
-    rows = []
-    for f in sorted(out.glob("part-*")) if out.exists() else []:
-        rows += [json.loads(line) for line in f.read_text().splitlines()]
-    return rows
-
-
 def wait_for(what, job, seconds=60):
     end = time.monotonic() + seconds
     while not what():
@@ -120,9 +113,9 @@ def test_killed_again_and_again_each_record_counts_once(broker, tmp_path):
             time.sleep(rnd.random() * 0.3)
         job.kill()
     job.start(2)
-    wait_for(lambda: len(rows_of(out)) >= sent, job)
+    wait_for(lambda: len(read_rows(out)) >= sent, job)
     job.kill()
-    assert sorted(r["id"] for r in rows_of(out)) == list(range(sent))
+    assert sorted(r["id"] for r in read_rows(out)) == list(range(sent))
 
 
 def test_a_partition_that_comes_later_is_read_from_its_beginning(broker, tmp_path):
@@ -138,12 +131,12 @@ def test_a_partition_that_comes_later_is_read_from_its_beginning(broker, tmp_pat
     broker.send(topic, [{"id": i} for i in range(10, 15)], partition=3)
     job.kill()
     job.start(3)
-    wait_for(lambda: len(rows_of(out)) >= 15, job)
+    wait_for(lambda: len(read_rows(out)) >= 15, job)
     broker.widen(topic, 14)
     broker.send(topic, [{"id": i} for i in range(15, 20)], partition=13)
-    wait_for(lambda: len(rows_of(out)) >= 20, job)
+    wait_for(lambda: len(read_rows(out)) >= 20, job)
     job.kill()
-    assert sorted(r["id"] for r in rows_of(out)) == list(range(20))
+    assert sorted(r["id"] for r in read_rows(out)) == list(range(20))
 
 
 def test_the_broker_may_go_away_for_a_while(broker, tmp_path):
@@ -155,14 +148,14 @@ def test_the_broker_may_go_away_for_a_while(broker, tmp_path):
         job = Job(tmp_path, table("o", "id BIGINT", topic, own)
                   + f"CREATE TABLE s (id BIGINT) WITH (connector='file', format='json', path='{out}');\nINSERT INTO s SELECT id FROM o;\n")
         job.start(1)
-        wait_for(lambda: len(rows_of(out)) >= 100, job)
+        wait_for(lambda: len(read_rows(out)) >= 100, job)
         own.stop()
         time.sleep(1)
         own.start()
         own.send(topic, [{"id": i} for i in range(100, 200)])
-        wait_for(lambda: len(rows_of(out)) >= 200, job)
+        wait_for(lambda: len(read_rows(out)) >= 200, job)
         job.kill()
-        assert sorted(r["id"] for r in rows_of(out)) == list(range(200))
+        assert sorted(r["id"] for r in read_rows(out)) == list(range(200))
     finally:
         own.stop()
 
@@ -182,7 +175,7 @@ def test_records_that_do_not_fit(broker, tmp_path):
     sql = (f"CREATE TABLE d (raw BYTES, split VARCHAR, offset BIGINT, reason VARCHAR) WITH (connector='file', format='json', path='{dead}');\n"
            + table("o", columns, topic, broker, bounded="true", on_error="dead_letter", dead_letter_table="d") + "SELECT id FROM o;")
     assert sorted(r["id"] for r in run_clink("run", "-e", sql).rows) == [1, 3, 4]
-    assert sorted(r["offset"] for r in rows_of(dead)) == [1, 2, 3, 6, 7]
+    assert sorted(r["offset"] for r in read_rows(dead)) == [1, 2, 3, 6, 7]
 
 
 @pytest.mark.parametrize("options, sentence", [
@@ -699,7 +692,7 @@ def test_what_is_no_change(broker, tmp_path):
     sql = (f"CREATE TABLE d (raw BYTES, split VARCHAR, offset BIGINT, reason VARCHAR) WITH (connector='file', format='json', path='{dead}');\n"
            + table("o", columns, topic, broker, on_error="dead_letter", dead_letter_table="d", **options) + "SELECT COUNT(*) AS n FROM o;")
     assert run_clink("run", "-e", sql).rows == [{"n": 2}]
-    letters = sorted(rows_of(dead), key=lambda r: r["offset"])
+    letters = sorted(read_rows(dead), key=lambda r: r["offset"])
     assert [r["offset"] for r in letters] == [1, 2, 3, 4, 5]
     assert base64.b64decode(letters[2]["raw"]) == b'{"op": "t"}' and "none of c, r, u, d" in letters[2]["reason"]
     r = run_clink("run", "-e", table("o", columns, topic, broker, format="debezium-json") + "INSERT INTO o VALUES (1, 'a')", ok=False)

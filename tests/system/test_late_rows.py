@@ -9,8 +9,8 @@ import subprocess
 import time
 
 import pytest
-from conftest import CLINK, run_clink
-from test_windows import SEED, aligned, disordered, iso, read_dir, write
+from conftest import CLINK, read_rows, run_clink
+from test_windows import SEED, aligned, disordered, iso, write
 
 HOUR_MS = 3600_000
 HOURS = (0, 1, 2, 3, 6, 12, 24)
@@ -66,7 +66,7 @@ def test_departures_that_are_late_for_their_hour(clink, tmp_path, departures):
         assert len(late) == behind[h]
         r = clink("run", "--set", "batch_rows=1", "-e", tables("src.ndjson", f"late-{h}", h * HOUR_MS) +
                   "SELECT k, window_start AS s, COUNT(*) AS n FROM src GROUP BY TUMBLE(t, INTERVAL '1' HOUR), k")
-        assert as_rows(read_dir(tmp_path / f"late-{h}")) == sorted(late)
+        assert as_rows(read_rows(tmp_path / f"late-{h}")) == sorted(late)
         want = collections.Counter((k, iso(t)) for t, k, _ in taken)
         assert {(x["k"], x["s"]): x["n"] for x in r.rows} == want and len(r.rows) == len(want)
         assert (f"{behind[h]} rows" in r.err) == (behind[h] > 0)
@@ -91,7 +91,7 @@ def test_late_rows_of_every_window(clink, tmp_path, call):
         clink("run", "--set", "batch_rows=1", "--changes", "-e",
               tables("src.ndjson", f"late-{lateness}", 2000, more=f", allowed_lateness_ms='{lateness}'") +
               f"SELECT COUNT(*) AS n FROM src GROUP BY {call}, k")
-        assert as_rows(read_dir(tmp_path / f"late-{lateness}")) == sorted(late)
+        assert as_rows(read_rows(tmp_path / f"late-{lateness}")) == sorted(late)
 
 
 @pytest.mark.parametrize("p,batch", [(1, None), (2, 7), (4, 50)])
@@ -107,7 +107,7 @@ def test_nothing_is_lost_between_window_and_late_table(clink, tmp_path, p, batch
     settings = ["--set", f"batch_rows={batch}"] if batch else []
     r = clink("run", "-p", p, *settings, "-e", sql + "SELECT SUM(n) AS n FROM (SELECT SUM(v) AS n FROM "
               "(SELECT t, v, upper(k) AS k FROM src) GROUP BY TUMBLE(t, INTERVAL '1' SECOND), k)")
-    late = read_dir(tmp_path / "late")
+    late = read_rows(tmp_path / "late")
     assert (late or p > 1) and all(x["op"] == "+I" and x["twice"] == 2 * x["v"] for x in late)
     assert sum(x["v"] for x in late) + r.rows[0]["n"] == sum(n for _, _, n in data)
     assert not late or f"{len(late)} row" in r.err
@@ -128,7 +128,7 @@ def test_windows_over_windows_that_change(clink, tmp_path, p, batch):
     for line in r.lines:
         op, *values = json.loads(line).values()
         net[tuple(values)] += -1 if op in ("-U", "-D") else 1
-    late = as_rows(read_dir(tmp_path / "late"))
+    late = as_rows(read_rows(tmp_path / "late"))
     assert set(net.values()) <= {0, 1} and (p > 1 or (late and "-U" in r.out))  # with several, the slowest piece of the file holds time back
     if batch == 1:
         assert late == sorted(closed_model(data, 2000, lambda t: aligned(t, 10000) + 10000, 15000)[1])
@@ -148,7 +148,7 @@ def test_two_windows_share_a_late_table(clink, tmp_path):
     late = [row for c in calls for row in closed_model(data, 0, SHAPES[c])[1]]
     clink("run", "--set", "batch_rows=1", "-e", tables("src.ndjson", "late", 0) +
           " UNION ALL ".join(f"SELECT COUNT(*) AS n FROM src GROUP BY {c}" for c in calls))
-    assert as_rows(read_dir(tmp_path / "late")) == sorted(late)
+    assert as_rows(read_rows(tmp_path / "late")) == sorted(late)
 
 
 def test_late_rows_of_sessions(clink, tmp_path):
@@ -158,7 +158,7 @@ def test_late_rows_of_sessions(clink, tmp_path):
               "SELECT k, COUNT(*) AS n FROM TABLE(SESSION(TABLE src PARTITION BY k, DESCRIPTOR(t), INTERVAL '10' SECOND)) "
               "GROUP BY k, window_start, window_end")
     assert sorted((x["k"], x["n"]) for x in r.rows) == [("a", 2), ("b", 1), ("b", 1), ("c", 2)]
-    assert as_rows(read_dir(tmp_path / "late")) == [(6000, "a", 3), (18000, "c", 7)]
+    assert as_rows(read_rows(tmp_path / "late")) == [(6000, "a", 3), (18000, "c", 7)]
 
 
 def behind_model(data, lag_ms):
@@ -182,7 +182,7 @@ def test_late_rows_of_over(clink, tmp_path, query):
     write(tmp_path / "src.ndjson", data)
     taken, late = behind_model(data, 2000)
     r = clink("run", "--set", "batch_rows=1", "--changes", "-e", tables("src.ndjson", "late", 2000) + query)
-    assert late and as_rows(read_dir(tmp_path / "late")) == sorted(late)
+    assert late and as_rows(read_rows(tmp_path / "late")) == sorted(late)
     assert sorted(x["v"] for x in r.rows) == sorted(n for _, _, n in taken)
     assert f"{len(late)} rows" in r.err
 
@@ -214,7 +214,7 @@ def test_nothing_is_lost_between_join_and_late_table(clink, tmp_path, query, p, 
     print(f"CLINK_SEED={SEED}")
     data, sql = join_tables(tmp_path, random.Random(SEED))
     r = clink("run", "-p", p, "--changes", *(["--set", f"batch_rows={batch}"] if batch else []), "-e", sql + JOINS[query])
-    late, said = [x["v"] for x in read_dir(tmp_path / "late")], {x["v"] for x in r.rows}
+    late, said = [x["v"] for x in read_rows(tmp_path / "late")], {x["v"] for x in r.rows}
     assert (late or p > 1) and len(set(late)) == len(late)
     assert said.isdisjoint(late) and said.union(late) == {n for _, _, n in data}
     assert not late or f"{len(late)} row" in r.err
@@ -229,7 +229,7 @@ def test_both_sides_of_a_join_have_late_rows(clink, tmp_path):
     write(tmp_path / "src.ndjson", data)
     r = clink("run", "--changes", "--set", "batch_rows=50", "-e", tables("src.ndjson", "late", 1000) +
               "SELECT a.v, b.v AS w FROM src a FULL JOIN src b ON a.k = b.k AND b.t BETWEEN a.t - 1000 AND a.t")
-    late = collections.Counter(x["v"] for x in read_dir(tmp_path / "late"))
+    late = collections.Counter(x["v"] for x in read_rows(tmp_path / "late"))
     said = [{x[side] for x in r.rows} for side in ("v", "w")]
     assert set(late.values()) == {1, 2} or set(late.values()) == {2}
     assert all(late[n] == sum(n not in side for side in said) for _, _, n in data)
@@ -244,7 +244,7 @@ def test_late_rows_of_joins_survive_kills(tmp_path, query):
     script = tmp_path / "job.sql"
     script.write_text("SET batch_rows = 100;\n" + sql + f"CREATE TABLE snk (v BIGINT) WITH (connector='file', format='json', path='{tmp_path}/out');\nINSERT INTO snk {JOINS[query]};\n")
     killed(rnd, script, tmp_path, ["--changes"])
-    late, said = [r["v"] for r in read_dir(tmp_path / "late")], {r["v"] for r in read_dir(tmp_path / "out")}
+    late, said = [r["v"] for r in read_rows(tmp_path / "late")], {r["v"] for r in read_rows(tmp_path / "out")}
     assert late and len(set(late)) == len(late)
     assert said.isdisjoint(late) and said.union(late) == {n for _, _, n in data}
 
@@ -274,7 +274,7 @@ def test_late_rows_survive_kills(tmp_path):
                       f"CREATE TABLE snk (s BIGINT, n BIGINT) WITH (connector='file', format='json', path='{tmp_path}/out');\n"
                       "INSERT INTO snk SELECT SUM(v), COUNT(*) FROM src GROUP BY TUMBLE(t, INTERVAL '1' SECOND), k;\n")
     killed(rnd, script, tmp_path)
-    late, counted = [r["v"] for r in read_dir(tmp_path / "late")], read_dir(tmp_path / "out")
+    late, counted = [r["v"] for r in read_rows(tmp_path / "late")], read_rows(tmp_path / "out")
     assert late and len(set(late)) == len(late)
     assert sum(late) + sum(r["s"] for r in counted) == len(data) * (len(data) - 1) // 2
     assert len(late) + sum(r["n"] for r in counted) == len(data)
@@ -292,9 +292,9 @@ def test_what_reads_the_late_table_comes_after(clink, tmp_path, query, rows):
 
 def read_when(path, done, proc, seconds=60):
     end = time.monotonic() + seconds
-    while not done(read_dir(path)):
+    while not done(read_rows(path)):
         assert proc.poll() is None, proc.stderr.read().decode()
-        assert time.monotonic() < end, read_dir(path)
+        assert time.monotonic() < end, read_rows(path)
         time.sleep(0.01)
 
 
@@ -337,11 +337,11 @@ def test_files_that_leave_and_return(tmp_path):
                 proc = start()
         for f in files:
             append(f, 1_000_000)
-        read_when(tmp_path / "out", lambda rows: sum(r["n"] for r in rows) + len(read_dir(tmp_path / "late")) >= count, proc)
+        read_when(tmp_path / "out", lambda rows: sum(r["n"] for r in rows) + len(read_rows(tmp_path / "late")) >= count, proc)
     finally:
         proc.kill()
         proc.wait()
-    said, late = read_dir(tmp_path / "out"), [r["i"] for r in read_dir(tmp_path / "late")]
+    said, late = read_rows(tmp_path / "out"), [r["i"] for r in read_rows(tmp_path / "late")]
     assert len({r["s"] for r in said}) == len(said) and len(set(late)) == len(late)
     assert sum(r["n"] for r in said) + len(late) == count
     assert sum(r["total"] for r in said) + sum(late) == count * (count - 1) // 2

@@ -11,7 +11,7 @@ import sys
 
 import duckdb
 import pytest
-from conftest import CLINK, TOP, run_clink
+from conftest import CLINK, TOP, read_rows, run_clink
 
 BENCH = os.path.join(TOP, "bench")
 SEED = int(os.environ.get("CLINK_SEED", random.randrange(1 << 30)))
@@ -109,15 +109,6 @@ def test_against_duckdb(clink, data, oracle, q):
         assert got == want, f"-p {p}, batch_rows {batch}"
 
 
-def read_parts(path):
-    out = []
-    for name in sorted(os.listdir(path)) if os.path.isdir(path) else []:
-        if not name.startswith("."):
-            with open(os.path.join(path, name)) as f:
-                out += [json.loads(line, parse_float=str) for line in f]
-    return out
-
-
 @pytest.mark.parametrize("q", QUERIES if LONG else random.Random(SEED).sample(QUERIES, 6))
 def test_kills_and_other_parallelisms(data, oracle, tmp_path, q):
     """What a job wrote that was killed and came back at other parallelisms is the query's result, once."""
@@ -137,7 +128,7 @@ def test_kills_and_other_parallelisms(data, oracle, tmp_path, q):
         err = p.communicate()[1].decode()
         assert p.returncode in (0, -signal.SIGKILL), err
     run_clink(*base[1:], "-p", rnd.choice([1, 2, 4]))
-    assert count(read_parts(tmp_path / "out"), only) == want_of(oracle, q, only)
+    assert count(read_rows(tmp_path / "out", parse_float=str), only) == want_of(oracle, q, only)
 
 
 @pytest.fixture(scope="module")

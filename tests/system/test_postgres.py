@@ -10,7 +10,7 @@ import threading
 import time
 
 import pytest
-from conftest import CLINK, run_clink
+from conftest import CLINK, read_rows, run_clink
 from postgres_server import Server, free_port
 
 SEED = int(os.environ.get("CLINK_SEED", random.randrange(1 << 30)))
@@ -160,13 +160,6 @@ def test_parts_and_heirs_are_read_once(pg):
 
 # ---- restarts ----
 
-def rows_of(out):
-    rows = []
-    for f in sorted(out.glob("part-*")) if out.exists() else []:
-        rows += [json.loads(line) for line in f.read_text().splitlines()]
-    return rows
-
-
 def test_killed_again_and_again_each_row_comes_once(pg, tmp_path):
     print(f"CLINK_SEED={SEED}")
     rnd = random.Random(SEED)
@@ -186,7 +179,7 @@ def test_killed_again_and_again_each_row_comes_once(pg, tmp_path):
     assert "the rest of the table is read as it is now" in log.read_text(), log.read_text()
     end = subprocess.run([*cmd, "-p", "3"], capture_output=True, text=True, timeout=120)
     assert end.returncode == 0, end.stderr
-    assert sorted(r["id"] for r in rows_of(out)) == list(range(1, 120001))
+    assert sorted(r["id"] for r in read_rows(out)) == list(range(1, 120001))
 
 
 # ---- what is refused, and how ----
@@ -257,7 +250,7 @@ def test_rows_that_do_not_fit(pg, tmp_path):
     sql = (pg.table("odd", columns, on_error="dead_letter", dead_letter_table="bad")
            + f"CREATE TABLE bad (raw BYTES, split VARCHAR, \"offset\" BIGINT, reason VARCHAR) WITH (connector='file', format='json', path='{out}');\n")
     assert [r["id"] for r in run_clink("run", "-e", sql + "SELECT id FROM odd").rows] == [1, 10]
-    reasons = [r["reason"] for r in rows_of(out)]
+    reasons = [r["reason"] for r in read_rows(out)]
     assert len(reasons) == 8 and all('column "' in r for r in reasons)
     for word in ["NaN", "infinity", "BC", "digits of a second", "longer than the column", "more than one dimension", "NOT NULL"]:
         assert any(word in r for r in reasons), (word, reasons)

@@ -228,7 +228,7 @@ def test_large_values_that_an_update_leaves_alone(pg, names, tmp_path):
 def test_a_transaction_larger_than_memory(pg, names, tmp_path):
     """It is never gathered: the server's spill file is as large as need be, ours is nothing."""
     make(pg, names)
-    job = Job(tmp_path, followed(pg, names) + f"CREATE TABLE out (id INTEGER, n BIGINT, op VARCHAR) WITH (connector='blackhole');\n"
+    job = Job(tmp_path, followed(pg, names) + "CREATE TABLE out (id INTEGER, n BIGINT, op VARCHAR) WITH (connector='blackhole');\n"
               + pg.table("dst", "k INTEGER, s BIGINT, PRIMARY KEY (k) NOT ENFORCED", table=f"total_{names[0]}") + "INSERT INTO dst SELECT 1 AS k, COUNT(*) AS s FROM src WHERE CHAR_LENGTH(v) > 5 GROUP BY 1;\n")
     pg.run(f"CREATE TABLE total_{names[0]} (k int PRIMARY KEY, s bigint)")
     job.start(args=("--memory", "64MB"))

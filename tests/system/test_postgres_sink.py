@@ -1,6 +1,4 @@
 """PostgreSQL tables as sinks, against a real server: what the server has is what the query gave, whatever dies."""
-import decimal
-import json
 import os
 import random
 import signal
@@ -11,7 +9,7 @@ import time
 import pytest
 from conftest import CLINK, run_clink, write_ndjson
 from postgres_server import Server
-from test_postgres import KINDS, json_exact, refused
+from test_postgres import KINDS, refused
 
 SEED = int(os.environ.get("CLINK_SEED", random.randrange(1 << 30)))
 

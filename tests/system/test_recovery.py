@@ -1,5 +1,4 @@
 """Kill -9 at random moments of a checkpointing job, restart at another parallelism: the final result is exact each time."""
-import json
 import os
 import random
 import signal
@@ -7,7 +6,7 @@ import subprocess
 import time
 
 import pytest
-from conftest import CLINK, run_clink
+from conftest import CLINK, read_rows, run_clink
 
 SANITIZED = os.environ.get("CLINK_SANITIZE", "") != ""
 ROWS, EARLY = 150_000 if SANITIZED else 1_500_000, 40
@@ -41,18 +40,6 @@ INSERT INTO copy SELECT k, v FROM src;
 """
 
 
-def read_dir(path):
-    rows = []
-    for name in sorted(os.listdir(path)) if os.path.isdir(path) else []:
-        if name.startswith("."):
-            continue
-        with open(os.path.join(path, name)) as f:
-            for line in f:
-                assert line.endswith("\n"), f"{name} ends in the middle of a row"
-                rows.append(json.loads(line))
-    return rows
-
-
 @pytest.fixture(scope="module")
 def source(tmp_path_factory):
     path = tmp_path_factory.mktemp("input") / "in.ndjson"
@@ -60,10 +47,10 @@ def source(tmp_path_factory):
 
 
 def check(where, want):
-    got = {r["k"]: (r["n"], r["s"]) for r in read_dir(where / "out")}
+    got = {r["k"]: (r["n"], r["s"]) for r in read_rows(where / "out")}
     assert got == want
     copied = {}
-    for r in read_dir(where / "copy"):
+    for r in read_rows(where / "copy"):
         n, s = copied.get(r["k"], (0, 0))
         copied[r["k"]] = (n + 1, s + r["v"])
     assert copied == want, "rows missing or doubled in the committed files"

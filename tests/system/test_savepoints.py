@@ -5,7 +5,7 @@ import signal
 import subprocess
 import time
 
-from conftest import CLINK, run_clink
+from conftest import CLINK, read_rows, run_clink
 
 SCRIPT = """CREATE TABLE src (k VARCHAR, v BIGINT) WITH (connector='file', format='json', path='{inp}', follow='true');
 CREATE TABLE snk (k VARCHAR, n BIGINT, s BIGINT, PRIMARY KEY (k) NOT ENFORCED)
@@ -14,19 +14,6 @@ CREATE TABLE copy (k VARCHAR, v BIGINT) WITH (connector='file', format='json', p
 INSERT INTO snk SELECT k, COUNT(*) AS n, SUM(v) AS s FROM src GROUP BY k;
 INSERT INTO copy SELECT k, v FROM src;
 """
-
-
-def rows_of(folder):
-    """The rows of a table's files; read again when a commit replaced one of them meanwhile."""
-    while True:
-        out = []
-        try:
-            for name in sorted(os.listdir(folder)) if folder.is_dir() else []:
-                if not name.startswith("."):
-                    out += [json.loads(line) for line in open(folder / name)]
-        except FileNotFoundError:
-            continue
-        return out
 
 
 class Run:
@@ -62,10 +49,10 @@ class Run:
         return got
 
     def until_read(self):
-        self.until(lambda: sorted(r["v"] for r in rows_of(self.copy)) == list(range(self.rows)))
+        self.until(lambda: sorted(r["v"] for r in read_rows(self.copy)) == list(range(self.rows)))
 
     def until_counted(self):
-        self.until(lambda: sum(r["n"] for r in rows_of(self.out)) == self.rows)
+        self.until(lambda: sum(r["n"] for r in read_rows(self.out)) == self.rows)
 
     def savepoint(self):
         before = self.said().count("is complete")
@@ -79,12 +66,12 @@ class Run:
         assert self.proc.wait(30) == code, self.said()
 
     def check(self):
-        assert sorted(r["v"] for r in rows_of(self.copy)) == list(range(self.rows))
+        assert sorted(r["v"] for r in read_rows(self.copy)) == list(range(self.rows))
         self.check_counts()
 
     def check_counts(self):
         want = {f"k{k}": (len(v := range(k, self.rows, 7)), sum(v)) for k in range(7)}
-        assert {r["k"]: (r["n"], r["s"]) for r in rows_of(self.out)} == want
+        assert {r["k"]: (r["n"], r["s"]) for r in read_rows(self.out)} == want
 
 
 def manifests(ck):
@@ -122,13 +109,13 @@ def test_ten_checkpoints_after_a_savepoint(tmp_path):
     try:
         newest = max(manifests(ck))
         again.until(lambda: max(manifests(ck)) > newest)
-        again.until(lambda: len(rows_of(again.copy)) == 1100 + 1000)  # what had been committed since comes again
+        again.until(lambda: len(read_rows(again.copy)) == 1100 + 1000)  # what had been committed since comes again
         again.until_counted()
         again.end()
     finally:
         again.proc.kill()
     again.check_counts()
-    assert {r["v"] for r in rows_of(again.copy)} == set(range(1100))
+    assert {r["v"] for r in read_rows(again.copy)} == set(range(1100))
 
 
 def test_stop_with_a_savepoint_and_go_on(tmp_path):

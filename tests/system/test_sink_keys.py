@@ -9,7 +9,7 @@ import subprocess
 import time
 
 import pytest
-from conftest import CLINK, run_clink, write_ndjson
+from conftest import CLINK, read_rows, run_clink, write_ndjson
 
 SEED = int(os.environ.get("CLINK_SEED", random.randrange(1 << 30)))
 GROUPS = "SELECT k, MAX(j) AS j, SUM(x) AS x FROM s GROUP BY k"
@@ -72,15 +72,7 @@ def wanted(name, s, d):
 
 
 def found(folder):
-    """None: a commit replaces or removes files just now."""
-    out = []
-    try:
-        for f in sorted(os.listdir(folder)) if os.path.isdir(folder) else []:
-            if f.startswith("rows-"):
-                out += [repr(tuple(json.loads(line).values())) for line in open(os.path.join(folder, f))]
-    except FileNotFoundError:
-        return None
-    return sorted(out)
+    return sorted(repr(tuple(r.values())) for r in read_rows(folder))
 
 
 def script(tmp_path, follow, only=None):

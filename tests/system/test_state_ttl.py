@@ -1,11 +1,9 @@
 """state_ttl is no part of what a job is: turned on, off and changed between runs, the job goes on from its checkpoint."""
-import json
-import os
 import signal
 import subprocess
 import time
 
-from conftest import CLINK
+from conftest import CLINK, read_rows
 
 
 def write(path, rows):
@@ -15,12 +13,7 @@ def write(path, rows):
 
 
 def rows_of(folder):
-    out = {}
-    for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else []:
-        if not name.startswith("."):
-            with open(os.path.join(folder, name)) as f:
-                out.update({r["k"]: r["n"] for r in map(json.loads, f)})
-    return out
+    return {r["k"]: r["n"] for r in read_rows(folder)}
 
 
 def test_a_restart_turns_it_on_off_and_changes_it(tmp_path):

@@ -1,6 +1,5 @@
 """The command as people use it: what it says at the start and the end, on a terminal and in a pipe, and what it refuses."""
 import fcntl
-import json
 import os
 import pty
 import re

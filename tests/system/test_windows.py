@@ -8,7 +8,7 @@ import signal
 import subprocess
 
 import pytest
-from conftest import CLINK, run_clink
+from conftest import CLINK, read_rows, run_clink
 
 SEED = int(os.environ.get("CLINK_SEED", random.randrange(1 << 30)))
 
@@ -228,15 +228,6 @@ def test_allowed_lateness_nets_to_what_it_allows(clink, tmp_path):
     assert any(line.startswith("-U") for line in got)
 
 
-def read_dir(path):
-    out = []
-    for name in sorted(os.listdir(path)) if os.path.isdir(path) else []:
-        if not name.startswith("."):
-            with open(os.path.join(path, name)) as f:
-                out += [json.loads(line) for line in f]
-    return out
-
-
 @pytest.mark.parametrize("call,windows", [SHAPES[0], SHAPES[2]])
 def test_kill_nine_and_restart(tmp_path, call, windows):
     """Each window is said once, and right, however often the job dies and at whatever parallelism it comes back."""
@@ -263,5 +254,5 @@ def test_kill_nine_and_restart(tmp_path, call, windows):
         if proc.returncode == 0:
             break
     run_clink("run", str(script), "--checkpoint-dir", str(tmp_path / "ck"), "-p", 2)
-    got = read_dir(tmp_path / "out")
+    got = read_rows(tmp_path / "out")
     assert len(got) == len(counts) and {(r["k"], r["s"]): r["n"] for r in got} == counts
