@@ -1,9 +1,10 @@
 #include "operator/event_clock_int.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+
 #include "data/builder.h"
 #include "stream/event.h"
-
-static const char row_name[] = "watermark";
 
 const ck_slot_schema *ck_event_clock_slot(void) {
     static const ck_type name_type = {.kind = CK_TYPE_VARCHAR}, value_type = {.kind = CK_TYPE_BIGINT};
@@ -19,30 +20,106 @@ const ck_slot_schema *ck_event_clock_slot(void) {
     return &slot;
 }
 
-ck_status ck_event_clock_open(ck_event_clock *c, ck_op_ctx *ctx) {
-    ck_table *t;
+/* ---- its row: "watermark FIRST-LAST", the key groups of who wrote it ---- */
+
+enum { NAME_BYTES = 48 };
+
+static const char all_groups[] = "watermark"; /* of earlier releases: of every subtask */
+
+static void name_of(ck_key_group_range r, char name[NAME_BYTES]) {
+    (void)snprintf(name, NAME_BYTES, "%s %" PRIu32 "-%" PRIu32, all_groups, r.first, r.last);
+}
+
+static uint32_t value_at(const ck_table *t) { return ck_table_layout(t)->fields[ck_table_layout(t)->value_first].offset; }
+
+/* false: no row of ours, or one of an earlier release. */
+static bool range_of(ck_view name, ck_key_group_range *out) {
+    char text[NAME_BYTES], again[NAME_BYTES];
+    if (name.n >= sizeof text) return false;
+    memcpy(text, name.p, name.n);
+    text[name.n] = 0;
+    if (sscanf(text, "watermark %" SCNu32 "-%" SCNu32, &out->first, &out->last) != 2) return false;
+    if (out->first > out->last || out->last == UINT32_MAX) return false;
+    name_of(*out, again);
+    return strcmp(text, again) == 0;
+}
+
+typedef struct told {
+    ck_key_group_range of;
+    int64_t watermark;
+} told;
+
+static bool next_told(ck_table *t, ck_table_scan *scan, told *out) {
+    ck_row *row;
+    while (ck_table_scan_next(t, scan, &row, 1) > 0) {
+        ck_view name = ck_table_str(t, row, 0);
+        *out = (told){{0, UINT32_MAX - 1}, ck_row_i64(row, value_at(t))};
+        if (range_of(name, &out->of) || ck_view_is(name, all_groups)) return true;
+    }
+    return false;
+}
+
+/* The greatest that is told of *group, which becomes the next group of which more or less may be told. */
+static int64_t watermark_from(ck_table *t, uint32_t *group, uint32_t last) {
+    ck_table_scan scan = {0};
+    uint32_t next = last + 1;
+    int64_t greatest = CK_WATERMARK_MIN;
+    for (told r; next_told(t, &scan, &r);) {
+        if (r.of.first > *group && r.of.first < next) next = r.of.first;
+        if (!ck_key_group_in(r.of, *group)) continue;
+        if (r.of.last + 1 < next) next = r.of.last + 1;
+        if (r.watermark > greatest) greatest = r.watermark;
+    }
+    *group = next;
+    return greatest;
+}
+
+/* What other subtasks wrote is theirs to go on with. */
+static ck_status forget_others(ck_event_clock *c, ck_table *t, const char *own, ck_op_ctx *ctx) {
     ck_table_scan scan = {0};
     ck_row *row;
+    while (ck_table_scan_next(t, &scan, &row, 1) > 0) {
+        if (ck_view_is(ck_table_str(t, row, 0), own))
+            c->stored = ck_row_i64(row, value_at(t));
+        else
+            CK_TRY(ck_table_erase(t, &row, 1, ctx->error));
+    }
+    return CK_OK;
+}
+
+ck_status ck_event_clock_open(ck_event_clock *c, bool by_wall_clock, ck_op_ctx *ctx) {
+    ck_table *t;
+    char own[NAME_BYTES];
+    ck_key_group_range range = ck_state_range(ctx->state);
     *c = (ck_event_clock){CK_WATERMARK_MIN, CK_WATERMARK_MIN};
     CK_TRY(ck_state_table(ctx->state, ck_event_clock_slot(), &t, ctx->error));
-    uint32_t at = ck_table_layout(t)->fields[ck_table_layout(t)->value_first].offset;
-    while (ck_table_scan_next(t, &scan, &row, 1) > 0)
-        if (ck_row_i64(row, at) > c->watermark) c->watermark = ck_row_i64(row, at);
-    c->stored = c->watermark;
-    return CK_OK;
+    if (ck_table_row_count(t) == 0) return CK_OK;
+    int64_t least = CK_WATERMARK_MAX, greatest = CK_WATERMARK_MIN;
+    for (uint32_t group = range.first; group <= range.last;) {
+        int64_t watermark = watermark_from(t, &group, range.last);
+        if (watermark < least) least = watermark;
+        if (watermark > greatest) greatest = watermark;
+    }
+    c->watermark = by_wall_clock ? greatest : least;
+    name_of(range, own);
+    return forget_others(c, t, own, ctx);
 }
 
 ck_status ck_event_clock_store(ck_event_clock *c, ck_op_ctx *ctx) {
     if (c->stored == c->watermark) return CK_OK;
+    char name[NAME_BYTES];
+    name_of(ck_state_range(ctx->state), name);
     ck_column *value = ck_column_new(ctx->mem, CK_PHYS_I64, 1);
     if (!value) return ck_nomem(ctx->error, ctx->mem, sizeof(int64_t));
     value->i64[0] = c->watermark;
     const ck_column *const values[] = {value};
-    ck_status s = ck_state_row_put(ctx->state, ck_event_clock_slot(), row_name, values, 0, ctx->error);
+    ck_status s = ck_state_row_put(ctx->state, ck_event_clock_slot(), name, values, 0, ctx->error);
     ck_column_unref(&value);
     if (s == CK_OK) c->stored = c->watermark;
     return s;
 }
+
+/* ---- processing time ---- */
 
 static int64_t floor_ms(int64_t us) { return us - (us % 1000 + 1000) % 1000; }
 

@@ -6,8 +6,10 @@
 #include "state/state.h"
 #include "stream/descriptor.h"
 
-/* Slot clink.time: (name VARCHAR) -> (value BIGINT); the one row is "watermark", of several the greatest is restored.
- */
+/* Slot clink.time: (name VARCHAR) -> (value BIGINT). A subtask's row is "watermark FIRST-LAST" with its key groups:
+ * where barriers overtake, subtasks are at different times when they make their marks, and what is under way to one of
+ * them is late for another. "watermark" alone, of earlier releases, is of all key groups. Restored is the least over
+ * the groups a subtask has; the runtime restores subtasks that differ only with the groups they had (job_settle.c). */
 #define CK_TIME_SLOT "clink.time"
 const ck_slot_schema *ck_event_clock_slot(void);
 
@@ -16,7 +18,9 @@ typedef struct ck_event_clock {
     int64_t stored;
 } ck_event_clock;
 
-CK_NODISCARD ck_status ck_event_clock_open(ck_event_clock *c, ck_op_ctx *ctx);
+/* by_wall_clock: the operator's time is the clock; then of several the greatest is restored, since no window may get a row
+ * behind its end. */
+CK_NODISCARD ck_status ck_event_clock_open(ck_event_clock *c, bool by_wall_clock, ck_op_ctx *ctx);
 /* In pre_snapshot. */
 CK_NODISCARD ck_status ck_event_clock_store(ck_event_clock *c, ck_op_ctx *ctx);
 

@@ -149,7 +149,7 @@ static ck_status interval_slots(const ck_op_spec *spec, ck_arena *a, const ck_sl
 
 static ck_status interval_open(void *self, ck_op_ctx *ctx) {
     interval_join *op = self;
-    CK_TRY(ck_event_clock_open(&op->clock, ctx));
+    CK_TRY(ck_event_clock_open(&op->clock, false, ctx));
     CK_TRY(ck_time_side_open(&op->sides[0], op->partitions, &op->next_seq, ctx));
     return ck_time_side_open(&op->sides[1], op->partitions, &op->next_seq, ctx);
 }

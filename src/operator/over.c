@@ -112,7 +112,7 @@ static ck_status restore(ck_over *op, ck_op_ctx *ctx) {
 
 static ck_status over_open(void *self, ck_op_ctx *ctx) {
     ck_over *op = self;
-    if (op->plan.by != CK_OVER_END) CK_TRY(ck_event_clock_open(&op->clock, ctx));
+    if (op->plan.by != CK_OVER_END) CK_TRY(ck_event_clock_open(&op->clock, op->plan.by == CK_OVER_PROCESSING_TIME, ctx));
     CK_TRY(ck_state_table(ctx->state, &op->plan.rows, &op->rows, ctx->error));
     CK_TRY(ck_state_table(ctx->state, &op->plan.keyed, &op->keyed, ctx->error));
     find_fields(op);

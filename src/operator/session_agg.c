@@ -143,7 +143,7 @@ static ck_status restore_timers(ck_session_agg *op, ck_op_ctx *ctx) {
 
 static ck_status session_open(void *self, ck_op_ctx *ctx) {
     ck_session_agg *op = self;
-    CK_TRY(ck_event_clock_open(&op->clock, ctx));
+    CK_TRY(ck_event_clock_open(&op->clock, op->window.processing, ctx));
     CK_TRY(ck_state_table(ctx->state, &op->plan.slot, &op->table, ctx->error));
     const ck_row_layout *layout = ck_table_layout(op->table);
     op->start_at = layout->fields[op->plan.keys.count].offset;

@@ -117,7 +117,7 @@ static ck_status temporal_slots(const ck_op_spec *spec, ck_arena *a, const ck_sl
 static ck_status temporal_open(void *self, ck_op_ctx *ctx) {
     temporal_join *op = self;
     int64_t ignored = 0;
-    CK_TRY(ck_event_clock_open(&op->clock, ctx));
+    CK_TRY(ck_event_clock_open(&op->clock, op->now, ctx));
     CK_TRY(ck_time_side_open(&op->left, op->partitions, &op->next_seq, ctx));
     if (op->now && op->right_ends) ck_op_hold_input(ctx, 0, true);
     return ck_time_side_open(&op->right, op->partitions, &ignored, ctx);

@@ -12,7 +12,7 @@ ck_status ck_top_windows_open(ck_top *op, ck_op_ctx *ctx) {
     uint32_t field = op->plan.field_of[op->plan.window_end], n;
     ck_table_scan scan = {0};
     ck_row *row;
-    CK_TRY(ck_event_clock_open(&w->clock, ctx));
+    CK_TRY(ck_event_clock_open(&w->clock, false, ctx));
     w->end_at = ck_table_layout(op->table)->fields[field].offset;
     while ((n = ck_table_partition_scan(op->table, &scan, op->partitions, CK_BATCH_ROWS_MAX)) > 0)
         for (uint32_t i = 0; i < n; i++) {

@@ -158,7 +158,7 @@ static ck_status window_slots(const ck_op_spec *spec, ck_arena *a, const ck_slot
 static ck_status window_open(void *self, ck_op_ctx *ctx) {
     ck_window_agg *op = self;
     uint32_t sets = op->plan.distinct_count;
-    CK_TRY(ck_event_clock_open(&op->clock, ctx));
+    CK_TRY(ck_event_clock_open(&op->clock, op->window.processing, ctx));
     CK_TRY(ck_state_table(ctx->state, &op->plan.slot, &op->table, ctx->error));
     for (uint32_t i = 0; i < op->plan.acc_count; i++) CK_TRY(ck_acc_open(op->plan.accs[i], op->table, ctx));
     CK_TRY(ck_lanes_open(&op->lanes, &op->plan, op->mem, ctx));

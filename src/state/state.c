@@ -67,6 +67,8 @@ void ck_state_each_table(ck_state_store *s, void (*fn)(void *arg, ck_state *st, 
 
 /* ---- operators ---- */
 
+ck_key_group_range ck_state_range(const ck_state *st) { return st->store->cfg.range; }
+
 ck_state *ck_state_find(ck_state_store *s, uint64_t op_id) {
     ck_state *st = s->ops;
     while (st && st->op_id != op_id) st = st->next;

@@ -36,6 +36,8 @@ CK_NODISCARD ck_status ck_state_trim(ck_state_store *s, ck_error *err);
 CK_NODISCARD ck_status ck_state_evict(ck_state_store *s, size_t bytes, ck_error *err);
 size_t ck_state_cold_rows(const ck_state_store *s); /* in RocksDB */
 
+ck_key_group_range ck_state_range(const ck_state *st); /* of the subtask */
+
 /* The operator's part, made on first use; owned by the store. Its id is ck_op_id(uid); two uids with one id are
  * refused. */
 CK_NODISCARD ck_status ck_state_of(ck_state_store *s, const char *uid, const char *op_type, ck_state **out,
