@@ -104,6 +104,8 @@ static ck_status prepare(ck_job *j, const ck_graph *g, const ck_job_config *cfg,
     CK_TRY(ck_job_make_links(j, err));
     if (ck_job_follows(j)) CK_TRY(ck_job_connect(j, err));
     CK_TRY(ck_job_open_dir(j, err));
+    CK_TRY(ck_job_find_settling(j, err));
+    if (j->settle_at) return CK_OK;
     if (ck_job_follows(j)) {
         j->settings.job_uuid = ck_links_word_of_leader(j->links)->uuid;
     } else if (j->dir) {
@@ -141,15 +143,37 @@ static void start(ck_job *j) {
     ck_task_notify(&j->actor);
 }
 
-ck_status ck_job_start(ck_scheduler *s, const ck_registry *r, const ck_graph *g, const ck_job_config *cfg, ck_job **out,
-                       ck_error *err) {
+/* Of the job that found so, which goes; what it was to be then goes on from the newest checkpoint of the directory. */
+static ck_status settle(ck_job *j, const ck_graph *g, ck_job_config *cfg, ck_error *err) {
+    ck_scheduler *s = j->scheduler;
+    const ck_registry *r = j->registry;
+    uint32_t parallelism = j->settle_at;
+    ck_log_line(j->proc->log, CK_LOG_WARN,
+                "%s: checkpoint %llu holds rows that were under way: they are worked off at parallelism %u, which it was "
+                "made with, up to a savepoint that the job goes on from at %u",
+                cfg->name, (unsigned long long)j->restored->checkpoint, parallelism, cfg->parallelism);
+    destroy(j);
+    CK_TRY(ck_job_settle(s, r, g, cfg, parallelism, err));
+    cfg->checkpoint.restore = NULL;
+    cfg->checkpoint.fresh = false;
+    return CK_OK;
+}
+
+ck_status ck_job_start(ck_scheduler *s, const ck_registry *r, const ck_graph *g, const ck_job_config *asked,
+                       ck_job **out, ck_error *err) {
+    ck_job_config now = *asked, *cfg = &now;
     ck_job *j = NULL;
     ck_status st;
     for (uint64_t below = 0;;) { /* ends: `below` falls */
         CK_TRY(new_job(s, r, cfg, &j, err));
         j->below = below;
         st = prepare(j, g, cfg, err);
-        if (st == CK_OK) break;
+        if (st == CK_OK && !j->settle_at) break;
+        if (st == CK_OK) {
+            CK_TRY(settle(j, g, cfg, err));
+            below = 0;
+            continue;
+        }
         bool back = ck_job_may_go_back(j);
         below = j->tried;
         if (back)

@@ -3,6 +3,7 @@
  *   job_plan.c    from graph and config to operators, vertices and settings
  *   job_deploy.c  subtasks, channels, exchanges
  *   job_restore.c the directory: what to continue from, state, commits that are owed; job_splits.c the sources' splits
+ *   job_settle.c  a checkpoint that must be worked off at the parallelism it was made with
  *   job_actor.c   the running job: reports, the checkpoint machine, the end
  *   job_disk.c    the actor's actions that block: manifests, commits, retention
  *   job_peers.c   other processes of the job: who runs what, what they tell each other
@@ -130,6 +131,7 @@ struct ck_job {
     const ck_manifest *restored; /* NULL: a new beginning */
     const char *restored_dir;
     ck_evolution evolution; /* what becomes of the restored operators; whole when `restored` is */
+    uint32_t settle_at; /* the parallelism it must be worked off with first; 0: it need not */
     uint64_t below;    /* going back: only checkpoints below this one are looked at; 0 = all */
     uint64_t tried;    /* what was to be restored */
     bool damaged;      /* it could not be, for what its files are */
@@ -202,6 +204,14 @@ CK_NODISCARD ck_status ck_job_open_dir(ck_job *j, ck_error *err);
 CK_NODISCARD ck_status ck_job_make_committers(ck_job *j, ck_error *err);
 /* State into the deployed subtasks, then the commits that are owed. */
 CK_NODISCARD ck_status ck_job_restore(ck_job *j, ck_error *err);
+/* ---- job_settle.c ---- */
+
+/* Sets settle_at. CK_REFUSED: it must be, and cannot be here. */
+CK_NODISCARD ck_status ck_job_find_settling(ck_job *j, ck_error *err);
+/* A life of the job at that parallelism, from what cfg restores to a checkpoint with nothing under way. Blocking. */
+CK_NODISCARD ck_status ck_job_settle(ck_scheduler *s, const ck_registry *r, const ck_graph *g, const ck_job_config *cfg,
+                                     uint32_t parallelism, ck_error *err);
+
 /* What was under way at the restored checkpoint, into the gates. */
 CK_NODISCARD ck_status ck_job_replay(ck_job *j, ck_error *err);
 CK_NODISCARD ck_status ck_job_deal_splits(ck_job *j, ck_error *err);

@@ -163,14 +163,15 @@ static const char *draw_input(sql_case *c, dice *d, const rows *in) {
         file->path = need(ck_arena_printf(&c->arena, "/in/f-%u.%s", f, csv ? "csv" : "json"));
         write_file(c, d, in, in->count * f / c->file_count, in->count * (f + 1) / c->file_count, csv, header, file);
     }
-    char path[32], rate[48] = "";
+    char path[32], rate[48] = "", lag[24] = "10000000";
+    if (dice_below(d, 3)) snprintf(lag, sizeof lag, "%u", dice_below(d, 2) ? 0 : dice_below(d, 40));
     snprintf(path, sizeof path, place == 2 ? "/in/f-0.%s" : "%s", place == 2 ? (csv ? "csv" : "json") : places[place]);
     if (dice_below(d, 2)) snprintf(rate, sizeof rate, ", rate_limit='%u'", 2000 + dice_below(d, 60000));
     return need(ck_arena_printf(&c->arena,
                                 "CREATE TABLE src (i BIGINT NOT NULL, k VARCHAR, g BIGINT, v BIGINT) WITH "
                                 "(connector='file', format='%s', path='%s', event_time_column='i', "
-                                "watermark_lag_ms='10000000'%s%s%s);\n",
-                                csv ? "csv" : "json", path, header ? ", header='true'" : "", rate,
+                                "watermark_lag_ms='%s'%s%s%s);\n",
+                                csv ? "csv" : "json", path, lag, header ? ", header='true'" : "", rate,
                                 c->follow ? ", follow='true'" : ""));
 }
 

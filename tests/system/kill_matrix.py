@@ -81,6 +81,9 @@ QUERIES = {q.name: q for q in (
     Query("over", "i BIGINT, k VARCHAR, n BIGINT, s BIGINT",
           "SELECT i, k, COUNT(*) OVER w AS n, SUM(v) OVER w AS s FROM src"
           " WINDOW w AS (PARTITION BY k ORDER BY ts RANGE BETWEEN INTERVAL '5' SECOND PRECEDING AND CURRENT ROW)"),
+    Query("hop", "k VARCHAR, w TIMESTAMP, n BIGINT, s BIGINT",  # subtasks are at different times when a barrier overtakes
+          "SELECT k, window_start AS w, COUNT(*) AS n, SUM(v) AS s FROM TABLE(HOP(TABLE src, DESCRIPTOR(ts), INTERVAL '0.5' SECOND,"
+          " INTERVAL '10' SECOND)) GROUP BY k, window_start, window_end", slow=True),
     Query("interval", "i BIGINT, o BIGINT",
           "SELECT a.i, b.i AS o FROM src a JOIN other b ON a.k = b.k AND b.ts BETWEEN a.ts - INTERVAL '20' SECOND AND a.ts"),
     Query("join", "k VARCHAR, n BIGINT, s BIGINT",

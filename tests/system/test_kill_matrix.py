@@ -29,12 +29,19 @@ def test_a_sample_with_every_row_in_rocksdb(tmp_path):
     assert any([rocks.run(*c) for c in todo]), "none of the kills ever came"
 
 
-@pytest.mark.parametrize("backend", ["changelog", "changelog-inside"])
+@pytest.mark.parametrize("backend", ["changelog", "changelog-inside", "changelog-rocksdb"])
 def test_a_sample_with_a_changelog(tmp_path, backend):
     rnd = random.Random(SEED + 2)
     log = Matrix(str(tmp_path), SEED, backend)
     todo = rnd.sample(list(cells(rnd, backend=backend)), 2 if SANITIZED else 5) + rnd.sample(list(twice(rnd)), 1 if SANITIZED else 2)
     assert any([log.run(*c) for c in todo]), "none of the kills ever came"
+
+
+@pytest.mark.parametrize("then", [4, 3])
+def test_time_is_overtaken(tmp_path, then):
+    """Subtasks far apart in event time when a barrier overtakes: what was under way to one was late for another after a restore."""
+    slow = Matrix(str(tmp_path), SEED, "rocksdb")
+    assert any([slow.run("window_join", "checkpoint.after_manifest", "unaligned", 4, then, n) for n in (1, 2)]), "none of the kills ever came"
 
 
 @pytest.mark.parametrize("point", BESIDE)
@@ -45,8 +52,9 @@ def test_beside_the_checkpoints(tmp_path, point):
     assert any([log.run(q, point, "aligned", p, then, 1) for q, p, then in ways]), f"{point} was never reached"
 
 
+@pytest.mark.parametrize("query", [n for n, q in QUERIES.items() if q.slow])
 @pytest.mark.parametrize("point", OVERTAKING)
-def test_what_is_under_way(matrix, point):
+def test_what_is_under_way(matrix, point, query):
     """Killed where a barrier has overtaken something, restored at the same and at another parallelism."""
-    slow = [n for n, q in QUERIES.items() if q.slow]
-    assert any(matrix.run(slow[0], point, "unaligned", 4, then, 1) for then in (1, 3)), f"{point} was never reached"
+    reached = [matrix.run(query, point, "unaligned", 4, then, 1, second) for then, second in ((4, None), (3, "checkpoint.after_manifest:2:kill"))]
+    assert any(reached), f"{point} was never reached"
