@@ -29,6 +29,8 @@ size_t ck_print_f32(char *p, float v);
 size_t ck_print_decimal(char *p, ck_i128 v, int scale);
 size_t ck_print_date(char *p, int64_t days);
 size_t ck_print_time(char *p, int64_t us, int precision);
+/* Cut to so many digits of a second, towards the past: what a column of that precision holds. */
+int64_t ck_time_at_precision(int precision, int64_t us);
 size_t ck_print_timestamp(char *p, int64_t us, int precision, char separator,
                           bool z); /* fraction: precision digits with trailing zeros cut in groups: 0, 3 or 6 */
 

@@ -207,6 +207,13 @@ static size_t print_fraction(char *p, uint32_t us, unsigned precision) {
     return 1 + shown;
 }
 
+int64_t ck_time_at_precision(int precision, int64_t us) {
+    static const int64_t units[] = {1000000, 100000, 10000, 1000, 100, 10};
+    if (precision < 0 || precision > 5) return us;
+    int64_t rest = us % units[precision];
+    return us - (rest < 0 ? rest + units[precision] : rest);
+}
+
 size_t ck_print_time(char *p, int64_t us, int precision) {
     static const uint32_t units[] = {1000000, 100000, 10000, 1000, 100, 10, 1};
     unsigned places = precision < 0 ? 0 : precision > 6 ? 6 : (unsigned)precision;

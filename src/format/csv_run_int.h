@@ -1,6 +1,7 @@
 /* The fast way through CSV, compiled once per instruction set as lane_int.h says. Separators are found for a chunk at
  * once, 64 bytes a step without a branch on what is in them; columns are then parsed down the rows, where one value
  * does not wait for the end of another. */
+#include "data/text.h"
 #include "format/csv_int.h"
 #include "format/lane_int.h"
 
@@ -249,7 +250,7 @@ CK_TARGET static uint32_t CK_NAME(timestamps)(ck_decoder *d, ck_target *t, const
         int64_t us;
         if (CK_LIKELY(ck_timestamp_scan(p, &us) == end)) {
             ck_rows_valid(t, row + i);
-            t->i64[row + i] = ck_value_at_precision(t->field->type, us);
+            t->i64[row + i] = ck_time_at_precision(t->field->type->precision, us);
         } else if (!CK_NAME(general)(d, t, row + i, p, end, buf, status)) {
             return i;
         }

@@ -141,7 +141,7 @@ CK_TARGET static inline const uint8_t *CK_NAME(put_timestamp)(ck_json *j, ck_jso
     const uint8_t *q = CK_LIKELY(*p == '"') ? ck_timestamp_scan(p + 1, &us) : NULL;
     if (CK_UNLIKELY(!q || *q != '"')) return CK_NAME(put_any)(j, s, t, row, p);
     ck_rows_valid(t, row);
-    t->i64[row] = ck_value_at_precision(t->field->type, us);
+    t->i64[row] = ck_time_at_precision(t->field->type->precision, us);
     return q + 1;
 }
 

@@ -6,6 +6,7 @@
 #ifndef CK_FORMAT_JSON_VALUE_INT_H
 #define CK_FORMAT_JSON_VALUE_INT_H
 
+#include "data/text.h"
 #include "format/json_int.h"
 #include "format/json_scan_int.h"
 

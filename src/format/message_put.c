@@ -1,6 +1,7 @@
 /* Values of messages into columns, whether a column's own arrays or the builder of what is nested. */
 #include <stdio.h>
 
+#include "data/text.h"
 #include "expr/decimal.h"
 #include "format/message_int.h"
 
@@ -47,7 +48,7 @@ ck_status ck_put_time(ck_messages *m, ck_slot s, int64_t v, int64_t unit_us) {
     int64_t us, lo = -62135596800000000, hi = 253402300799999999; /* the years 1 to 9999 */
     if (s.field->type->kind == CK_TYPE_TIME) lo = 0, hi = 86399999999;
     if (__builtin_mul_overflow(v, unit_us, &us) || us < lo || us > hi) return out_of_range(m, s, v);
-    return put_raw(m, s, ck_value_at_precision(s.field->type, us));
+    return put_raw(m, s, ck_time_at_precision(s.field->type->precision, us));
 }
 
 ck_status ck_put_f64(ck_messages *m, ck_slot s, double v) {

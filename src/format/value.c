@@ -138,14 +138,6 @@ static ck_view trimmed(ck_view v) {
     return v;
 }
 
-int64_t ck_value_at_precision(const ck_type *t, int64_t us) {
-    if (t->precision == 6) return us;
-    static const int64_t unit[] = {1000000, 100000, 10000, 1000, 100, 10, 1};
-    int64_t u = unit[t->precision >= 0 && t->precision <= 6 ? t->precision : 6];
-    int64_t rest = us % u;
-    return us - (rest < 0 ? rest + u : rest);
-}
-
 static bool is_float_word(ck_view v) {
     return ck_view_is(v, "NaN") || ck_view_is(v, "Infinity") || ck_view_is(v, "-Infinity");
 }
@@ -196,12 +188,12 @@ ck_status ck_value_text(const ck_type *t, ck_view v, bool lenient, ck_scalar *ou
     case CK_TYPE_DATE: ok = ck_parse_date(text, &out->i64); break;
     case CK_TYPE_TIME:
         ok = ck_parse_time(text, &out->i64);
-        if (ok) out->i64 = ck_value_at_precision(t, out->i64);
+        if (ok) out->i64 = ck_time_at_precision(t->precision, out->i64);
         break;
     case CK_TYPE_TIMESTAMP:
     case CK_TYPE_TIMESTAMP_LTZ:
         ok = ck_parse_timestamp(text, &out->i64, &zoned);
-        if (ok) out->i64 = ck_value_at_precision(t, out->i64);
+        if (ok) out->i64 = ck_time_at_precision(t->precision, out->i64);
         break;
     default: break;
     }

@@ -42,8 +42,6 @@ bool ck_value_decimal(const ck_type *t, const ck_number *n, ck_i128 *out);
 /* YYYY-MM-DD, T or a space, HH:MM:SS, an optional fraction and Z at p (32 bytes are readable): behind it, or NULL when
  * it is something else or names no moment. */
 const uint8_t *ck_timestamp_scan(const uint8_t *p, int64_t *us);
-/* Cut to the column's precision, towards the past. */
-int64_t ck_value_at_precision(const ck_type *t, int64_t us);
 
 /* base64 with padding into out (room for 3/4 of n). CK_DATA when it is not. */
 CK_NODISCARD bool ck_base64_decode(ck_view v, uint8_t *out, size_t *n);

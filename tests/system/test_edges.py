@@ -224,3 +224,22 @@ def test_one_row_is_updated(clink, tmp_path):
     assert run("SELECT COUNT(*) AS n FROM t") == ['{"n":1}', '-U {"n":1}', '+U {"n":2}', '-U {"n":2}', '+U {"n":3}']
     assert run("SELECT a, COUNT(*) AS n FROM t GROUP BY a")[-2:] == ['-U {"a":2,"n":1}', '+U {"a":2,"n":2}']
     assert run("SELECT * FROM (SELECT COUNT(*) AS n FROM t) AS x WHERE n < 3")[-1] == '-D {"n":2}'
+
+
+def test_made_values_fit_their_types(clink):
+    with_options = "WITH (connector='datagen', rows=300{})"
+    table = ("CREATE TABLE t (s VARCHAR(3), c CHAR(2), b VARBINARY(2), n VARCHAR(2), t0 TIME(0), ts TIMESTAMP(0), t3 TIMESTAMP_LTZ(3)) "
+             + with_options.format(", fields.n.kind='sequence'") + ";")
+    rows = clink("run", "-e", table + "SELECT s, c, b, n, CAST(t0 AS TIME(6)) AS t0, CAST(ts AS TIMESTAMP(6)) AS ts, CAST(t3 AS TIMESTAMP_LTZ(6)) AS t3 FROM t").rows
+    assert len(rows) == 300 and {len(r["s"]) for r in rows} == {3} and {len(r["c"]) for r in rows} == {2} and {len(r["b"]) for r in rows} == {4}
+    assert {len(r["n"]) for r in rows} == {2} and rows[150]["n"] == "50"  # a sequence begins again
+    assert all("." not in r["t0"] + r["ts"] and len(r["t3"].partition(".")[2]) in (0, 4) for r in rows)
+    for column, option, says in (("s VARCHAR(3)", "fields.s.length=4", "'fields.s.length' is 4, and the column is VARCHAR(3)"),
+                                 ("s VARCHAR(3)", "fields.s.max=1000", "'fields.s.max': the range has texts that are longer than VARCHAR(3)"),
+                                 ("s CHAR(3)", "fields.s.min='-100'", "'fields.s.min': the range has texts that are longer than VARCHAR(3)")):
+        r = clink("run", "-e", f"CREATE TABLE t ({column}) " + with_options.format(", " + option) + "; SELECT * FROM t", ok=False)
+        assert r.code == 1 and says in r.err, r.err
+    bids = "CREATE TABLE bid (url VARCHAR, datetime TIMESTAMP(1)) WITH (connector='nexmark', events=500);"
+    assert clink("run", "-e", bids + "SELECT COUNT(DISTINCT datetime) AS n FROM bid").rows == [{"n": 1}]
+    r = clink("run", "-e", bids.replace("VARCHAR", "VARCHAR(9)") + "SELECT url FROM bid", ok=False)
+    assert r.code == 1 and "column url of a nexmark bid is VARCHAR without a length" in r.err, r.err

@@ -1,6 +1,8 @@
 /* The `datagen` source: rows made from their number and a seed. Every value is a function of (seed, column, row
  * number), so that the same rows come at any parallelism and after any restart. Split i of n makes the rows i, i + n, i
  * + 2n ... */
+#include <stdio.h>
+
 #include "connector/connectors.h"
 
 #include "base/hash.h"
@@ -104,6 +106,25 @@ static ck_status check_range(const generator *g, const char *column, bool max_gi
                           max_given ? "max" : "min", ck_kind_is_float(g->type->kind) ? "numbers" : "the column's type");
 }
 
+/* A text is as long as its column at most: what is not said is made to fit, what is said has to. */
+static ck_status fit_text(generator *g, const ck_field *f, bool length_given, bool max_given, ck_error *err) {
+    size_t most = f->type->precision > 0 ? (size_t)f->type->precision : SIZE_MAX;
+    char digits[24], type[64];
+    if (f->type->kind != CK_TYPE_VARCHAR && f->type->kind != CK_TYPE_BYTES) return CK_OK;
+    (void)snprintf(type, sizeof type, "%s(%zu)", f->type->kind == CK_TYPE_BYTES ? "VARBINARY" : "VARCHAR", most);
+    if (g->length > most && length_given)
+        return ck_fail(err, CK_INVALID, "option 'fields.%s.length' is %u, and the column is %s", f->name, g->length,
+                       type);
+    if (g->length > most) g->length = (uint32_t)most;
+    for (int64_t hi = 9; !max_given && most < 19 && hi < g->hi; hi = hi * 10 + 9)
+        if (ck_print_i64(digits, hi) == most) g->hi = hi;
+    bool numbers = g->sequence || g->ranged;
+    if (numbers && (ck_print_i64(digits, g->hi) > most || ck_print_i64(digits, g->lo) > most))
+        return ck_fail(err, CK_INVALID, "option 'fields.%s.%s': the range has texts that are longer than %s", f->name,
+                       max_given ? "max" : "min", type);
+    return CK_OK;
+}
+
 static ck_status read_generator(generator *g, const ck_table_options *o, const ck_field *f, ck_error *err) {
     const char *kind = column_option(o, f->name, "kind"), *min = column_option(o, f->name, "min"),
                *max = column_option(o, f->name, "max"), *length = column_option(o, f->name, "length"),
@@ -135,6 +156,7 @@ static ck_status read_generator(generator *g, const ck_table_options *o, const c
     g->length = (uint32_t)n;
     if (length && f->type->kind != CK_TYPE_VARCHAR)
         return ck_fail(err, CK_INVALID, "option 'fields.%s.length' is for texts, and the column is none", f->name);
+    CK_TRY(fit_text(g, f, length != NULL, max != NULL, err));
     if (step && !g->sequence)
         return ck_fail(err, CK_INVALID, "option 'fields.%s.step' is for a column of kind = 'sequence'", f->name);
     return check_range(g, f->name, max != NULL, err);
@@ -260,10 +282,17 @@ static ck_status text_value(const generator *g, uint64_t row, char *text, ck_col
     return ck_build_str(b, text, g->length);
 }
 
+static bool is_time(const ck_type *t) {
+    return t->kind == CK_TYPE_TIME || t->kind == CK_TYPE_TIMESTAMP || t->kind == CK_TYPE_TIMESTAMP_LTZ;
+}
+
 static ck_status one_value(const generator *g, uint64_t row, char *text, ck_column_builder *b) {
     switch (b->phys) {
     case CK_PHYS_BOOL: return ck_build_bool(b, g->sequence ? row & 1 : ck_hash_u64(g->seed, row) >> 63);
-    case CK_PHYS_I64: return ck_build_i64(b, int_value(g, row));
+    case CK_PHYS_I64: {
+        int64_t v = int_value(g, row);
+        return ck_build_i64(b, is_time(g->type) ? ck_time_at_precision(g->type->precision, v) : v);
+    }
     case CK_PHYS_I128: return ck_build_i128(b, int_value(g, row));
     case CK_PHYS_F64: {
         double unit = (double)(ck_hash_u64(g->seed, row) >> 11) * 0x1p-53;

@@ -1,6 +1,7 @@
 /* See metadata_int.h. */
 #include "connector/kafka/metadata_int.h"
 
+#include "data/text.h"
 #include "format/utf8.h"
 
 #define PREFIX "metadata."
@@ -157,7 +158,7 @@ static ck_status build_headers(ck_column_builder *b, const ck_kafka_beside *r, c
 
 static ck_status build_time(ck_column_builder *b, int64_t ms) {
     if (ms < 0) return ck_build_null(b);
-    return ck_build_i64(b, b->type->kind == CK_TYPE_BIGINT ? ms : ms * 1000);
+    return ck_build_i64(b, b->type->kind == CK_TYPE_BIGINT ? ms : ck_time_at_precision(b->type->precision, ms * 1000));
 }
 
 static ck_status build(ck_column_builder *b, ck_kafka_meta kind, const ck_kafka_split *split, const ck_kafka_beside *r,

@@ -12,6 +12,7 @@
 #include "connector/row_splits.h"
 #include "connector/table.h"
 #include "data/builder.h"
+#include "data/text.h"
 #include "os/clock.h"
 
 enum {
@@ -261,7 +262,7 @@ static ck_status read_shape(const char *table, const ck_table_options *o, shape 
 }
 
 static bool fits(const column *c, const ck_type *t) {
-    if (c->text) return t->kind == CK_TYPE_VARCHAR;
+    if (c->text) return t->kind == CK_TYPE_VARCHAR && t->precision == 0; /* of any length */
     return t->kind == CK_TYPE_BIGINT || (c->time && (t->kind == CK_TYPE_TIMESTAMP || t->kind == CK_TYPE_TIMESTAMP_LTZ));
 }
 
@@ -275,7 +276,7 @@ static ck_status find_column(nexmark_kind kind, const ck_field *f, const column 
         *out = c;
         if (fits(c, f->type)) return CK_OK;
         return ck_fail(err, CK_INVALID, "column %s of a nexmark %s is %s", f->name, kind_names[kind],
-                       c->text   ? "VARCHAR"
+                       c->text   ? "VARCHAR without a length"
                        : c->time ? "BIGINT (epoch milliseconds) or TIMESTAMP"
                                  : "BIGINT");
     }
@@ -363,7 +364,7 @@ static ck_status make_column(const nexmark *n, const ck_row_split *s, uint32_t c
                              ck_column_builder *to) {
     const column *what = n->columns[c];
     char text[TEXT_MAX];
-    int64_t unit = to->type->kind == CK_TYPE_BIGINT ? 1 : 1000; /* timestamps are microseconds */
+    bool number = to->type->kind == CK_TYPE_BIGINT;
     uint32_t salt = (uint32_t)(what - columns_of[n->shape.kind].columns);
     for (uint32_t i = 0; i < rows; i++) {
         event e = event_of(n, s->next + i * s->step);
@@ -371,7 +372,9 @@ static ck_status make_column(const nexmark *n, const ck_row_split *s, uint32_t c
         if (what->text)
             CK_TRY(ck_build_str(to, text, what->text(&draws, &e, text)));
         else
-            CK_TRY(ck_build_i64(to, what->number(&draws, &e) * unit));
+            CK_TRY(ck_build_i64(to, number
+                                        ? what->number(&draws, &e)
+                                        : ck_time_at_precision(to->type->precision, what->number(&draws, &e) * 1000)));
     }
     return CK_OK;
 }

@@ -74,7 +74,6 @@ static ck_status build_decimal(ck_pg_values *v, const ck_type *t, ck_view text, 
 }
 
 static ck_status build_time(ck_pg_values *v, const ck_type *t, ck_view text, ck_column_builder *b) {
-    static const int64_t unit[] = {1000000, 100000, 10000, 1000, 100, 10, 1};
     int64_t x;
     bool zoned, ok;
     if (t->kind == CK_TYPE_DATE)
@@ -85,7 +84,7 @@ static ck_status build_time(ck_pg_values *v, const ck_type *t, ck_view text, ck_
         ok = ck_parse_timestamp(text, &x, &zoned);
     if (!ok)
         return because(v, text, t->kind == CK_TYPE_TIME ? "is no time of a day" : "is no time from the year 1 to 9999");
-    if (t->kind != CK_TYPE_DATE && t->precision >= 0 && t->precision < 6 && x % unit[t->precision] != 0)
+    if (t->kind != CK_TYPE_DATE && ck_time_at_precision(t->precision, x) != x)
         return because(v, text, "has more digits of a second than the column");
     return ck_build_i64(b, x);
 }
