@@ -1,4 +1,6 @@
 /* DESCRIBE, SHOW, SET without a key: lines of text. */
+#include <stdio.h>
+
 #include "base/suggest.h"
 #include "expr/function.h"
 #include "sql/bind/bind_int.h"
@@ -28,6 +30,34 @@ static bool in_key(const ck_table_decl *t, int32_t physical) {
     return false;
 }
 
+/* FROM what a column stands beside the record; NULL: it stands in it. */
+static const char *beside(const ck_table_decl *t, const char *column) {
+    enum { PREFIX = sizeof "metadata." - 1 };
+    for (uint32_t i = 0; i < t->options.count; i++)
+        if (strncmp(t->options.names[i], "metadata.", PREFIX) == 0 &&
+            ck_view_eq_nocase(ck_view_of(t->options.names[i] + PREFIX), ck_view_of(column)))
+            return t->options.values[i];
+    return NULL;
+}
+
+/* What stands behind the type: what a column is made of, its key, its time. */
+static ck_status describe_column(const ck_table_def *t, uint32_t i, ck_bytes *text) {
+    const ck_table_column *c = &t->columns[i];
+    const char *from = beside(&t->decl, c->name);
+    if (c->computed) CK_TRY(ck_bytes_printf(text, "  AS %s", c->computed_text));
+    if (from) CK_TRY(ck_bytes_printf(text, "  METADATA FROM '%s'", from));
+    if (in_key(&t->decl, c->physical)) CK_TRY(ck_bytes_str(text, "  PRIMARY KEY"));
+    if (!t->time.expr || t->time.column != i) return CK_OK;
+    CK_TRY(ck_bytes_printf(text, "  WATERMARK %s", c->name));
+    if (t->time.lag_us == 0) return CK_OK;
+    char lag[48];
+    int n = snprintf(lag, sizeof lag, "%lld.%06lld", (long long)t->time.lag_us / 1000000,
+                     (long long)t->time.lag_us % 1000000);
+    while (n > 0 && (lag[n - 1] == '0' || lag[n - 1] == '.'))
+        if (lag[--n] == '.') break;
+    return ck_bytes_printf(text, " - INTERVAL '%.*s' SECOND", n, lag);
+}
+
 static ck_status describe_table(ck_script *s, const ck_catalog_entry *e) {
     const ck_table_def *t = &e->table;
     ck_bytes text;
@@ -41,8 +71,7 @@ static ck_status describe_table(ck_script *s, const ck_catalog_entry *e) {
         const char *type = type_text(s, c->type, c->nullable);
         if (!type) st = CK_NOMEM;
         if (st == CK_OK) st = ck_bytes_printf(&text, "%-*s  %s", (int)width, c->name, type);
-        if (st == CK_OK && c->computed) st = ck_bytes_printf(&text, "  AS %s", c->computed_text);
-        if (st == CK_OK && in_key(&t->decl, c->physical)) st = ck_bytes_str(&text, "  PRIMARY KEY");
+        if (st == CK_OK) st = describe_column(t, i, &text);
         if (st == CK_OK) st = ck_bytes_char(&text, '\n');
     }
     return text_step(s, &text, st);
