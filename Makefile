@@ -21,7 +21,7 @@ test-deps:
 
 release: deps ## the release binary at build/clink and build/libclink.so
 	@$(CMAKE) -S . -B build -DCMAKE_BUILD_TYPE=Release >/dev/null
-	@ninja -C build -j $(JOBS) --quiet clink clink_shared
+	@ninja -C build -j $(JOBS) $(shell [ -t 2 ] || echo --quiet) clink clink_shared
 
 demo: release ## build, fetch a real data set, run a query on it
 	@tools/demo.sh

@@ -102,7 +102,9 @@ static ck_status write_job(ck_checkpoint_dir *d, const char *path, ck_error *err
         return ck_nomem(err, d->mem, 0);
     yyjson_mut_doc_set_root(doc, o);
     CK_TRY(ck_json_write(&d->arena, doc, &text, err));
-    return ck_durable_replace_bytes(d->proc, path, text, err);
+    char *line = ck_arena_printf(&d->arena, "%.*s\n", (int)text.n, text.p); /* for those who look at it */
+    if (!line) return ck_nomem(err, d->mem, text.n);
+    return ck_durable_replace_bytes(d->proc, path, (ck_view){line, text.n + 1}, err);
 }
 
 /* A directory whose job.json was lost still says whose it is. */

@@ -130,8 +130,18 @@ const char *clink_job_note(const clink_job *j, size_t i) {
     return note;
 }
 
+/* Memory that state has taken, and that somebody else wants. */
+static void advise_backend(const clink_job *j, ck_error *err) {
+    static const char advice[] = "; --state-backend file:DIR lets state outgrow it";
+    if (err->status != CK_NOMEM || j->run.spill_dir || !strstr(err->msg, ") for state") || strstr(err->msg, advice))
+        return;
+    size_t n = strlen(err->msg);
+    (void)snprintf(err->msg + n, sizeof err->msg - n, "%s", advice);
+}
+
 /* "filter x > 1" instead of "filter()<-orders": as EXPLAIN shows it. */
 void engine_name_operator(const clink_job *j, ck_error *err) {
+    advise_backend(j, err);
     if (!err->place.object[0] || err->place.subtask < 0 || j->step >= j->plan->step_count) return;
     const ck_graph *g = j->plan->steps[j->step].graph;
     const ck_graph_op *op = g ? ck_graph_find(g, err->place.object) : NULL;

@@ -25,10 +25,22 @@ static const ck_planned_op *weaker(const ck_planned_op *a, const ck_planned_op *
     return b->guarantee > a->guarantee ? b : a;
 }
 
+/* Every table that is written is one in memory. */
+static bool only_memory(const ck_lower_state *s) {
+    uint32_t sinks = 0;
+    for (uint32_t i = 0; i < s->op_count; i++) {
+        if (strncmp(s->ops[i].type, "sink.", 5) != 0) continue;
+        if (strcmp(s->ops[i].type, "sink.memory") != 0) return false;
+        sinks++;
+    }
+    return sinks > 0;
+}
+
 static ck_status one_for_all(ck_lower_state *s, ck_sql_step *step) {
     const char **all = CK_LOWER_ARRAY(s, 1, const char *);
     if (!all) return CK_NOMEM;
-    all[0] = "none across restarts: without a checkpoint directory a restart begins anew";
+    all[0] = only_memory(s) ? "none across restarts: rows in memory end with the process"
+                            : "none across restarts: without a checkpoint directory a restart begins anew";
     step->guarantee = all[0];
     step->guarantees = all, step->guarantee_count = 1;
     return CK_OK;
