@@ -68,6 +68,19 @@ static bool in_word(char c) {
     return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c & 0x80);
 }
 
+static bool is_blank(char c) { return c == ' ' || c == '\t'; }
+
+/* The word in front of the one that begins at start. */
+static void word_before(const char *buffer, const char *start, char *out) {
+    const char *end = start;
+    while (end > buffer && is_blank(end[-1])) end--;
+    const char *begin = end;
+    while (begin > buffer && !is_blank(begin[-1])) begin--;
+    size_t n = end < start && end - begin < WORD_BYTES ? (size_t)(end - begin) : 0;
+    memcpy(out, begin, n);
+    out[n] = 0;
+}
+
 static unsigned char complete(EditLine *el, int key) {
     (void)key;
     line_editor *l = NULL;
@@ -75,12 +88,13 @@ static unsigned char complete(EditLine *el, int key) {
     const LineInfo *line = el_line(el);
     const char *start = line->cursor;
     while (start > line->buffer && in_word(start[-1])) start--;
-    char prefix[WORD_BYTES];
+    char prefix[WORD_BYTES], before[WORD_BYTES];
     completion c = {.prefix = prefix, .prefix_n = (size_t)(line->cursor - start)};
     if (c.prefix_n == 0 || c.prefix_n >= sizeof prefix) return CC_ERROR;
     memcpy(prefix, start, c.prefix_n);
     prefix[c.prefix_n] = 0;
-    l->words(l->arg, consider, &c);
+    word_before(line->buffer, start, before);
+    l->words(l->arg, before, consider, &c);
     if (c.count == 0) return CC_ERROR;
     if (c.count == 1 || strlen(c.common) > c.prefix_n) {
         el_deletestr(el, characters(prefix, c.prefix_n));
@@ -89,7 +103,7 @@ static unsigned char complete(EditLine *el, int key) {
         return CC_REFRESH;
     }
     c = (completion){.prefix = prefix, .prefix_n = c.prefix_n, .show = true};
-    l->words(l->arg, consider, &c);
+    l->words(l->arg, before, consider, &c);
     printf("\n");
     return CC_REDISPLAY;
 }

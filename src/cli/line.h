@@ -6,8 +6,8 @@
 
 typedef struct line_editor line_editor;
 
-/* Words that begin with a prefix; offers each to add. */
-typedef void (*line_words)(void *arg, void (*add)(void *to, const char *word), void *to);
+/* Words that may stand behind `before`, the one in front of it on the line ("": none); offers each to add. */
+typedef void (*line_words)(void *arg, const char *before, void (*add)(void *to, const char *word), void *to);
 
 /* Characters are UTF-8 whatever the environment says, as in SQL text. Before the first thread is started. */
 void line_use_utf8(void);

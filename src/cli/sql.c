@@ -320,8 +320,10 @@ static const char *const keywords[] = {
     "INSERT",  "INTO",  "CREATE",   "TABLE",    "VIEW",    "DROP",      "ALTER",  "DESCRIBE", "SHOW",
     "EXPLAIN", "WITH",  "DISTINCT", "FUNCTION", "RETURNS", "TEMPORARY", "EXISTS", "BETWEEN",  "PARTITION"};
 
-/* The lines a statement prints, as words. */
-static void add_lines(shell *s, const char *sql, void (*add)(void *to, const char *word), void *to, bool columns) {
+typedef enum kept { LINES, FIRST_WORDS, AND_COLUMNS } kept;
+
+/* The lines a statement prints, as words: whole, their first word, or names of tables with those of their columns. */
+static void add_lines(shell *s, const char *sql, void (*add)(void *to, const char *word), void *to, kept what) {
     clink_run quiet = {.struct_bytes = sizeof quiet};
     clink_job *job = NULL;
     clink_error e = {0};
@@ -330,20 +332,31 @@ static void add_lines(shell *s, const char *sql, void (*add)(void *to, const cha
     clink_job_free(job);
     char *line = text ? strtok_r(text, "\n", &save) : NULL;
     for (size_t i = 0; line && i < WORDS_MAX; i++, line = strtok_r(NULL, "\n", &save)) {
-        if (columns) line[strcspn(line, " ")] = 0;
+        if (what == FIRST_WORDS) line[strcspn(line, " ")] = 0;
         add(to, line);
         char describe[256];
         int n = snprintf(describe, sizeof describe, "DESCRIBE \"%s\"", line);
-        if (!columns && strcmp(sql, "SHOW TABLES") == 0 && n > 0 && (size_t)n < sizeof describe)
-            add_lines(s, describe, add, to, true);
+        if (what == AND_COLUMNS && n > 0 && (size_t)n < sizeof describe) add_lines(s, describe, add, to, FIRST_WORDS);
     }
     free(text);
 }
 
-static void words(void *arg, void (*add)(void *to, const char *word), void *to) {
+static bool takes_table(const char *before) {
+    static const char *const words[] = {"FROM",     "JOIN", "INTO", "TABLE", "VIEW",
+                                        "DESCRIBE", "DESC", "\\d",  "\\d+",  "\\sf"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcasecmp(before, words[i]) == 0) return true;
+    return false;
+}
+
+static void words(void *arg, const char *before, void (*add)(void *to, const char *word), void *to) {
+    if (takes_table(before)) {
+        add_lines(arg, "SHOW TABLES", add, to, LINES);
+        return;
+    }
     for (size_t i = 0; i < sizeof keywords / sizeof *keywords; i++) add(to, keywords[i]);
-    add_lines(arg, "SHOW TABLES", add, to, false);
-    add_lines(arg, "SHOW FUNCTIONS", add, to, false);
+    add_lines(arg, "SHOW TABLES", add, to, AND_COLUMNS);
+    add_lines(arg, "SHOW FUNCTIONS", add, to, LINES);
 }
 
 /* ${XDG_STATE_HOME:-~/.local/state}/clink/history; false: nowhere. */

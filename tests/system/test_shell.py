@@ -174,6 +174,29 @@ def test_history_and_catalog_outlive_the_shell(shell):
     assert t.end() == 0
 
 
+def test_a_table_is_completed_where_one_stands(shell):
+    t = shell("--format", "ndjson")
+    t.send("CREATE TABLE orders (ordinal INT);\n")
+    t.expect("clink> ")
+    t.send("SELECT * FROM ord\t")  # neither the word ORDER nor the column
+    t.expect("ers ")
+    t.send(";\n")
+    t.expect("clink> ")
+    t.send("\\d ord\t")
+    t.expect("ers ")
+    t.send("\n")
+    t.expect("ordinal  INTEGER")
+    t.expect("clink> ")
+    t.send("SELECT COUNT(*) AS n FROM (sel\t")  # a statement in brackets
+    t.expect("SELECT ")
+    t.send("ordi\t")
+    t.expect("nal ")
+    t.send("FROM orders);\n")
+    t.expect('{"n":0}')
+    t.send("\\q\n")
+    assert t.end() == 0
+
+
 @pytest.mark.parametrize("locale", ["C", "en_US.UTF-8"])
 def test_text_that_is_not_ascii(shell, monkeypatch, locale):
     monkeypatch.setenv("LC_ALL", locale)
