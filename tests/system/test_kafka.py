@@ -509,6 +509,10 @@ def test_metadata_columns(broker):
         assert r["at"] == time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(ms // 1000)) + (f".{ms % 1000:03d}" if ms % 1000 else "") + "Z"
         headers = {} if i % 4 == 0 else {"n": str(i), "empty": None, "trace": None if i % 8 == 1 else "abc"}
         assert (dict(r["h"]) if isinstance(r["h"], list) else r["h"]) == headers, r["h"]
+    misspelt = sql.replace("id BIGINT", "ID BIGINT, zip BIGINT").replace("TIMESTAMP_LTZ(3)", "TIMESTAMP_LTZ(0)")
+    r = run_clink("run", "-e", misspelt + 'SELECT ID, zip, k, topic, CAST(at AS TIMESTAMP_LTZ(6)) AS at FROM o')
+    assert 'no record of o that was read has a key "ID", "zip": NULL in every row; case counts, and there is "id"\n' in r.err, r.err
+    assert all(row["ID"] is None and "." not in row["at"] for row in r.rows)
     some = run_clink("run", "-e", sql + "SELECT MAX(offset) AS m, COUNT(*) AS n FROM o WHERE p = 1").rows
     assert some == [{"m": max(w[3] for w in want if w[2] == 1), "n": sum(w[2] == 1 for w in want)}]
 
