@@ -113,6 +113,8 @@ static const char *way_out(const ck_plan_node *n) {
     if (n->kind == CK_PLAN_OVER) return "a RANGE of an INTERVAL before the row, or fewer keys, would bound it";
     if (n->kind == CK_PLAN_TOP_N && n->top.timed)
         return "a time window (PARTITION BY window_start, window_end) would bound it";
+    if (ck_plan_groups_half_a_window(n))
+        return "GROUP BY window_start and window_end, both, and a window goes when it is over";
     if (n->kind == CK_PLAN_JOIN && n->join.in_time)
         return "a bound on the time between them in both directions would bound it";
     return "state_ttl bounds it - the option of a table, or SET state_ttl = '1 day' -, and so does a time window";

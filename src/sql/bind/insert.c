@@ -124,17 +124,24 @@ static const char *key_names(ck_binder *b, const ck_plan_node *n, const uint32_t
     return out ? out : "?";
 }
 
+/* The GROUP BY under a query, or nothing. */
+static bool over_half_a_window(const ck_plan_node *n) {
+    while (n->input_count == 1 && n->kind != CK_PLAN_AGGREGATE) n = n->inputs[0];
+    return ck_plan_groups_half_a_window(n);
+}
+
 static ck_status refuse_changes(ck_binder *b, const ck_table_def *t, const ck_plan_node *n, ck_pos at) {
     static const uint32_t first = 0; /* of a query of one row any column is a key */
     const char *key = !n->key_count      ? "..."
                       : n->keys[0].count ? key_names(b, n, n->keys[0].at, n->keys[0].count)
                                          : key_names(b, n, &first, 1);
+    const char *window = over_half_a_window(n) ? "window_start and window_end, both" : "a time window";
     return ck_bind_refuse(
         b, at,
         "table \"%s\" only takes new rows, and the rows of this query change as input comes. Three ways out: give the "
-        "table PRIMARY KEY (%s) NOT ENFORCED and a mode that updates rows; group by a time window; or end the query "
+        "table PRIMARY KEY (%s) NOT ENFORCED and a mode that updates rows; group by %s; or end the query "
         "with EMIT ON CLOSE, which says each row once, when the input has ended",
-        t->decl.name, key);
+        t->decl.name, key, window);
 }
 
 static ck_status check_changes(ck_binder *b, const ck_table_def *t, const ck_plan_node *n, ck_pos at) {

@@ -378,6 +378,8 @@ typedef struct ck_time_origin {
 } ck_time_origin;
 /* Whether a column of n is event time that a watermark goes with, or of a window. */
 ck_time_origin ck_plan_time_of(const ck_plan_node *n, uint32_t column);
+/* Whether a GROUP BY takes window_start or window_end alone: a group like any other, which nothing ends. */
+bool ck_plan_groups_half_a_window(const ck_plan_node *n);
 bool ck_plan_calls_proctime(const ck_expr *e); /* PROCTIME() */
 /* By node id, which must be false: somebody above n, or over all of it, reckons with the time of its rows. */
 void ck_plan_mark_timed(const ck_plan_node *n, bool above, bool *timed, bool *seen);

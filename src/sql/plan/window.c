@@ -309,3 +309,14 @@ ck_status ck_plan_strip_window(ck_plan *p, ck_plan_node *n, const ck_plan_node *
     if (fine) *out = s.node;
     return CK_OK;
 }
+
+bool ck_plan_groups_half_a_window(const ck_plan_node *n) {
+    if (n->kind != CK_PLAN_AGGREGATE) return false;
+    bool start = false, end = false;
+    for (uint32_t i = 0; i < n->aggregate.keys.count; i++) {
+        ck_time_role role = ck_plan_time_of(n->inputs[0], n->aggregate.keys.at[i]).role;
+        start |= role == CK_TIME_WINDOW_START;
+        end |= role == CK_TIME_WINDOW_END;
+    }
+    return start != end;
+}
