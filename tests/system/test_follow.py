@@ -43,3 +43,23 @@ def test_rows_appended_one_by_one(tmp_path, pause):
     finally:
         proc.send_signal(signal.SIGKILL)
         proc.wait()
+
+
+def test_a_file_that_comes_later_is_read_by_the_next_start(tmp_path):
+    folder, script, err = tmp_path / "in", tmp_path / "job.sql", tmp_path / "err"
+    folder.mkdir()
+    script.write_text(f"""CREATE TABLE t (i BIGINT) WITH (connector='file', format='json', path='{folder}', follow='true');
+CREATE TABLE o (i BIGINT) WITH (connector='print');
+INSERT INTO o SELECT i FROM t;""")
+    says = "clink: warning: t: the {} of {} that {} there now {} followed; one that comes later is read when the job is started again\n"
+    for n, warning in ((1, says.format("1 file", folder, "is", "is")), (2, says.format("2 files", folder, "are", "are"))):
+        (folder / f"{n}.json").write_text('{"i":%d}\n' % n)
+        out = tmp_path / f"out{n}"
+        with open(out, "w") as to, open(err, "w") as log:
+            proc = subprocess.Popen([CLINK, "run", "--checkpoint-dir", tmp_path / "ck", script], stdout=to, stderr=log)
+        try:
+            assert wait_for(1, out, proc) == ['{"i":%d}' % n]
+        finally:
+            proc.send_signal(signal.SIGUSR2)  # with a savepoint
+            assert proc.wait(60) == 0
+        assert warning in err.read_text()

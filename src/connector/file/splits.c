@@ -278,6 +278,17 @@ static ck_status must_be_plain(ck_proc *proc, const ck_file_options *o, const ch
     return ck_fail(err, CK_INVALID, "%s is compressed, and a compressed file cannot be followed", path);
 }
 
+/* Files are listed once: who follows a directory should know that it is not looked into again. */
+static void tell_of_later_files(const ck_op_spec *spec, const char *table, const char *path, const char **paths,
+                                size_t count) {
+    if (count == 1 && strcmp(paths[0], path) == 0) return;
+    ck_log_line(
+        spec->proc->log, CK_LOG_WARN,
+        "warning: %s: the %zu file%s of %s that %s there now %s followed; one that comes later is read when the "
+        "job is started again",
+        table, count, count == 1 ? "" : "s", path, count == 1 ? "is" : "are", count == 1 ? "is" : "are");
+}
+
 ck_status ck_file_enumerate(const ck_op_spec *spec, uint32_t parallelism, ck_split_list *out, ck_error *err) {
     ck_source_table t;
     ck_file_options o;
@@ -296,6 +307,7 @@ ck_status ck_file_enumerate(const ck_op_spec *spec, uint32_t parallelism, ck_spl
         if (s == CK_OK)
             s = o.follow ? add_split(out, &whole, err) : split_file(spec->proc, paths[i], &o, parallelism, out, err);
     }
+    if (s == CK_OK && o.follow) tell_of_later_files(spec, t.table, o.path, paths, count);
     if (s != CK_OK) ck_error_prefix(err, "table %s: ", t.table);
     return s;
 }
