@@ -2,12 +2,18 @@
  * fires. The key inside is the partition columns and the order columns behind the first. */
 #include "state/cold_int.h"
 
+static void free_places(ck_table *t) {
+    uint32_t n = t->buckets_gone + t->bucket_capacity;
+    if (n == 0) return;
+    ck_free(t->mem, t->buckets - t->buckets_gone, n * sizeof *t->buckets);
+    ck_free(t->mem, t->bucket_keys - t->buckets_gone, n * sizeof *t->bucket_keys);
+}
+
 void ck_buckets_free(ck_table *t) {
     for (uint32_t i = 0; i < t->bucket_count; i++) ck_table_free(t->buckets[i]);
-    ck_free(t->mem, t->buckets, t->bucket_capacity * sizeof *t->buckets);
-    ck_free(t->mem, t->bucket_keys, t->bucket_capacity * sizeof *t->bucket_keys);
+    free_places(t);
     t->buckets = NULL, t->bucket_keys = NULL;
-    t->bucket_count = t->bucket_capacity = 0;
+    t->bucket_count = t->bucket_capacity = t->buckets_gone = 0;
 }
 
 /* Index of the smallest bucket >= at_least. */
@@ -25,6 +31,13 @@ static uint32_t lower(const ck_table *t, int64_t at_least) {
 
 static ck_status make_room(ck_table *t) {
     if (t->bucket_count < t->bucket_capacity) return CK_OK;
+    if (t->buckets_gone > t->bucket_count) { /* more places in front than there are buckets */
+        memmove(t->buckets - t->buckets_gone, t->buckets, t->bucket_count * sizeof *t->buckets);
+        memmove(t->bucket_keys - t->buckets_gone, t->bucket_keys, t->bucket_count * sizeof *t->bucket_keys);
+        t->buckets -= t->buckets_gone, t->bucket_keys -= t->buckets_gone;
+        t->bucket_capacity += t->buckets_gone, t->buckets_gone = 0;
+        return CK_OK;
+    }
     uint32_t had = t->bucket_capacity, capacity = had ? had * 2 : 4;
     ck_table **tables = ck_alloc_array(t->mem, capacity, sizeof *tables);
     int64_t *keys = ck_alloc_array(t->mem, capacity, sizeof *keys);
@@ -37,9 +50,8 @@ static ck_status make_room(ck_table *t) {
         memcpy(tables, t->buckets, t->bucket_count * sizeof *tables);
         memcpy(keys, t->bucket_keys, t->bucket_count * sizeof *keys);
     }
-    ck_free(t->mem, t->buckets, had * sizeof *tables);
-    ck_free(t->mem, t->bucket_keys, had * sizeof *keys);
-    t->buckets = tables, t->bucket_keys = keys, t->bucket_capacity = capacity;
+    free_places(t);
+    t->buckets = tables, t->bucket_keys = keys, t->bucket_capacity = capacity, t->buckets_gone = 0;
     return CK_OK;
 }
 
@@ -110,6 +122,10 @@ ck_status ck_table_drop_bucket(ck_table *t, int64_t bucket, ck_error *err) {
     }
     ck_table_free(b);
     t->bucket_count--;
+    if (at == 0) {
+        t->buckets++, t->bucket_keys++, t->buckets_gone++, t->bucket_capacity--;
+        return CK_OK;
+    }
     memmove(t->buckets + at, t->buckets + at + 1, (t->bucket_count - at) * sizeof *t->buckets);
     memmove(t->bucket_keys + at, t->bucket_keys + at + 1, (t->bucket_count - at) * sizeof *t->bucket_keys);
     return CK_OK;

@@ -82,20 +82,21 @@ struct ck_table {
     ck_table **buckets; /* by bucket, ascending; this table itself holds no rows then */
     int64_t *bucket_keys;
     uint32_t bucket_count, bucket_capacity;
-    int64_t bucket; /* a bucket's own */
-    uint32_t born;  /* epoch in which the table was made */
+    uint32_t buckets_gone; /* places in front of them: the oldest go first */
+    int64_t bucket;        /* a bucket's own */
+    uint32_t born;         /* epoch in which the table was made */
     /* time to live (ttl.c) */
     int64_t expiry_ms; /* of what is written now */
     int64_t swept_us;
     bool swept;
     bool is_bucket;
     /* rows that are not in memory (cold_int.h) */
-    ck_cold *cold; /* NULL: all are */
-    struct ck_cold_scan *scan; /* of rows out */
-    uint64_t out_rows; /* borrowed ones included */
-    uint32_t borrowed; /* rows of the present piece of a walk, in memory too */
+    ck_cold *cold;                 /* NULL: all are */
+    struct ck_cold_scan *scan;     /* of rows out */
+    uint64_t out_rows;             /* borrowed ones included */
+    uint32_t borrowed;             /* rows of the present piece of a walk, in memory too */
     struct ck_cold_filter *filter; /* of the keys of rows out */
-    uint32_t turn;     /* id of the page whose rows leave next */
+    uint32_t turn;                 /* id of the page whose rows leave next */
     uint16_t cold_slot;
 };
 
@@ -220,7 +221,7 @@ CK_NODISCARD ck_status ck_table_stored_puts(ck_table *t, const ck_stored_put *pu
                                             uint32_t *done);
 
 /* ---- erase_log.c ---- */
-void ck_log_erase(ck_table *t, const ck_row *row); /* gives the log up rather than fail */
+void ck_log_erase(ck_table *t, const ck_row *row);                         /* gives the log up rather than fail */
 void ck_log_erase_key(ck_table *t, ck_view rest, uint32_t user_key_bytes); /* behind slot and '|' */
 void ck_log_forget(ck_table *t, uint32_t completed);
 void ck_log_free(ck_table *t);
