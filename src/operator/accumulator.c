@@ -115,9 +115,10 @@ ck_status ck_rows_erase_zero(ck_table *t, ck_row *const *rows, uint32_t n, uint3
 
 /* "usr = alice, day = 3" of the key, cut to fit a sentence. */
 static void print_key(const ck_groups *g, uint32_t i, ck_bytes *out) {
-    uint32_t row = ck_batch_row(g->batch, i);
+    const ck_batch *b = g->named ? g->named : g->batch;
+    uint32_t row = ck_batch_row(b, i);
     for (uint32_t k = 0; k < g->spec->count && out->n < 200; k++) {
-        const ck_column *c = g->batch->columns[g->spec->columns[k]];
+        const ck_column *c = b->columns[g->spec->columns[k]];
         if (ck_bytes_str(out, k ? ", " : "") != CK_OK) return;
         if (ck_print_value(g->spec->types[k], c, row, out) != CK_OK) return;
     }

@@ -40,6 +40,7 @@ typedef struct ck_groups {
     uint32_t n;
     const ck_batch *batch;
     const ck_key_spec *spec;
+    const ck_batch *named; /* what messages call them, where that is not their key; else NULL */
 } ck_groups;
 
 enum { CK_ACC_FIELDS_MAX = 6, CK_ACC_ORDER_MAX = 16 /* columns of ORDER BY, with the argument */ };

@@ -52,7 +52,7 @@ static ck_status remember(ck_group *op, const ck_batch *b, uint32_t n, ck_op_ctx
     ck_status s = CK_OK;
     for (uint32_t i = 0; s == CK_OK && i < p->keys.count; i++)
         s = copy_rows(b->columns[p->keys.columns[i]], p->keys.types[i], at, n, &columns[i], ctx);
-    ck_groups g = {rows, n, some, &p->keys};
+    ck_groups g = {rows, n, some, &p->keys, NULL};
     if (s == CK_OK) s = ck_group_results(p, &g, columns + p->keys.count, ctx);
     if (s == CK_OK && (s = ck_touched_add_segment(&op->touched, columns, existed, n)) != CK_OK)
         ck_nomem(ctx->error, ctx->mem, n);
@@ -169,7 +169,7 @@ static ck_status look_up(ck_group *op, slice *s, ck_op_ctx *ctx) {
     if (s->live_count == 0) return CK_OK;
     ck_batch *live = s->live_count == s->n ? ck_batch_ref(s->keys) : ck_batch_select(s->keys, sel, s->live_count);
     if (!live) return ck_nomem(ctx->error, ctx->mem, s->n * sizeof *sel);
-    ck_groups g = {s->live, s->live_count, live, &p->own_keys};
+    ck_groups g = {s->live, s->live_count, live, &p->own_keys, NULL};
     ck_status status = ck_group_results(p, &g, s->now, ctx);
     ck_batch_unref(&live);
     return status;
@@ -362,7 +362,7 @@ static ck_status emit_rows(ck_group *op, uint32_t n, ck_op_ctx *ctx) {
     }
     ck_batch *keys = s == CK_OK ? batch_of(columns, p->keys.count, n, false, ctx) : NULL;
     if (s == CK_OK && !keys) s = ck_nomem(ctx->error, ctx->mem, n);
-    ck_groups g = {rows, n, keys, &p->own_keys};
+    ck_groups g = {rows, n, keys, &p->own_keys, NULL};
     if (s == CK_OK) s = ck_group_results(p, &g, columns + p->keys.count, ctx);
     ck_batch *out = s == CK_OK ? batch_of(columns, count, n, false, ctx) : NULL;
     if (s == CK_OK && !out) s = ck_nomem(ctx->error, ctx->mem, n);

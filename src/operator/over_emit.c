@@ -20,7 +20,7 @@ static ck_status set_null(result *r, uint32_t i, ck_op_ctx *ctx) {
 
 static ck_status out_of_range(ck_over *op, result *r, uint32_t i, const ck_batch *rows, ck_op_ctx *ctx) {
     if (ctx->settings->eval_error_null) return set_null(r, i, ctx);
-    ck_groups g = {NULL, r->n, rows, &op->plan.keys};
+    ck_groups g = {NULL, r->n, rows, &op->plan.keys, NULL};
     return ck_acc_out_of_range(r->call->text, r->call->type, &g, i, ctx);
 }
 

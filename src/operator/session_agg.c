@@ -185,7 +185,7 @@ ck_status ck_session_erase_beside(ck_session_agg *op, const ck_batch *keys, uint
         ck_acc *a = op->plan.accs[k];
         uint32_t count = 0;
         if (!a->side || a->shares_side || ck_table_row_count(a->side_table) == 0) continue;
-        ck_groups g = {NULL, n, keys, &op->plan.own_side_keys};
+        ck_groups g = {NULL, n, keys, &op->plan.own_side_keys, NULL};
         if (!a->side->hashed) {
             CK_TRY(ck_acc_erase_values(a, &g, ctx));
             continue;
@@ -217,7 +217,7 @@ static ck_status put_rows(ck_session_agg *op, ck_row *const *rows, const ck_batc
 ck_status ck_session_put(ck_session_agg *op, ck_row *const *rows, const ck_batch *keys, uint32_t n, ck_op_ctx *ctx) {
     ck_column **results = ck_arena_array(ctx->arena, op->plan.result_count + 1u, sizeof(ck_column *));
     if (!results) return ck_nomem(ctx->error, ctx->mem, op->plan.result_count * sizeof(ck_column *));
-    ck_groups g = {(const ck_row *const *)rows, n, keys, &op->plan.own_side_keys};
+    ck_groups g = {(const ck_row *const *)rows, n, keys, &op->plan.own_side_keys, NULL};
     ck_status s = ck_group_results(&op->plan, &g, results, ctx);
     if (s == CK_OK && put_rows(op, rows, keys, results, n) != CK_OK)
         s = ck_nomem(ctx->error, ctx->mem, n * sizeof(ck_strview));

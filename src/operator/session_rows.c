@@ -134,7 +134,7 @@ static ck_status absorb(ck_session_agg *op, ck_partition p, int64_t to, int64_t 
     ck_batch *src_keys = NULL, *dst_keys = NULL;
     ck_status s = ck_session_keys(op, rows, 1, &src_keys, ctx);
     if (s == CK_OK) s = ck_session_keys(op, to_rows, 1, &dst_keys, ctx);
-    ck_groups g = {rows, 1, src_keys, &op->plan.own_side_keys};
+    ck_groups g = {rows, 1, src_keys, &op->plan.own_side_keys, NULL};
     for (uint32_t i = 0; s == CK_OK && i < op->plan.acc_count; i++) {
         ck_acc *a = op->plan.accs[i];
         if (!a->shares_side && a->distinct < 0) s = a->merge(a, &dst, op->table, &g, dst_keys, ctx);

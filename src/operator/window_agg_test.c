@@ -265,6 +265,27 @@ static void a_hop_of_many_slides_rolls(void **state) {
     HARNESS_EXPECT_NOTHING(h);
 }
 
+/* The group of an error is that of the window, however the window was put together. */
+static void a_sum_out_of_range_is_said_with_its_window(void **state) {
+    fixture *f = *state;
+    harness *h = &f->h;
+    for (int slides = 2; slides <= 10; slides += 8) {
+        char params[512];
+        snprintf(params, sizeof params,
+                 "{\"window\":{\"kind\":\"hop\",\"time\":1,\"size_us\":%d000000,\"slide_us\":1000000,\"offset_us\":0},"
+                 "\"keys\":[0]," COUNT_SUM "}",
+                 slides);
+        harness_input(h, SCHEMA, CK_MODE_APPEND);
+        harness_start(h, &ck_op_window_agg, params, OUTPUT);
+        HARNESS_ROWS(h, "a|1970-01-01 00:00:00|9000000000000000000", "a|1970-01-01 00:00:01|9000000000000000000");
+        assert_int_equal(harness_event(h, 0, ck_event_watermark(1999999, false)), CK_DATA);
+        assert_string_equal(h->error.msg,
+                            "sum(v) is out of range for BIGINT in the group of key (a, 1970-01-01 00:00:02)");
+        harness_destroy(h);
+        harness_init(h, &f->proc.proc);
+    }
+}
+
 /* ---- processing time ---- */
 
 #define BY_THE_CLOCK(kind, size, slide)                                                                                \
@@ -388,6 +409,7 @@ int main(void) {
                                        T(allowed_lateness_changes_what_was_said),
                                        T(hops_and_cumulations),
                                        T(a_hop_of_many_slides_rolls),
+                                       T(a_sum_out_of_range_is_said_with_its_window),
                                        T(by_the_clock_windows_fire_by_themselves),
                                        T(by_the_clock_nothing_is_lost_when_subtasks_meet),
                                        T(by_the_clock_a_window_grows_by_steps),

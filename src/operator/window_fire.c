@@ -70,6 +70,19 @@ static ck_status put_rows(ck_window_agg *op, int64_t end, const ck_batch *keys, 
     return CK_OK;
 }
 
+/* An error names the group by its window, not by the bucket it was put together in. */
+static ck_status results_of(ck_window_agg *op, int64_t end, int64_t beside, ck_table *bucket, ck_row **rows,
+                            ck_groups *g, ck_column **results, ck_op_ctx *ctx) {
+    ck_status s = ck_group_results(&op->plan, g, results, ctx);
+    if (s != CK_DATA || end == beside) return s;
+    ck_batch *named;
+    CK_TRY(ck_window_keys_of(op, end, bucket, rows, g->n, &named, ctx));
+    g->named = named;
+    s = ck_group_results(&op->plan, g, results, ctx);
+    ck_batch_unref(&named);
+    return s;
+}
+
 ck_status ck_window_put_groups(ck_window_agg *op, int64_t end, int64_t beside, ck_table *bucket, ck_row **rows,
                                uint32_t n, ck_op_ctx *ctx) {
     const ck_group_plan *p = &op->plan;
@@ -81,8 +94,8 @@ ck_status ck_window_put_groups(ck_window_agg *op, int64_t end, int64_t beside, c
     ck_column **results = ck_arena_array(ctx->arena, p->result_count + 1u, sizeof(ck_column *));
     if (!results) return ck_nomem(ctx->error, ctx->mem, p->result_count * sizeof(ck_column *));
     CK_TRY(ck_window_keys_of(op, beside, bucket, rows, live, &keys, ctx));
-    ck_groups g = {(const ck_row *const *)rows, live, keys, &p->own_side_keys};
-    ck_status s = ck_group_results(p, &g, results, ctx);
+    ck_groups g = {(const ck_row *const *)rows, live, keys, &p->own_side_keys, NULL};
+    ck_status s = results_of(op, end, beside, bucket, rows, &g, results, ctx);
     if (s == CK_OK && put_rows(op, end, keys, results, live) != CK_OK)
         s = ck_nomem(ctx->error, ctx->mem, live * sizeof(ck_strview));
     for (uint32_t i = 0; i < p->result_count; i++) ck_column_unref(&results[i]);
@@ -105,7 +118,7 @@ static ck_status erase_values(ck_window_agg *op, ck_acc *a, int64_t end, ck_tabl
     for (uint32_t n; (n = ck_table_scan_next(bucket, &scan, op->found, CK_BATCH_ROWS_MAX)) > 0;) {
         ck_batch *keys;
         CK_TRY(ck_window_keys_of(op, end, bucket, op->found, n, &keys, ctx));
-        ck_groups g = {NULL, n, keys, &op->plan.own_side_keys};
+        ck_groups g = {NULL, n, keys, &op->plan.own_side_keys, NULL};
         ck_status s = ck_acc_erase_values(a, &g, ctx);
         ck_batch_unref(&keys);
         CK_TRY(s);
@@ -120,7 +133,7 @@ static ck_status erase_carries(ck_window_agg *op, ck_table *side, int64_t end, c
         const ck_row **rows = ck_arena_alloc(ctx->arena, n * sizeof *rows);
         if (!rows) return ck_nomem(ctx->error, ctx->mem, n * sizeof *rows);
         CK_TRY(ck_window_keys_of(op, end, bucket, op->found, n, &keys, ctx));
-        ck_groups g = {NULL, n, keys, &op->plan.own_side_keys};
+        ck_groups g = {NULL, n, keys, &op->plan.own_side_keys, NULL};
         ck_status s = ck_groups_find(&g, side, rows, ctx);
         ck_batch_unref(&keys);
         CK_TRY(s);

@@ -12,13 +12,13 @@ static ck_status merge_groups(ck_window_agg *op, int sign, int64_t from_end, ck_
     ck_batch *src_keys = NULL, *dst_keys = NULL;
     if (!dst) return ck_nomem(ctx->error, ctx->mem, n * sizeof *dst);
     ck_status s = ck_window_keys_of(op, from_end, from, op->found, n, &src_keys, ctx);
-    if (s == CK_OK) s = ck_window_keys_of(op, to_end, from, op->found, n, &dst_keys, ctx);
+    if (s == CK_OK) s = keys_there(op, src_keys, to_end, &dst_keys, ctx);
     if (s == CK_OK) {
-        ck_key_hash(&p->own_keys, dst_keys, ck_table_seed(to), op->hashes);
-        ck_keys keys = {&p->own_keys, dst_keys, op->hashes, n};
+        ck_key_hash(&p->own_keys, src_keys, ck_table_seed(to), op->hashes);
+        ck_keys keys = {&p->own_keys, src_keys, op->hashes, n};
         s = ck_table_upsert(to, &keys, dst, NULL, ctx->error);
     }
-    ck_groups g = {rows, n, src_keys, &p->own_side_keys};
+    ck_groups g = {rows, n, src_keys, &p->own_side_keys, NULL};
     for (uint32_t i = 0; s == CK_OK && i < p->acc_count; i++) {
         ck_acc *a = p->accs[i];
         a->table = to;
