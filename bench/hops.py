@@ -1,5 +1,5 @@
 """What a row costs in a HOP of 1 to 1,000 slides, in instructions (callgrind): a row is counted once, in its slice, and a window that is over
-takes what the one before it had.
+takes what the one before it had, or is put together of two halves that are made once.
    hops.py CLINK WORK_DIR [--sample]
 Fails when 1,000 slides cost more than twice one."""
 import os
@@ -12,6 +12,8 @@ ROWS, SECONDS, SIZE = 1_000_000, 100, 10
 SLIDES = [1, 10, 100, 1000]
 QUERIES = {
     "all rows": ("e TIMESTAMP_LTZ(3), n BIGINT, s BIGINT", "window_end, COUNT(*), SUM(v)", ""),
+    "least and greatest of four keys": ("k BIGINT, a BIGINT, b BIGINT", "k, MIN(v), MAX(v)", ", k"),
+    "doubles of four keys": ("k BIGINT, s DOUBLE, d DOUBLE", "k, SUM(d), STDDEV_POP(d)", ", k"),
     "four keys": ("k BIGINT, n BIGINT, a DOUBLE", "k, COUNT(*), AVG(v)", ", k"),
 }
 ALLOWED = 2.0
@@ -30,7 +32,7 @@ def make_input(path):
 def count(clink, work, name, slides):
     columns, select, key = QUERIES[name]
     with open(f"{work}/hop.sql", "w") as f:
-        f.write(f"""CREATE TABLE src (t BIGINT, k BIGINT, v BIGINT) WITH (connector='file', path='{work}/hop.csv', header='true', event_time_column='t');
+        f.write(f"""CREATE TABLE src (t BIGINT, k BIGINT, v BIGINT, d AS CAST(v AS DOUBLE)) WITH (connector='file', path='{work}/hop.csv', header='true', event_time_column='t');
 CREATE TABLE snk ({columns}) WITH (connector='blackhole');
 INSERT INTO snk SELECT {select} FROM src GROUP BY HOP(t, INTERVAL '{SIZE / slides:.3f}' SECOND, INTERVAL '{SIZE}' SECOND){key};
 """)

@@ -88,6 +88,7 @@ static void plan_slices(ck_window_agg *op) {
         a = b, b = rest;
     }
     w->slice_us = a;
+    op->halved = w->kind == CK_WINDOW_HOP && !op->rolling && w->size_us / w->slide_us >= CK_WINDOW_ROLLS_FROM;
 }
 
 static ck_status make_plan(ck_window_agg *op, ck_arena *a, const ck_op_spec *spec, ck_error *err) {
@@ -133,7 +134,8 @@ static ck_status window_create(const ck_op_spec *spec, ck_mem mem, void **self, 
         window_free(op);
         return s;
     }
-    op->end = op->rolled_to = INT64_MIN;
+    op->end = op->rolled_to = op->halves.boundary = INT64_MIN;
+    op->halves.kept_rows = CK_WINDOW_KEPT_ROWS;
     for (uint32_t i = 0; i < CK_BATCH_ROWS_MAX; i++) op->identity[i] = (uint16_t)i;
     *self = op;
     return CK_OK;
@@ -185,6 +187,7 @@ ck_status ck_window_count(ck_window_agg *op, const ck_batch *b, ck_op_ctx *ctx) 
 static ck_status count_run(ck_window_agg *op, int64_t end, const ck_batch *b, ck_op_ctx *ctx) {
     ck_table *bucket;
     if (op->rolling && end <= op->rolled_to) CK_TRY(ck_window_unroll(op, ctx)); /* late for the last window alone */
+    if (op->halved) CK_TRY(ck_window_slice_changes(op, end, ctx));
     CK_TRY(ck_table_bucket(op->table, end, true, &bucket, ctx->error));
     CK_TRY(ck_window_enter(op, end, bucket, true, ctx));
     if (op->lateness_us && ck_event_clock_passed(op->clock.watermark, end))
@@ -288,6 +291,7 @@ static ck_status window_pre_snapshot(void *self, uint64_t checkpoint, ck_op_ctx 
     (void)checkpoint;
     ck_window_agg *op = self;
     CK_TRY(ck_window_unroll(op, ctx));
+    CK_TRY(ck_window_forget_halves(op, ctx));
     return ck_event_clock_store(&op->clock, ctx);
 }
 

@@ -174,7 +174,7 @@ bool ck_window_next_end(const ck_window_agg *op, int64_t *end) {
     int64_t said = all ? INT64_MIN : said_until(op), first;
     if (said == INT64_MAX) return false;
     if (op->window.slice_us && op->window.kind == CK_WINDOW_HOP) {
-        if (!ck_table_first_bucket(op->table, CK_WINDOW_SCRATCH + 1, &first)) return false;
+        if (!ck_window_next_slice(op, INT64_MIN, INT64_MAX, &first)) return false;
         *end = ck_window_end_from(&op->window, said == INT64_MIN || first > said ? first : said + 1);
         return true;
     }
@@ -188,7 +188,8 @@ static bool next_due(const ck_window_agg *op, int64_t *end) {
 static ck_status begin_window(ck_window_agg *op, int64_t end, ck_op_ctx *ctx) {
     ck_table *bucket;
     op->end = op->from = end;
-    if (op->window.slice_us && op->window.kind == CK_WINDOW_HOP) CK_TRY(ck_window_gather_slices(op, ctx));
+    if (op->window.slice_us && op->window.kind == CK_WINDOW_HOP)
+        CK_TRY(op->halved ? ck_window_gather_halves(op, ctx) : ck_window_gather_slices(op, ctx));
     CK_TRY(ck_table_bucket(op->table, op->from, false, &bucket, ctx->error));
     op->open = true;
     op->scan = (ck_table_scan){0};
@@ -199,8 +200,7 @@ static ck_status begin_window(ck_window_agg *op, int64_t end, ck_op_ctx *ctx) {
 static ck_status drop_slices(ck_window_agg *op, ck_op_ctx *ctx) {
     int64_t slice;
     if (op->from == CK_WINDOW_SCRATCH) CK_TRY(ck_window_drop(op, CK_WINDOW_SCRATCH, ctx));
-    while (ck_table_first_bucket(op->table, CK_WINDOW_SCRATCH + 1, &slice) &&
-           slice <= op->end - op->window.size_us + op->window.slide_us)
+    while (ck_window_next_slice(op, INT64_MIN, op->end - op->window.size_us + op->window.slide_us, &slice))
         CK_TRY(ck_window_drop(op, slice, ctx));
     return CK_OK;
 }
@@ -209,7 +209,9 @@ static ck_status end_window(ck_window_agg *op, ck_op_ctx *ctx) {
     bool slices = op->window.slice_us > 0;
     if (slices && op->window.kind == CK_WINDOW_CUMULATE) CK_TRY(ck_window_hand_on(op, ctx));
     if (slices && op->window.kind == CK_WINDOW_HOP)
-        CK_TRY(op->rolling ? ck_window_roll_off(op, ctx) : drop_slices(op, ctx));
+        CK_TRY(op->halved    ? ck_window_end_halves(op, ctx)
+               : op->rolling ? ck_window_roll_off(op, ctx)
+                             : drop_slices(op, ctx));
     else if (op->lateness_us == 0)
         CK_TRY(ck_window_drop(op, op->end, ctx));
     op->open = false;

@@ -1,7 +1,7 @@
 /* Windows over time from the inside - event time, or the clock as rows come. One idea a file: window_plan.c
  * (parameters), window_rows.c (which rows of a batch belong to which window), window_fire.c (what a window says when it
- * is over), window_late.c (what it says afterwards), window_merge.c (slices put together), window_agg.c (the operator),
- * window_assign.c (windows as columns).
+ * is over), window_late.c (what it says afterwards), window_merge.c and window_halves.c (slices put together),
+ * window_agg.c (the operator), window_assign.c (windows as columns).
  *
  * The state is a bucket a window - its groups by key - named by the window's end: what is due is a prefix of the
  * buckets, and a window that is over is dropped whole. Where groups can be merged, windows that overlap share slices: a
@@ -113,6 +113,21 @@ void ck_window_rows_find(ck_window_rows *r, const ck_window *w, const ck_batch *
 
 /* ---- the operator ---- */
 
+/* window_halves.c: what the windows of a hop have in common, in buckets that no snapshot has. */
+enum { CK_WINDOW_FRONTS_MAX = 1100 };
+enum { CK_WINDOW_KEPT_ROWS = 65536 };
+typedef struct ck_window_halves {
+    int64_t boundary;   /* INT64_MIN: nothing is kept */
+    int64_t back_to;    /* the slices from the boundary up to it are in the back */
+    uint64_t groups;    /* in the last window */
+    uint64_t kept_rows; /* where fronts have no more rows than about this, all are kept */
+    uint32_t base;      /* fronts are kept at powers of it; 0: only the next */
+    uint32_t count;
+    int64_t starts[CK_WINDOW_FRONTS_MAX]; /* of the fronts that are kept, the next one last */
+    bool making, copied, filled;          /* where a piece of work has stopped: in starts[count] ... */
+    int64_t step, next;                   /* ... in the slices from `next` of this step */
+} ck_window_halves;
+
 typedef struct ck_window_agg {
     ck_mem mem;
     ck_arena arena;
@@ -137,6 +152,8 @@ typedef struct ck_window_agg {
     /* a hop whose groups can be unmerged: what the last window and the next have in common stays in the scratch bucket
      */
     bool rolling;
+    bool halved; /* ... and one whose groups cannot */
+    ck_window_halves halves;
     int64_t rolled_to; /* slices up to it, those that have not gone, are in there; INT64_MIN: it is not there */
     bool moving;       /* slices are being put together, or handed on */
     int64_t slice;     /* the one being read */
@@ -166,13 +183,29 @@ CK_NODISCARD ck_status ck_window_fire(ck_window_agg *op, ck_op_ctx *ctx);
  * step has into the next. CK_MORE: call again. */
 enum { CK_WINDOW_MERGED_ROWS = 16384 }; /* in one call */
 enum { CK_WINDOW_ROLLS_FROM = 8 };      /* slices in a window */
-#define CK_WINDOW_SCRATCH INT64_MIN     /* bucket where a hop is put together; no snapshot has it */
+/* Buckets behind all slices, which no snapshot has: where a hop is put together; what is behind a boundary; fronts. */
+#define CK_WINDOW_SCRATCH (INT64_MAX - CK_WINDOW_FRONTS_MAX - 2)
+#define CK_WINDOW_BACK    (CK_WINDOW_SCRATCH + 1)
+#define CK_WINDOW_FRONTS  (CK_WINDOW_SCRATCH + 2)
+/* The first slice in [from, to]. */
+static inline bool ck_window_next_slice(const ck_window_agg *op, int64_t from, int64_t to, int64_t *slice) {
+    return ck_table_first_bucket(op->table, from, slice) && *slice <= to && *slice <= CK_WINDOW_END_MAX;
+}
+/* What is left of a bucket by op->scan into (sign -1: out of) another, which is made; CK_MORE after many rows. */
+CK_NODISCARD ck_status ck_window_merge_bucket(ck_window_agg *op, int sign, int64_t slice, int64_t to_end,
+                                              uint32_t *merged, ck_op_ctx *ctx);
 CK_NODISCARD ck_status ck_window_gather_slices(ck_window_agg *op, ck_op_ctx *ctx);
 CK_NODISCARD ck_status ck_window_hand_on(ck_window_agg *op, ck_op_ctx *ctx);
 /* Takes the slices that no later window has out of the scratch bucket, and drops them. CK_MORE: call again. */
 CK_NODISCARD ck_status ck_window_roll_off(ck_window_agg *op, ck_op_ctx *ctx);
 /* The scratch bucket is not what it should be any more, or must not be there. */
 CK_NODISCARD ck_status ck_window_unroll(ck_window_agg *op, ck_op_ctx *ctx);
+/* window_halves.c: the same for windows in halves; when the window has been said; before rows come for a slice that may
+ * have been merged; before a snapshot. */
+CK_NODISCARD ck_status ck_window_gather_halves(ck_window_agg *op, ck_op_ctx *ctx);
+CK_NODISCARD ck_status ck_window_end_halves(ck_window_agg *op, ck_op_ctx *ctx);
+CK_NODISCARD ck_status ck_window_slice_changes(ck_window_agg *op, int64_t slice, ck_op_ctx *ctx);
+CK_NODISCARD ck_status ck_window_forget_halves(ck_window_agg *op, ck_op_ctx *ctx);
 /* window_fire.c */
 CK_NODISCARD ck_status ck_window_keys_of(const ck_window_agg *op, int64_t end, const ck_table *bucket,
                                          ck_row *const *rows, uint32_t n, ck_batch **out, ck_op_ctx *ctx);

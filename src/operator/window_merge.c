@@ -3,6 +3,29 @@
  * into the scratch bucket once and taken out of it once. */
 #include "operator/window_int.h"
 
+/* The keys of the same groups in another bucket, for accumulators that keep something beside it; else NULL. */
+static ck_status keys_there(const ck_window_agg *op, const ck_batch *here, int64_t end, ck_batch **out,
+                            ck_op_ctx *ctx) {
+    const ck_group_plan *p = &op->plan;
+    bool beside = false;
+    *out = NULL;
+    for (uint32_t i = 0; i < p->acc_count; i++) beside = beside || p->accs[i]->side;
+    if (!beside) return CK_OK;
+    ck_batch *b = ck_batch_new(ctx->mem, here->column_count, here->row_count, false, false);
+    ck_column *ends = b ? ck_column_new(ctx->mem, CK_PHYS_I64, here->row_count) : NULL;
+    if (!ends) {
+        ck_batch_unref(&b);
+        return ck_nomem(ctx->error, ctx->mem, here->row_count * sizeof(int64_t));
+    }
+    for (uint32_t i = 0; i < here->row_count; i++) ends->i64[i] = end;
+    for (uint32_t i = 0; i < here->column_count; i++) {
+        ck_column *c = i == p->keys.count ? ends : ck_column_ref(here->columns[i]);
+        ck_batch_set_column(b, i, &c);
+    }
+    *out = b;
+    return CK_OK;
+}
+
 /* sign -1: out of it. */
 static ck_status merge_groups(ck_window_agg *op, int sign, int64_t from_end, ck_table *from, uint32_t n, int64_t to_end,
                               ck_table *to, ck_op_ctx *ctx) {
@@ -30,9 +53,8 @@ static ck_status merge_groups(ck_window_agg *op, int sign, int64_t from_end, ck_
     return s;
 }
 
-/* What is left of a slice; CK_MORE after many rows. */
-static ck_status merge_slice(ck_window_agg *op, int sign, int64_t slice, int64_t to_end, uint32_t *merged,
-                             ck_op_ctx *ctx) {
+ck_status ck_window_merge_bucket(ck_window_agg *op, int sign, int64_t slice, int64_t to_end, uint32_t *merged,
+                                 ck_op_ctx *ctx) {
     ck_table *from, *to;
     CK_TRY(ck_table_bucket(op->table, to_end, true, &to, ctx->error));
     CK_TRY(ck_table_bucket(op->table, slice, false, &from, ctx->error)); /* buckets stay where they are */
@@ -45,18 +67,15 @@ static ck_status merge_slice(ck_window_agg *op, int sign, int64_t slice, int64_t
     }
 }
 
-static bool next_slice(const ck_window_agg *op, int64_t from, int64_t *slice) {
-    return ck_table_first_bucket(op->table, from, slice) && *slice <= op->end;
-}
-
 ck_status ck_window_gather_slices(ck_window_agg *op, ck_op_ctx *ctx) {
     int64_t first, second, oldest = op->end - op->window.size_us + 1;
     uint32_t merged = 0;
     if (!op->moving) {
         if (op->rolling && op->rolled_to >= oldest) oldest = op->rolled_to + 1;
-        bool any = next_slice(op, oldest, &first);
+        bool any = ck_window_next_slice(op, oldest, op->end, &first);
         CK_ASSERT(any || op->rolling); /* a window is due because it has a slice */
-        if (!any || (!op->rolling && !next_slice(op, first + 1, &second))) { /* none to add, or the only one */
+        if (!any || (!op->rolling &&
+                     !ck_window_next_slice(op, first + 1, op->end, &second))) { /* none to add, or the only one */
             op->from = any ? first : CK_WINDOW_SCRATCH;
             if (op->rolling) op->rolled_to = op->end;
             return CK_OK;
@@ -67,9 +86,9 @@ ck_status ck_window_gather_slices(ck_window_agg *op, ck_op_ctx *ctx) {
     }
     op->from = CK_WINDOW_SCRATCH;
     do {
-        CK_TRY(merge_slice(op, 1, op->slice, CK_WINDOW_SCRATCH, &merged, ctx));
+        CK_TRY(ck_window_merge_bucket(op, 1, op->slice, CK_WINDOW_SCRATCH, &merged, ctx));
         op->scan = (ck_table_scan){0};
-    } while (next_slice(op, op->slice + 1, &op->slice));
+    } while (ck_window_next_slice(op, op->slice + 1, op->end, &op->slice));
     op->moving = false;
     if (op->rolling) op->rolled_to = op->end;
     return CK_OK;
@@ -78,16 +97,14 @@ ck_status ck_window_gather_slices(ck_window_agg *op, ck_op_ctx *ctx) {
 ck_status ck_window_roll_off(ck_window_agg *op, ck_op_ctx *ctx) {
     int64_t slice;
     uint32_t merged = 0;
-    while (ck_table_first_bucket(op->table, CK_WINDOW_SCRATCH + 1, &slice) &&
-           slice <= op->end - op->window.size_us + op->window.slide_us) {
+    while (ck_window_next_slice(op, INT64_MIN, op->end - op->window.size_us + op->window.slide_us, &slice)) {
         if (!op->moving) op->scan = (ck_table_scan){0};
         op->moving = true;
-        CK_TRY(merge_slice(op, -1, slice, CK_WINDOW_SCRATCH, &merged, ctx));
+        CK_TRY(ck_window_merge_bucket(op, -1, slice, CK_WINDOW_SCRATCH, &merged, ctx));
         op->moving = false;
         CK_TRY(ck_window_drop(op, slice, ctx));
     }
-    bool any = ck_table_first_bucket(op->table, CK_WINDOW_SCRATCH + 1, &slice);
-    return any && slice <= op->rolled_to ? CK_OK : ck_window_unroll(op, ctx);
+    return ck_window_next_slice(op, INT64_MIN, op->rolled_to, &slice) ? CK_OK : ck_window_unroll(op, ctx);
 }
 
 ck_status ck_window_unroll(ck_window_agg *op, ck_op_ctx *ctx) {
@@ -104,7 +121,7 @@ ck_status ck_window_hand_on(ck_window_agg *op, ck_op_ctx *ctx) {
         op->moving = true;
         op->scan = (ck_table_scan){0};
     }
-    CK_TRY(merge_slice(op, 1, op->end, op->end + op->window.slide_us, &merged, ctx));
+    CK_TRY(ck_window_merge_bucket(op, 1, op->end, op->end + op->window.slide_us, &merged, ctx));
     op->moving = false;
     return CK_OK;
 }

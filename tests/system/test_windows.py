@@ -90,6 +90,8 @@ SHAPES = [
      lambda t: [(s, s + 10000) for s in range(aligned(t, 2000) - 8000, aligned(t, 2000) + 1, 2000)]),
     ("HOP(t, INTERVAL '4' SECOND, INTERVAL '10' SECOND)",
      lambda t: [(s, s + 10000) for s in range(aligned(t, 4000) - 8000, aligned(t, 4000) + 1, 4000) if s + 10000 > t]),
+    ("HOP(t, INTERVAL '0.7' SECOND, INTERVAL '10' SECOND)",
+     lambda t: [(s, s + 10000) for s in range(aligned(t, 700) - 9800, aligned(t, 700) + 1, 700) if s + 10000 > t]),
     ("CUMULATE(t, INTERVAL '2' SECOND, INTERVAL '10' SECOND)",
      lambda t: [(aligned(t, 10000), e) for e in range(aligned(t, 2000) + 2000, aligned(t, 10000) + 10001, 2000)]),
 ]

@@ -1,0 +1,195 @@
+/* Hops of many slides against their definition: random rows of a few keys, also for slices that windows have been made
+ * of, sizes that slides do not divide, gaps, restarts, every way of keeping fronts. What a window says is computed from
+ * its rows; sums of doubles are the same to the last bit whatever was kept and however often it was forgotten. */
+#include <inttypes.h>
+#include <time.h>
+
+#include "operator/operators.h"
+
+#include "operator/fixture_test_support.h"
+#include "operator/window_int.h"
+#include "os/test_proc.h"
+
+HARNESS_FIXTURE
+
+enum { KEYS = 4, ROWS_MAX = 4000, START = 400000 }; /* seconds since 1970 */
+
+typedef struct row {
+    int key, seconds, value;
+    int closed; /* windows that ended at or before it had been said when the row came */
+} row;
+
+static row rows[ROWS_MAX];
+static int row_count;
+
+static uint64_t seed;
+static int pick(int n) {
+    seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
+    return (int)((seed >> 33) % (unsigned)n);
+}
+
+static char *text_of(int seconds, const char *fraction, char *out) {
+    time_t t = seconds;
+    struct tm tm;
+    strftime(out, 32, "%Y-%m-%d %H:%M:%S", gmtime_r(&t, &tm));
+    return strcat(out, fraction);
+}
+
+/* What the window that ends there says, as lines. */
+static void say(int start, int end, char lines[][160], size_t *n) {
+    for (int key = 0; key < KEYS; key++) {
+        int count = 0, least = 0, most = 0, sum = 0;
+        for (int i = 0; i < row_count; i++) {
+            const row *r = &rows[i];
+            if (r->key != key || r->seconds < start || r->seconds >= end || end <= r->closed) continue;
+            if (count == 0 || r->value < least) least = r->value;
+            if (count++ == 0 || r->value > most) most = r->value;
+            sum += r->value;
+        }
+        char s[32], e[32], w[32];
+        if (count)
+            snprintf(lines[(*n)++], 160, "k%d|%s|%s|%s|%d|%d|%d|%d", key, text_of(start, "", s), text_of(end, "", e),
+                     text_of(end - 1, ".999", w), count, least, most, sum);
+    }
+}
+
+static int by_text(const void *x, const void *y) { return strcmp(x, y); }
+static int by_line(const void *x, const void *y) {
+    return strcmp(((const harness_line *)x)->text, ((const harness_line *)y)->text);
+}
+
+static void check(harness *h, int size, int slide, int from, int to) {
+    static char want[KEYS * 4096][160];
+    size_t n = 0;
+    for (int end = from / slide * slide - slide + size % slide; end <= to; end += slide)
+        if (end > from) say(end - size, end, want, &n);
+    qsort(want, n, sizeof *want, by_text);
+    qsort(h->lines, h->line_count, sizeof *h->lines, by_line);
+    for (size_t i = 0; i < n && i < h->line_count; i++)
+        if (strcmp(want[i], h->lines[i].text) != 0) fail_msg("%s, not %s", h->lines[i].text, want[i]);
+    if (n != h->line_count) fail_msg("%zu rows, not %zu, up to second %d", h->line_count, n, to);
+    harness_forget_lines(h);
+}
+
+static void start(harness *h, int size, int slide, const char *aggregates, const char *output, int kept) {
+    char params[1024];
+    snprintf(params, sizeof params,
+             "{\"window\":{\"kind\":\"hop\",\"time\":1,\"size_us\":%d000000,\"slide_us\":%d000000,\"offset_us\":0},"
+             "\"keys\":[0],\"aggregates\":[%s]}",
+             size, slide, aggregates);
+    harness_input(h, "k VARCHAR; t TIMESTAMP(6); v BIGINT; d DOUBLE", CK_MODE_APPEND);
+    harness_start(h, &ck_op_window_agg, params, output);
+    assert_true(((ck_window_agg *)h->self)->halved);
+    ((ck_window_agg *)h->self)->halves.kept_rows = (uint64_t)kept;
+}
+
+static void restart(harness *h, uint64_t checkpoint, int kept) {
+    harness_restart(h, checkpoint);
+    ((ck_window_agg *)h->self)->halves.kept_rows = (uint64_t)kept;
+}
+
+static const char with_bounds[] =
+    "{\"fn\":\"count\",\"arg\":null},{\"fn\":\"min\",\"arg\":2,\"arg_text\":\"v\"},{\"fn\":\"max\",\"arg\":2,"
+    "\"arg_text\":\"v\"},{\"fn\":\"sum\",\"arg\":2,\"arg_text\":\"v\"}";
+static const char bounds_output[] =
+    "k VARCHAR; s TIMESTAMP(6); e TIMESTAMP(6); w TIMESTAMP(6); n BIGINT; a BIGINT; b BIGINT; c BIGINT";
+
+/* Some rows, around `now` and behind it. */
+static void put(harness *h, int now, int size, int closed) {
+    char text[32][80], time[32];
+    const char *lines[32];
+    int n = pick(32);
+    for (int i = 0; i < n && row_count < ROWS_MAX; i++) {
+        row *r = &rows[row_count++];
+        int behind = pick(4) ? pick(4) : pick(size * 2);
+        *r = (row){pick(KEYS), now - behind, pick(1000) - 500, closed};
+        snprintf(text[i], sizeof text[i], "k%d|%s|%d|%d.1", r->key, text_of(r->seconds, "", time), r->value, r->value);
+        lines[i] = text[i];
+    }
+    if (n) harness_ok(h, harness_try_rows(h, 0, lines, (uint32_t)n));
+}
+
+static void run(fixture *f, uint64_t number) {
+    harness *h = &f->h;
+    seed = number;
+    int slide = 1 + pick(3), size = slide * (8 + pick(40)) + pick(slide), kept = pick(4) * 40;
+    int now = START, said = START - 10 * size;
+    row_count = 0;
+    start(h, size, slide, with_bounds, bounds_output, kept);
+    for (int i = 0; i < 60; i++) {
+        now += pick(20) ? pick(3 * slide) : pick(3 * size);
+        put(h, now, size, said);
+        if (pick(2)) continue;
+        int to = now - pick(4);
+        harness_ok(h, harness_event(h, 0, ck_event_watermark(to * 1000000LL - 1, false)));
+        if (to > said) {
+            check(h, size, slide, said, to);
+            said = to;
+        }
+        if (pick(8) == 0) restart(h, (uint64_t)i + 1, kept);
+    }
+    harness_end(h);
+    check(h, size, slide, said, now + 2 * size);
+    restart(h, 100, kept);
+    assert_int_equal(harness_kept_rows(h, 101), 0);
+    harness_destroy(h);
+    harness_init(h, &f->proc.proc);
+}
+
+static void windows_are_their_definition(void **state) {
+    const char *one = getenv("CLINK_TEST_SEED");
+    uint64_t cases = getenv("CLINK_TEST_ROCKS") ? 2 : 150; /* there each row goes to the database at every event */
+    for (uint64_t i = 1; i <= cases; i++) {
+        if (one) i = strtoull(one, NULL, 10);
+        print_message("CLINK_TEST_SEED=%" PRIu64 "\r", i);
+        run(*state, i);
+        if (one) break;
+    }
+}
+
+/* Rows of many slices with fractions that no order of adding keeps. */
+static char *sums_of(fixture *f, int kept, int restarts_every) {
+    harness *h = &f->h;
+    char line[120], time[32], *out = calloc(1, 1 << 20);
+    size_t used = 0;
+    seed = 7;
+    start(h, 40, 1,
+          "{\"fn\":\"sum\",\"arg\":3,\"arg_text\":\"d\"},{\"fn\":\"avg\",\"arg\":3,\"arg_text\":\"d\"},"
+          "{\"fn\":\"stddev_pop\",\"arg\":3,\"arg_text\":\"d\"}",
+          "k VARCHAR; s TIMESTAMP(6); e TIMESTAMP(6); w TIMESTAMP(6); d DOUBLE; m DOUBLE; x DOUBLE", kept);
+    for (int i = 0; i < 200; i++) {
+        for (int n = pick(4); n >= 0; n--) {
+            snprintf(line, sizeof line, "k%d|%s|0|%d.%de%d", pick(2), text_of(START + i - pick(3), "", time),
+                     pick(1000) - 500, pick(100000), pick(12));
+            const char *rows_of_it[] = {line};
+            harness_ok(h, harness_try_rows(h, 0, rows_of_it, 1));
+        }
+        harness_ok(h, harness_event(h, 0, ck_event_watermark((START + i) * 1000000LL - 1, false)));
+        if (restarts_every && i % restarts_every == 0) restart(h, (uint64_t)i + 1, kept);
+    }
+    harness_end(h);
+    qsort(h->lines, h->line_count, sizeof *h->lines, by_line);
+    for (size_t i = 0; i < h->line_count; i++)
+        used += (size_t)snprintf(out + used, (1 << 20) - used, "%s\n", h->lines[i].text);
+    assert_true(h->line_count > 400);
+    harness_destroy(h);
+    harness_init(h, &f->proc.proc);
+    return out;
+}
+
+static void sums_of_doubles_do_not_depend_on_what_is_kept(void **state) {
+    fixture *f = *state;
+    char *want = sums_of(f, 1000000, 0);
+    for (int i = 0; i < 8; i++) {
+        char *got = sums_of(f, i / 2 * 8, i % 2 * 3);
+        assert_string_equal(got, want);
+        free(got);
+    }
+    free(want);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {T(windows_are_their_definition),
+                                       T(sums_of_doubles_do_not_depend_on_what_is_kept)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
