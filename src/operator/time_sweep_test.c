@@ -48,6 +48,7 @@ static const sample samples[] = {
     {&ck_op_window_agg, WINDOW("hop", "10000000", "4000000") CALLS DISTINCT "]}", OUTPUT "; d BIGINT", NULL},
     {&ck_op_window_agg, WINDOW("hop", "30000000", "3000000") MEANS "]}", MEANS_OUTPUT, NULL}, /* rolls */
     {&ck_op_window_agg, WINDOW("hop", "31000000", "3000000") MEANS "]}", MEANS_OUTPUT, NULL},
+    {&ck_op_window_agg, WINDOW("hop", "30000000", "3000000") MEANS DISTINCT "]}", MEANS_OUTPUT "; d BIGINT", NULL},
     {&ck_op_window_agg, WINDOW("hop", "30000000", "3000000") CALLS "]}", OUTPUT, NULL}, /* in halves */
     {&ck_op_window_agg, WINDOW("hop", "31000000", "3000000") CALLS "]}", OUTPUT, NULL},
     {&ck_op_window_agg, WINDOW("cumulate", "12000000", "3000000") CALLS "]}", OUTPUT, NULL},

@@ -69,8 +69,7 @@ static ck_status plan_groups(ck_window_agg *op, ck_arena *a, const ck_op_spec *s
     if (st == CK_NOMEM) return ck_nomem(err, a->mem, sizeof op->plan);
     op->rolling = op->rolling && st == CK_OK;
     for (uint32_t i = 0; op->rolling && i < op->plan.acc_count; i++) op->rolling = op->plan.accs[i]->unmerge != NULL;
-    if (op->rolling && !op->plan.distinct_count) return CK_OK;
-    op->rolling = false;
+    if (op->rolling) return CK_OK;
     return ck_group_plan_make_within(&op->plan, a, spec, root, within, columns, n, false, err);
 }
 
@@ -79,7 +78,7 @@ static ck_status plan_groups(ck_window_agg *op, ck_arena *a, const ck_op_spec *s
 static void plan_slices(ck_window_agg *op) {
     ck_window *w = &op->window;
     bool overlap = (w->kind == CK_WINDOW_HOP && w->slide_us < w->size_us) || w->kind == CK_WINDOW_CUMULATE;
-    if (!overlap || w->processing || op->lateness_us || op->plan.distinct_count) return;
+    if (!overlap || w->processing || op->lateness_us || (op->plan.distinct_count && !op->rolling)) return;
     for (uint32_t i = 0; i < op->plan.acc_count; i++)
         if (!op->plan.accs[i]->merge) return;
     int64_t a = w->size_us, b = w->slide_us;

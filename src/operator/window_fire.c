@@ -12,8 +12,8 @@ ck_status ck_window_enter(ck_window_agg *op, int64_t end, ck_table *bucket, bool
 
 /* ---- groups as rows ---- */
 
-static ck_status gather_key(const ck_table *t, ck_row *const *rows, uint32_t n, uint32_t field, const ck_type *type,
-                            ck_column **out, ck_op_ctx *ctx) {
+ck_status ck_window_field_of(const ck_table *t, ck_row *const *rows, uint32_t n, uint32_t field, const ck_type *type,
+                             ck_column **out, ck_op_ctx *ctx) {
     ck_column_builder b;
     ck_status s = ck_column_builder_init(&b, ctx->mem, type, n);
     if (s == CK_OK) s = ck_table_gather_field(t, (const ck_row *const *)rows, n, field, &b);
@@ -38,7 +38,7 @@ ck_status ck_window_keys_of(const ck_window_agg *op, int64_t end, const ck_table
             for (uint32_t k = 0; c && k < n; k++) c->i64[k] = end;
             if (!c) s = ck_nomem(ctx->error, ctx->mem, n * sizeof(int64_t));
         } else {
-            s = gather_key(bucket, rows, n, i, keys->types[i], &c, ctx);
+            s = ck_window_field_of(bucket, rows, n, i, keys->types[i], &c, ctx);
         }
         if (s == CK_OK) ck_batch_set_column(*out, i, &c);
     }

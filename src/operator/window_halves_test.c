@@ -1,6 +1,7 @@
-/* Hops of many slides against their definition: random rows of a few keys, also for slices that windows have been made
- * of, sizes that slides do not divide, gaps, restarts, every way of keeping fronts. What a window says is computed from
- * its rows; sums of doubles are the same to the last bit whatever was kept and however often it was forgotten. */
+/* Hops of many slides against their definition, those made of halves and those that roll with sets of values: random
+ * rows of a few keys, also for slices that windows have been made of, sizes that slides do not divide, gaps, restarts,
+ * every way of keeping fronts. What a window says is computed from its rows; sums of doubles are the same to the last
+ * bit whatever was kept and however often it was forgotten. */
 #include <inttypes.h>
 #include <time.h>
 
@@ -21,6 +22,7 @@ typedef struct row {
 
 static row rows[ROWS_MAX];
 static int row_count;
+static bool sets; /* counts and sums of different values, in place of the least and the greatest */
 
 static uint64_t seed;
 static int pick(int n) {
@@ -35,21 +37,39 @@ static char *text_of(int seconds, const char *fraction, char *out) {
     return strcat(out, fraction);
 }
 
+/* Other columns of a row. */
+static bool has_rest(const row *r) { return r->value % 5 != 0; }
+static bool passes(const row *r) { return r->value % 3 != 0 && r->value > 0; }
+static int rest(const row *r) { return r->value % 7; }
+
+/* How many different rests, and of rows that pass, and the sum of them. */
+static void different(const row *r, int *seen, int *passed, int *sum) {
+    if (!has_rest(r)) return;
+    *sum += *seen >> (rest(r) + 7) & 1 ? 0 : rest(r);
+    *seen |= 1 << (rest(r) + 7);
+    *passed |= passes(r) << (rest(r) + 7);
+}
+
 /* What the window that ends there says, as lines. */
 static void say(int start, int end, char lines[][160], size_t *n) {
     for (int key = 0; key < KEYS; key++) {
-        int count = 0, least = 0, most = 0, sum = 0;
+        int count = 0, least = 0, most = 0, sum = 0, seen = 0, passed = 0, sum_of_rests = 0;
         for (int i = 0; i < row_count; i++) {
             const row *r = &rows[i];
             if (r->key != key || r->seconds < start || r->seconds >= end || end <= r->closed) continue;
             if (count == 0 || r->value < least) least = r->value;
             if (count++ == 0 || r->value > most) most = r->value;
             sum += r->value;
+            different(r, &seen, &passed, &sum_of_rests);
         }
+        if (sets) least = __builtin_popcount((unsigned)seen), most = __builtin_popcount((unsigned)passed);
+        char rests[16] = "NULL";
+        if (seen) snprintf(rests, sizeof rests, "%d", sum_of_rests);
         char s[32], e[32], w[32];
         if (count)
-            snprintf(lines[(*n)++], 160, "k%d|%s|%s|%s|%d|%d|%d|%d", key, text_of(start, "", s), text_of(end, "", e),
-                     text_of(end - 1, ".999", w), count, least, most, sum);
+            snprintf(lines[(*n)++], 160, "k%d|%s|%s|%s|%d|%d|%d|%d%s%s", key, text_of(start, "", s),
+                     text_of(end, "", e), text_of(end - 1, ".999", w), count, least, most, sum, sets ? "|" : "",
+                     sets ? rests : "");
     }
 }
 
@@ -77,9 +97,9 @@ static void start(harness *h, int size, int slide, const char *aggregates, const
              "{\"window\":{\"kind\":\"hop\",\"time\":1,\"size_us\":%d000000,\"slide_us\":%d000000,\"offset_us\":0},"
              "\"keys\":[0],\"aggregates\":[%s]}",
              size, slide, aggregates);
-    harness_input(h, "k VARCHAR; t TIMESTAMP(6); v BIGINT; d DOUBLE", CK_MODE_APPEND);
+    harness_input(h, "k VARCHAR; t TIMESTAMP(6); v BIGINT; d DOUBLE; m BIGINT; f BOOLEAN", CK_MODE_APPEND);
     harness_start(h, &ck_op_window_agg, params, output);
-    assert_true(((ck_window_agg *)h->self)->halved);
+    assert_true(sets ? ((ck_window_agg *)h->self)->rolling : ((ck_window_agg *)h->self)->halved);
     ((ck_window_agg *)h->self)->halves.kept_rows = (uint64_t)kept;
 }
 
@@ -94,16 +114,28 @@ static const char with_bounds[] =
 static const char bounds_output[] =
     "k VARCHAR; s TIMESTAMP(6); e TIMESTAMP(6); w TIMESTAMP(6); n BIGINT; a BIGINT; b BIGINT; c BIGINT";
 
+#define DIFFERENT(fn) "{\"fn\":\"" fn "\",\"distinct\":true,\"arg\":4,\"arg_text\":\"m\""
+static const char with_sets[] = "{\"fn\":\"count\",\"arg\":null}," DIFFERENT("count") "}," DIFFERENT(
+    "count") ",\"filter\":5,\"filter_text\":\"f\"},"
+             "{\"fn\":\"sum\",\"arg\":2,\"arg_text\":\"v\"}," DIFFERENT("sum") "}";
+static const char sets_output[] =
+    "k VARCHAR; s TIMESTAMP(6); e TIMESTAMP(6); w TIMESTAMP(6); n BIGINT; a BIGINT; b BIGINT; c BIGINT; d BIGINT";
+
 /* Some rows, around `now` and behind it. */
 static void put(harness *h, int now, int size, int closed) {
-    char text[32][80], time[32];
+    char text[32][120], time[32], m[16];
     const char *lines[32];
     int n = pick(32);
     for (int i = 0; i < n && row_count < ROWS_MAX; i++) {
         row *r = &rows[row_count++];
         int behind = pick(4) ? pick(4) : pick(size * 2);
         *r = (row){pick(KEYS), now - behind, pick(1000) - 500, closed};
-        snprintf(text[i], sizeof text[i], "k%d|%s|%d|%d.1", r->key, text_of(r->seconds, "", time), r->value, r->value);
+        snprintf(m, sizeof m, has_rest(r) ? "%d" : "NULL", rest(r));
+        snprintf(text[i], sizeof text[i], "k%d|%s|%d|%d.1|%s|%s", r->key, text_of(r->seconds, "", time), r->value,
+                 r->value, m,
+                 r->value % 3 == 0 ? "NULL"
+                 : passes(r)       ? "true"
+                                   : "false");
         lines[i] = text[i];
     }
     if (n) harness_ok(h, harness_try_rows(h, 0, lines, (uint32_t)n));
@@ -115,7 +147,8 @@ static void run(fixture *f, uint64_t number) {
     int slide = 1 + pick(3), size = slide * (8 + pick(40)) + pick(slide), kept = pick(4) * 40;
     int now = START, said = START - 10 * size;
     row_count = 0;
-    start(h, size, slide, with_bounds, bounds_output, kept);
+    sets = pick(2);
+    start(h, size, slide, sets ? with_sets : with_bounds, sets ? sets_output : bounds_output, kept);
     for (int i = 0; i < 60; i++) {
         now += pick(20) ? pick(3 * slide) : pick(3 * size);
         put(h, now, size, said);
@@ -153,13 +186,14 @@ static char *sums_of(fixture *f, int kept, int restarts_every) {
     char line[120], time[32], *out = calloc(1, 1 << 20);
     size_t used = 0;
     seed = 7;
+    sets = false;
     start(h, 40, 1,
           "{\"fn\":\"sum\",\"arg\":3,\"arg_text\":\"d\"},{\"fn\":\"avg\",\"arg\":3,\"arg_text\":\"d\"},"
           "{\"fn\":\"stddev_pop\",\"arg\":3,\"arg_text\":\"d\"}",
           "k VARCHAR; s TIMESTAMP(6); e TIMESTAMP(6); w TIMESTAMP(6); d DOUBLE; m DOUBLE; x DOUBLE", kept);
     for (int i = 0; i < 200; i++) {
         for (int n = pick(4); n >= 0; n--) {
-            snprintf(line, sizeof line, "k%d|%s|0|%d.%de%d", pick(2), text_of(START + i - pick(3), "", time),
+            snprintf(line, sizeof line, "k%d|%s|0|%d.%de%d|NULL|NULL", pick(2), text_of(START + i - pick(3), "", time),
                      pick(1000) - 500, pick(100000), pick(12));
             const char *rows_of_it[] = {line};
             harness_ok(h, harness_try_rows(h, 0, rows_of_it, 1));

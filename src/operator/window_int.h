@@ -1,7 +1,7 @@
 /* Windows over time from the inside - event time, or the clock as rows come. One idea a file: window_plan.c
  * (parameters), window_rows.c (which rows of a batch belong to which window), window_fire.c (what a window says when it
- * is over), window_late.c (what it says afterwards), window_merge.c and window_halves.c (slices put together),
- * window_agg.c (the operator), window_assign.c (windows as columns).
+ * is over), window_late.c (what it says afterwards), window_merge.c, window_halves.c and window_sets.c (slices put
+ * together), window_agg.c (the operator), window_assign.c (windows as columns).
  *
  * The state is a bucket a window - its groups by key - named by the window's end: what is due is a prefix of the
  * buckets, and a window that is over is dropped whole. Where groups can be merged, windows that overlap share slices: a
@@ -158,6 +158,8 @@ typedef struct ck_window_agg {
     bool moving;       /* slices are being put together, or handed on */
     int64_t slice;     /* the one being read */
     ck_table_scan scan;
+    uint32_t set; /* of DISTINCT, where its slices go over before its groups */
+    ck_table_scan set_scan;
     ck_batch_builder out;
     /* scratch */
     ck_row *found[CK_BATCH_ROWS_MAX];
@@ -200,6 +202,10 @@ CK_NODISCARD ck_status ck_window_hand_on(ck_window_agg *op, ck_op_ctx *ctx);
 CK_NODISCARD ck_status ck_window_roll_off(ck_window_agg *op, ck_op_ctx *ctx);
 /* The scratch bucket is not what it should be any more, or must not be there. */
 CK_NODISCARD ck_status ck_window_unroll(ck_window_agg *op, ck_op_ctx *ctx);
+/* window_sets.c: what is left of the sets of a slice, from op->set and op->set_scan on, which the caller resets when
+ * the slice is over. */
+CK_NODISCARD ck_status ck_window_merge_sets(ck_window_agg *op, int sign, int64_t slice, int64_t to_end,
+                                            uint32_t *merged, ck_op_ctx *ctx);
 /* window_halves.c: the same for windows in halves; when the window has been said; before rows come for a slice that may
  * have been merged; before a snapshot. */
 CK_NODISCARD ck_status ck_window_gather_halves(ck_window_agg *op, ck_op_ctx *ctx);
@@ -207,6 +213,8 @@ CK_NODISCARD ck_status ck_window_end_halves(ck_window_agg *op, ck_op_ctx *ctx);
 CK_NODISCARD ck_status ck_window_slice_changes(ck_window_agg *op, int64_t slice, ck_op_ctx *ctx);
 CK_NODISCARD ck_status ck_window_forget_halves(ck_window_agg *op, ck_op_ctx *ctx);
 /* window_fire.c */
+CK_NODISCARD ck_status ck_window_field_of(const ck_table *t, ck_row *const *rows, uint32_t n, uint32_t field,
+                                          const ck_type *type, ck_column **out, ck_op_ctx *ctx);
 CK_NODISCARD ck_status ck_window_keys_of(const ck_window_agg *op, int64_t end, const ck_table *bucket,
                                          ck_row *const *rows, uint32_t n, ck_batch **out, ck_op_ctx *ctx);
 CK_NODISCARD ck_status ck_window_drop(ck_window_agg *op, int64_t end, ck_op_ctx *ctx);

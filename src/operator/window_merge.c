@@ -45,7 +45,7 @@ static ck_status merge_groups(ck_window_agg *op, int sign, int64_t from_end, ck_
     for (uint32_t i = 0; s == CK_OK && i < p->acc_count; i++) {
         ck_acc *a = p->accs[i];
         a->table = to;
-        if (!a->shares_side) s = (sign > 0 ? a->merge : a->unmerge)(a, dst, from, &g, dst_keys, ctx);
+        if (!a->shares_side && a->distinct < 0) s = (sign > 0 ? a->merge : a->unmerge)(a, dst, from, &g, dst_keys, ctx);
     }
     if (s == CK_OK && sign < 0) s = ck_rows_erase_zero(to, dst, n, p->row_count->offset[0], ctx);
     ck_batch_unref(&src_keys);
@@ -58,13 +58,17 @@ ck_status ck_window_merge_bucket(ck_window_agg *op, int sign, int64_t slice, int
     ck_table *from, *to;
     CK_TRY(ck_table_bucket(op->table, to_end, true, &to, ctx->error));
     CK_TRY(ck_table_bucket(op->table, slice, false, &from, ctx->error)); /* buckets stay where they are */
+    CK_TRY(ck_window_merge_sets(op, sign, slice, to_end, merged, ctx));
     for (;;) {
         if (*merged >= CK_WINDOW_MERGED_ROWS) return CK_MORE;
         uint32_t n = ck_table_scan_next(from, &op->scan, op->found, CK_BATCH_ROWS_MAX);
-        if (n == 0) return CK_OK;
+        if (n == 0) break;
         CK_TRY(merge_groups(op, sign, slice, from, n, to_end, to, ctx));
         *merged += n;
     }
+    op->set = 0;
+    op->set_scan = (ck_table_scan){0};
+    return CK_OK;
 }
 
 ck_status ck_window_gather_slices(ck_window_agg *op, ck_op_ctx *ctx) {

@@ -97,11 +97,13 @@ SHAPES = [
 ]
 
 
-LISTS = {  # with DISTINCT each window counts for itself, without windows share slices
+LISTS = {  # with DISTINCT beside MIN each window counts for itself, else windows share slices
     "COUNT(*) AS n, SUM(v) AS v, MIN(v) AS lo, MAX(v) AS hi, COUNT(DISTINCT v) AS d, AVG(v) AS a":
         lambda v: (len(v), sum(v), min(v), max(v), len(set(v)), sum(v) / len(v)),
     "COUNT(*) AS n, SUM(v) AS v, MIN(x) AS lo, MAX(x) AS hi, AVG(v * 90000000000000000) AS a":
         lambda v: (len(v), sum(v), min(map(text, v)), max(map(text, v)), float(sum(v) * 90000000000000000) / len(v)),
+    "COUNT(DISTINCT x) AS n, SUM(DISTINCT v) AS v, COUNT(DISTINCT v) FILTER (WHERE v > 0) AS lo, COUNT(DISTINCT k) AS hi, AVG(v) AS a":
+        lambda v: (len(set(v)), sum(set(v)), len({x for x in v if x > 0}), 1, sum(v) / len(v)),
 }
 
 

@@ -1,0 +1,52 @@
+"""Hops of many slides that are killed and come back at other parallelisms: what windows have in common is in no checkpoint."""
+import collections
+import json
+import os
+import random
+import signal
+import subprocess
+
+import pytest
+from conftest import CLINK, run_clink
+from test_windows import SEED, SHAPES, disordered, iso, table, write
+
+CALL, WINDOWS = SHAPES[4]
+
+
+def rows_of(path):
+    """Of a job that has ended."""
+    out = []
+    for name in sorted(os.listdir(path)):
+        if not name.startswith("."):
+            out += [json.loads(line) for line in (path / name).read_text().splitlines()]
+    return out
+
+
+@pytest.mark.parametrize("last,model", [("MIN(v)", min), ("COUNT(DISTINCT v)", lambda v: len(set(v)))])
+def test_kill_nine_and_restart(tmp_path, last, model):
+    print(f"CLINK_SEED={SEED}")
+    rnd = random.Random(SEED)
+    data = disordered(rnd, 100_000, 4_000_000, 5000)
+    write(tmp_path / "src.ndjson", data)
+    groups = collections.defaultdict(list)
+    for t, k, v in data:
+        for w in WINDOWS(t):
+            groups[k, iso(w[0])].append(v)
+    script = tmp_path / "job.sql"
+    script.write_text(table(tmp_path / "src.ndjson", 5000) +
+                      f"CREATE TABLE snk (k VARCHAR, s TIMESTAMP_LTZ(3), n BIGINT, x BIGINT) WITH (connector='file', format='json', "
+                      f"path='{tmp_path}/out');\nINSERT INTO snk SELECT k, window_start, COUNT(*), {last} FROM src GROUP BY {CALL}, k;\n")
+    base = [CLINK, "run", str(script), "--checkpoint-dir", str(tmp_path / "ck"), "--checkpoint-interval-ms", "20"]
+    for _ in range(5):
+        proc = subprocess.Popen(base + ["-p", str(rnd.choice([1, 2, 3, 4]))], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        try:
+            proc.wait(rnd.uniform(0.1, 0.6))
+        except subprocess.TimeoutExpired:
+            proc.send_signal(signal.SIGKILL)
+        err = proc.communicate()[1].decode()
+        assert proc.returncode in (0, -signal.SIGKILL), err
+        if proc.returncode == 0:
+            break
+    run_clink("run", str(script), "--checkpoint-dir", str(tmp_path / "ck"), "-p", 2)
+    got = rows_of(tmp_path / "out")
+    assert len(got) == len(groups) and {(r["k"], r["s"]): (r["n"], r["x"]) for r in got} == {w: (len(v), model(v)) for w, v in groups.items()}
