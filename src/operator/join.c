@@ -201,6 +201,8 @@ static ck_status join_on_event(void *self, uint32_t input, const ck_event *ev, c
     switch (ev->kind) {
     case CK_EVENT_BATCH: return join_batch(self, input, ev->batch, ctx);
     case CK_EVENT_END: return join_end(self, input, ctx);
+    case CK_EVENT_WATERMARK:
+        return ((ck_join *)self)->plan.windowed ? ck_join_windows_come_to(self, ev->watermark.value, ctx) : CK_OK;
     default: return CK_OK; /* what is to be said has been said */
     }
 }

@@ -1,5 +1,6 @@
 /* Joins from the inside: the plan made from the parameters, the sides and their tables, the run of a batch against the
- * other side, and what it emits. join_plan.c, join_side.c, join_run.c, join_emit.c; join.c is the operator.
+ * other side, and what it emits. join_plan.c, join_side.c, join_run.c, join_emit.c, join_windows.c; join.c is the
+ * operator.
  *
  * Two ways of working, chosen by the plan:
  *
@@ -42,6 +43,7 @@ typedef struct ck_join_side {
     uint32_t *field_of; /* column -> field of the table */
     uint32_t count_field, matches_field;
     bool nested; /* some column is a list or a row */
+    uint32_t window_end; /* field of the table */
 } ck_join_side;
 
 typedef struct ck_join_plan {
@@ -57,6 +59,8 @@ typedef struct ck_join_plan {
     uint32_t build; /* side, or CK_JOIN_BOTH */
     const ck_schema *output;
     ck_op_ttl ttl;
+    bool windowed;       /* rows go with their windows ... */
+    int64_t lateness_us; /* ... which may change for so long after their end */
 } ck_join_plan;
 
 static inline bool ck_join_left_only(ck_join_type t) { return t == CK_JOIN_SEMI || t == CK_JOIN_ANTI; }
@@ -127,6 +131,15 @@ typedef struct ck_join_entries {
     int8_t weight[CK_BATCH_ROWS_MAX];
 } ck_join_entries;
 
+/* Rows of windows that are over go. */
+typedef struct ck_join_sweep {
+    bool on;
+    int64_t to; /* watermark */
+    uint32_t side;
+    ck_table_scan scan;
+    uint64_t left; /* rows that the last one has left */
+} ck_join_sweep;
+
 typedef struct ck_join {
     ck_mem mem;
     ck_arena arena;
@@ -137,6 +150,7 @@ typedef struct ck_join {
     ck_join_entries entries;
     enum { CK_JOIN_END_NEW, CK_JOIN_END_PARKED, CK_JOIN_END_UNMATCHED } end_step;
     ck_table_scan scan;
+    ck_join_sweep sweep;
     ck_column *zeros; /* for rows that are all key; made when first needed */
     uint16_t at[CK_BATCH_ROWS_MAX];
     uint16_t sel[CK_BATCH_ROWS_MAX];
@@ -174,6 +188,13 @@ CK_NODISCARD ck_status ck_join_drop_settled(ck_join *j, ck_op_ctx *ctx);
 void ck_join_run_end(ck_join *j);
 /* Rows live[0..n) of the run as a selection of its batch, and the hashes of their keys in run.hashes. */
 CK_NODISCARD ck_status ck_join_select(ck_join *j, const uint16_t *live, uint32_t n, ck_batch **out, ck_op_ctx *ctx);
+
+/* ---- join_windows.c ---- */
+struct yyjson_val;
+CK_NODISCARD ck_status ck_join_windows_read(ck_join_plan *p, const ck_op_spec *spec, struct yyjson_val *root,
+                                            ck_error *err);
+/* CK_MORE: call again. */
+CK_NODISCARD ck_status ck_join_windows_come_to(ck_join *j, int64_t watermark, ck_op_ctx *ctx);
 
 /* ---- join_emit.c ---- */
 /* Emits the entries. */

@@ -234,8 +234,9 @@ static ck_status lay_out(ck_join_plan *p, uint32_t side, ck_error *err) {
 }
 
 ck_status ck_join_plan_make(ck_join_plan *p, ck_arena *arena, const ck_op_spec *spec, ck_error *err) {
-    static const char *const known[] = {"kind",   "left_keys",   "right_keys",   "null_safe", "residual",
-                                        "single", "left_ttl_us", "right_ttl_us", "ttl_time",  NULL};
+    static const char *const known[] = {
+        "kind",         "left_keys", "right_keys",      "null_safe",        "residual",    "single", "left_ttl_us",
+        "right_ttl_us", "ttl_time",  "left_window_end", "right_window_end", "lateness_us", NULL};
     yyjson_val *root;
     *p = (ck_join_plan){.arena = arena, .final = spec->final, .output = spec->schema};
     CK_TRY(ck_params_inputs(spec, 2, 1u << CK_MODE_UPSERT, err));
@@ -257,6 +258,7 @@ ck_status ck_join_plan_make(ck_join_plan *p, ck_arena *arena, const ck_op_spec *
     choose_state(p);
     CK_TRY(lay_out(p, 0, err));
     CK_TRY(lay_out(p, 1, err));
+    CK_TRY(ck_join_windows_read(p, spec, root, err));
     CK_TRY(ck_op_ttl_read(spec, root, "left_ttl_us", &p->ttl, &p->sides[0].slot.ttl_us, err));
     return ck_op_ttl_read(spec, root, "right_ttl_us", &p->ttl, &p->sides[1].slot.ttl_us, err);
 }

@@ -151,6 +151,82 @@ static void an_update_of_a_counted_key_says_nothing(void **state) {
     HARNESS_EXPECT(h, "+1|10", "-2|20");
 }
 
+/* ---- windows ---- */
+
+#define WINDOW_COLUMNS "k BIGINT; we TIMESTAMP(6); n BIGINT"
+#define BOTH_WINDOWS   WINDOW_COLUMNS "; k2 BIGINT; we2 TIMESTAMP(6); m BIGINT"
+#define BY_WINDOW(kind, more)                                                                                          \
+    "{\"kind\":\"" kind                                                                                                \
+    "\",\"left_keys\":[0,1],\"right_keys\":[0,1],\"null_safe\":[false,false],\"residual\":[],\"single\":false" more    \
+    "}"
+#define WINDOWS_GO ",\"left_window_end\":1,\"right_window_end\":1,\"lateness_us\":20000000"
+
+static int by_line(const void *x, const void *y) {
+    const harness_line *a = x, *b = y;
+    int order = strcmp(a->text, b->text);
+    return order ? order : a->weight - b->weight;
+}
+
+/* Groups of windows of ten seconds that change what they said for twenty more; the output as one text. */
+static char *of_windows(harness *h, ck_edge_mode right, const char *params, bool left_only, uint64_t *most) {
+    static int64_t said[2][400][8];
+    size_t used = 0;
+    char *out = calloc(1, 1 << 22);
+    uint64_t seed = 1;
+    memset(said, 0, sizeof said);
+    *most = 0;
+    harness_input(h, WINDOW_COLUMNS, CK_MODE_RETRACT);
+    harness_input(h, WINDOW_COLUMNS, right);
+    harness_start(h, &ck_op_join, params, left_only ? WINDOW_COLUMNS : BOTH_WINDOWS);
+    for (int now = 4; now < 400; now++) {
+        for (int i = 0; i < 40; i++) {
+            seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
+            uint32_t side = (seed >> 33) % 2, key = (seed >> 35) % 8,
+                     window = (uint32_t)now - (uint32_t)(seed >> 40) % 3;
+            int64_t *n = &said[side][window][key];
+            char minus[64], plus[64];
+            snprintf(minus, sizeof minus, "-%u|1970-01-01 %02u:%02u:%02u|%lld", key, window / 360, window / 6 % 60,
+                     window % 6 * 10, (long long)*n);
+            bool changes = *n > 0;
+            if (changes && side == 1 && right == CK_MODE_APPEND) continue;
+            snprintf(plus, sizeof plus, "%u%.*s|%lld", key, (int)(strrchr(minus, '|') - minus) - 2, minus + 2,
+                     (long long)++*n);
+            const char *const lines[] = {changes ? minus : plus, plus};
+            rows(h, side, lines, changes ? 2 : 1);
+        }
+        harness_ok(h, harness_event(h, 0, ck_event_watermark(now * 10000000LL - 1, false)));
+        if (kept(h, 0) + kept(h, 1) > *most) *most = kept(h, 0) + kept(h, 1);
+        if (h->line_count) qsort(h->lines, h->line_count, sizeof *h->lines, by_line);
+        for (size_t i = 0; i < h->line_count; i++)
+            used += (size_t)snprintf(out + used, (1 << 22) - used, "%d%s\n", h->lines[i].weight, h->lines[i].text);
+        harness_forget_lines(h);
+        if (now % 50 == 0) harness_restart(h, (uint64_t)now);
+    }
+    assert_true(used > 10000 && used < (1 << 22) - 100);
+    return out;
+}
+
+static void rows_go_with_their_windows(void **state) {
+    fixture *f = *state;
+    static const char *const params[][2] = {{BY_WINDOW("inner", ""), BY_WINDOW("inner", WINDOWS_GO)},
+                                            {BY_WINDOW("full", ""), BY_WINDOW("full", WINDOWS_GO)},
+                                            {BY_WINDOW("anti", ""), BY_WINDOW("anti", WINDOWS_GO)}};
+    for (size_t i = 0; i < 2 * CK_ARRAY_COUNT(params); i++) {
+        ck_edge_mode right = i % 2 ? CK_MODE_APPEND : CK_MODE_RETRACT;
+        uint64_t all, some;
+        char *text[2];
+        for (int w = 0; w < 2; w++) {
+            text[w] = of_windows(&f->h, right, params[i / 2][w], i / 2 == 2, w ? &some : &all);
+            harness_destroy(&f->h);
+            harness_init(&f->h, &f->proc.proc);
+        }
+        if (strcmp(text[1], text[0]) != 0) fail_msg("sample %zu: the output is another", i);
+        if (all < 2500 || some > 2000) fail_msg("sample %zu keeps %d of %d rows", i, (int)some, (int)all);
+        free(text[0]);
+        free(text[1]);
+    }
+}
+
 static void bad_parameters_are_named(void **state) {
     harness *h = &((fixture *)*state)->h;
     harness_input(h, "k BIGINT; v BIGINT", CK_MODE_APPEND);
@@ -171,6 +247,10 @@ static void bad_parameters_are_named(void **state) {
          "\"type\":"
          "\"BIGINT\",\"null\":true}]}",
          "not BOOLEAN"},
+        {"{\"kind\":\"inner\",\"left_keys\":[1],\"right_keys\":[1],\"null_safe\":[true],\"residual\":[],\"left_window_"
+         "end\":1,"
+         "\"right_window_end\":1}",
+         "window ends are TIMESTAMP columns"},
     };
     for (size_t i = 0; i < CK_ARRAY_COUNT(bad); i++) {
         assert_int_equal(harness_create(h, &ck_op_join, bad[i][0], BOTH_COLUMNS), CK_INVALID);
@@ -254,6 +334,7 @@ int main(void) {
         T(one_row_at_most),
         T(semi_keeps_no_more_than_it_needs),
         T(an_update_of_a_counted_key_says_nothing),
+        T(rows_go_with_their_windows),
         T(bad_parameters_are_named),
         T(no_memory_is_said_and_leaks_nothing),
     };

@@ -20,7 +20,7 @@ static const char *of_join(ck_lower_state *s, const ck_plan_node *n) {
         bool both = !n->inputs[0]->bounded && !n->inputs[1]->bounded;
         return both ? "without end: every row of both sides" : "without end: every row of the side that ends";
     }
-    if (!ck_plan_time_bounds(n, &b)) return "bounded";
+    if (!ck_plan_forgets_windows(n, &b) && !ck_plan_time_bounds(n, &b)) return "bounded";
     if (b.windowed) {
         const char *late = b.slack_us > 0 ? ck_label_duration(s, b.slack_us + 1) : "";
         return late ? ck_arena_printf(s->arena, "bounded by time: rows of windows that are not over%s%s",

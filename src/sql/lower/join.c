@@ -176,6 +176,11 @@ ck_status ck_lower_join(ck_lower_state *s, const ck_plan_node *n, ck_lowered *ou
         CK_TRY(ck_lower_params_ttl(s, &p, "left_ttl_us", n->input_ttl_us[0]));
         CK_TRY(ck_lower_params_ttl(s, &p, "right_ttl_us", n->input_ttl_us[1]));
     }
+    if (ck_plan_forgets_windows(n, &bounds) &&
+        !(yyjson_mut_obj_add_uint(p.doc, p.root, "left_window_end", bounds.left) &&
+          yyjson_mut_obj_add_uint(p.doc, p.root, "right_window_end", bounds.right) &&
+          yyjson_mut_obj_add_sint(p.doc, p.root, "lateness_us", bounds.slack_us + 1)))
+        return ck_lower_nomem(s);
     CK_TRY(ck_lower_params_end(s, &p, &op.params));
     CK_TRY(ck_lower_add(s, &op, &out->op));
     /* Rows keep the place of the left key, unless it is padded with NULLs. */
@@ -200,7 +205,8 @@ ck_status ck_lower_set_op(ck_lower_state *s, const ck_plan_node *n, ck_lowered *
         !yyjson_mut_obj_add_bool(p.doc, p.root, "all", n->set_op.all))
         return ck_lower_nomem(s);
     if (!n->final && (!n->bounded || s->l->options->changes))
-        CK_TRY(ck_lower_params_ttl(s, &p, "ttl_us", n->ttl_us)); /* a row has both sides: the longer, if both have one */
+        CK_TRY(
+            ck_lower_params_ttl(s, &p, "ttl_us", n->ttl_us)); /* a row has both sides: the longer, if both have one */
     CK_TRY(ck_lower_params_end(s, &p, &op.params));
     CK_TRY(ck_lower_add(s, &op, &out->op));
     out->hashed = true, out->hash = (ck_columns){all, width};

@@ -195,6 +195,12 @@ bool ck_plan_time_bounds(const ck_plan_node *n, ck_time_bounds *out) {
     return true;
 }
 
+bool ck_plan_forgets_windows(const ck_plan_node *n, ck_time_bounds *out) {
+    if (n->kind != CK_PLAN_JOIN || n->join.as_of.kind != CK_AS_OF_NONE || n->join.in_time || n->final) return false;
+    if (n->inputs[0]->bounded || n->inputs[1]->bounded) return false;
+    return find_window(n, out);
+}
+
 bool ck_plan_bounds_time(const ck_plan_node *join, const ck_expr *conjunct) {
     bounds b;
     ck_time_bounds window;

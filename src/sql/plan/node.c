@@ -260,6 +260,7 @@ bool ck_plan_grows(const ck_plan_node *n) {
         bool whole = n->join.in_time && ck_plan_time_bounds(n, &b) && b.lower_us != -CK_TIME_UNBOUNDED &&
                      b.upper_us != CK_TIME_UNBOUNDED;
         if (n->join.as_of.kind != CK_AS_OF_NONE) return false; /* a row a key, and what waits */
+        if (ck_plan_forgets_windows(n, &b)) return false;
         return !n->bounded && !whole && (n->join.in_time || !n->input_ttl_us[0] || !n->input_ttl_us[1]);
     }
     case CK_PLAN_SET_OP: return !n->bounded && !n->ttl_us;

@@ -386,6 +386,9 @@ void ck_plan_mark_timed(const ck_plan_node *n, bool above, bool *timed, bool *se
 /* Whether n itself reckons with event time. */
 bool ck_plan_uses_time(const ck_plan_node *n);
 bool ck_plan_time_bounds(const ck_plan_node *join, ck_time_bounds *out);
+/* A join that takes back what it said, of windows by their ends: what it keeps goes with them. Of *out left, right and
+ * slack_us count. */
+bool ck_plan_forgets_windows(const ck_plan_node *join, ck_time_bounds *out);
 /* Whether the bounds say all that this conjunct of the join does. */
 bool ck_plan_bounds_time(const ck_plan_node *join, const ck_expr *conjunct);
 /* Whether a pair of columns, each of its side, are the starts or ends of windows. */
