@@ -140,8 +140,9 @@ static ck_status remove_name(file_committer *c, ck_arena *a, const char *name, c
     return s == CK_NOTFOUND ? CK_OK : s;
 }
 
-/* What this rows file makes stale: older staged ones of its subtask; with the last subtask, files of subtasks there are
- * no more. */
+/* What this rows file makes stale: older staged ones of its subtask, and its own, which a crash may have left beside the
+ * name it was renamed to: renaming one name of a file to another of it does nothing. With the last subtask, files of
+ * subtasks there are no more. */
 static ck_status remove_stale(file_committer *c, ck_arena *a, const ck_sink_payload *p, ck_error *err) {
     const char *base = strrchr(p->staged, '/'), **names;
     base = base ? base + 1 : p->staged;
@@ -153,7 +154,7 @@ static ck_status remove_stale(file_committer *c, ck_arena *a, const ck_sink_payl
     for (size_t i = 0; i < count; i++) {
         const char *at = names[i] + prefix;
         bool older = known && strlen(names[i]) > prefix && strncmp(names[i], base, prefix) == 0 &&
-                     parse_u64(&at, &other) && other < checkpoint;
+                     parse_u64(&at, &other) && other <= checkpoint;
         bool gone = p->subtask + 1 == p->of && ck_sink_is_stale_rows(names[i], c->ext, p->of);
         if (older || gone) CK_TRY(remove_name(c, a, names[i], err));
     }

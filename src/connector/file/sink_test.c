@@ -441,6 +441,23 @@ static void a_crash_anywhere_in_a_commit(void **state) {
 
 /* ---- upsert ---- */
 
+/* A rename that a crash left half: both names are there, of one file. */
+static void two_names_of_one_rows_file(void **state) {
+    fixture *f = *state;
+    static const char staged[] = "/out/.staged-x-rows-0-3.json";
+    ck_committable c = {.name = "/out/rows-0.json", .checkpoint = 3};
+    ck_sink_payload p = {staged, strlen(right_text), ck_crc32c(0, right_text, strlen(right_text)), true, 0, 1};
+    start(f, ROWS_OUT, CK_MODE_UPSERT);
+    assert_int_equal(ck_fs_mkdirs(&f->proc.proc, "/out", NULL), CK_OK);
+    make_committer(f);
+    harness_ok(&f->h, ck_sink_payload_print(&f->h.plan, &p, &c.payload, &f->h.error));
+    put(f, staged, right_text);
+    assert_int_equal(f->proc.proc.fs->link(f->proc.proc.fs, staged, c.name, NULL), CK_OK);
+    harness_ok(&f->h, ck_op_sink_file.committer->commit(f->committer, &c, &f->h.error));
+    assert_string_equal(names(f, true), "");
+    assert_string_equal(content(f, c.name), right_text);
+}
+
 static void rows_files_hold_the_current_rows(void **state) {
     fixture *f = *state;
     start(f, ROWS_OUT, CK_MODE_RETRACT);
@@ -545,6 +562,7 @@ int main(void) {
         T(abort_removes_what_was_not_carried),
         T(going_back_below_committed_output_is_refused),
         T(a_crash_anywhere_in_a_commit),
+        T(two_names_of_one_rows_file),
         T(rows_files_hold_the_current_rows),
         T(an_upsert_job_without_checkpoints_writes_at_the_end),
         T(the_last_subtask_removes_files_of_subtasks_that_are_gone),
