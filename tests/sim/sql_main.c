@@ -1,12 +1,14 @@
 /* sql_sim: SQL jobs on the seeded scheduler and the simulated disk, seed after seed.
  *
  *   sql_sim [--seeds N] [--first S] [--job S] [--undisturbed] [--batch-rows 1|7|4096] [--point NAME] [--skewed]
- *           [--small] [--no-follow] [--allocations STEP] [--allocation N] [--verbose]
+ *           [--small] [--no-follow] [--allocations STEP] [--allocation N] [--syncs STEP] [--sync N:ERRNO[:lasting]] [--verbose]
  *
- * --allocations: for each seed, every STEP-th allocation of the first life fails, one in each run. --job: the script
+ * --allocations: for each seed, every STEP-th allocation of the first life fails, one in each run. --syncs: so does
+ * every STEP-th write or fsync, with ENOSPC and with EIO, every other one with all that follow. --job: the script
  * and input of seed S, under the schedules and troubles of all others. The first seed that does not hold is printed,
  * with the command that shows it alone, and ends the run with 1. At the end it says what the seeds have met; a run of
  * 300 disturbed seeds that has met too little fails. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +20,8 @@ enum { JUDGED_SEEDS = 300, VISITS_MAX = 300 };
 
 static int usage(void) {
     fprintf(stderr, "usage: sql_sim [--seeds N] [--first S] [--job S] [--undisturbed] [--batch-rows 1|7|4096] [--point "
-                    "NAME] [--skewed] [--small] [--no-follow] [--allocations STEP] [--allocation N] [--verbose]\n");
+                    "NAME] [--skewed] [--small] [--no-follow] [--allocations STEP] [--allocation N] [--syncs STEP] [--sync "
+                    "N:ERRNO[:lasting]] [--verbose]\n");
     return 2;
 }
 
@@ -50,18 +53,19 @@ static void print_stats(const sql_world_stats *s, bool undisturbed) {
     for (int i = 0; i < END_WRONG; i++) printf("%llu %s, ", (unsigned long long)s->ends[i], end_names[i]);
     printf("%llu checkpoints given up, %llu lives began with deltas, %llu of them over an abort, %llu with in-flight "
            "files, %llu with materialisations, %llu crashes in calls, "
-           "%llu allocations failed\n"
+           "%llu allocations failed, %llu writes or fsyncs failed\n"
            "crashes by point:",
            (unsigned long long)s->given_up, (unsigned long long)s->restored_deltas, (unsigned long long)s->over_abort,
            (unsigned long long)s->inflight, (unsigned long long)s->materialised, (unsigned long long)s->calls,
-           (unsigned long long)s->memory);
+           (unsigned long long)s->memory,
+           (unsigned long long)s->disk);
     for (int i = 0; i < CK_FAULT_COUNT; i++)
         if (s->points[i]) printf(" %s %llu", ck_fault_name((ck_fault_point)i), (unsigned long long)s->points[i]);
     printf("\n");
 }
 
 static bool is_judged(const sql_world_stats *s, const sql_world_options *o) {
-    return !(o->undisturbed || o->job || o->allocation || o->fault_point >= 0) && s->seeds >= JUDGED_SEEDS;
+    return !(o->undisturbed || o->job || o->allocation || o->sync || o->fault_point >= 0) && s->seeds >= JUDGED_SEEDS;
 }
 
 /* A simulator that disturbs nothing proves nothing. */
@@ -85,6 +89,8 @@ static void print_command(unsigned long long seed, const sql_world_options *o) {
     if (o->job) printf(" --job %llu", (unsigned long long)o->job);
     if (o->input.batch_rows) printf(" --batch-rows %d", o->input.batch_rows);
     if (o->allocation) printf(" --allocation %llu", (unsigned long long)o->allocation);
+    if (o->sync)
+        printf(" --sync %llu:%d%s", (unsigned long long)o->sync, o->sync_errnum, o->sync_lasting ? ":lasting" : "");
     if (o->fault_point >= 0) printf(" --point %s", ck_fault_name((ck_fault_point)o->fault_point));
     printf("%s%s%s%s)\n", o->undisturbed ? " --undisturbed" : "", o->input.skewed ? " --skewed" : "",
            o->input.small ? " --small" : "", o->input.no_follow ? " --no-follow" : "");
@@ -108,6 +114,29 @@ static bool sweep_allocations(unsigned long long seed, sql_world_options o, uint
     }
 }
 
+/* Until the job needs fewer of them than the one that should fail. */
+static bool sweep_syncs(unsigned long long seed, sql_world_options o, uint64_t step, sql_world_stats *stats) {
+    static const int errnums[] = {ENOSPC, EIO};
+    for (o.sync = 1 + seed % step;; o.sync += step) {
+        uint64_t before = stats->disk;
+        o.sync_lasting = o.sync / step % 2;
+        for (int i = 0; i < 2; i++) {
+            o.sync_errnum = errnums[i];
+            if (!run_seed(seed, &o, stats)) return false;
+        }
+        if (stats->disk == before) return true;
+    }
+}
+
+static bool take_sync(const char *text, sql_world_options *o) {
+    char *end;
+    o->sync = strtoull(text, &end, 10);
+    if (*end != ':') return false;
+    o->sync_errnum = (int)strtol(end + 1, &end, 10);
+    o->sync_lasting = strcmp(end, ":lasting") == 0;
+    return o->sync > 0 && (!*end || o->sync_lasting);
+}
+
 /* A point that chance left out gets lives of its own: seeds that crash only there, until one does. */
 static bool visit_points(unsigned long long first, sql_world_options o, sql_world_stats *stats) {
     for (int i = 0; i < CK_FAULT_LOCAL_COUNT; i++) {
@@ -119,7 +148,7 @@ static bool visit_points(unsigned long long first, sql_world_options o, sql_worl
 }
 
 int main(int argc, char **argv) {
-    unsigned long long seeds = 100, first = 1, step = 0;
+    unsigned long long seeds = 100, first = 1, step = 0, syncs = 0;
     sql_world_options o = {.fault_point = -1};
     sql_world_stats stats = {0};
     for (int i = 1; i < argc; i++) {
@@ -133,6 +162,10 @@ int main(int argc, char **argv) {
             step = strtoull(argv[++i], NULL, 10);
         else if (strcmp(argv[i], "--allocation") == 0)
             o.allocation = strtoull(argv[++i], NULL, 10);
+        else if (strcmp(argv[i], "--syncs") == 0)
+            syncs = strtoull(argv[++i], NULL, 10);
+        else if (strcmp(argv[i], "--sync") == 0 && take_sync(argv[i + 1], &o))
+            i++;
         else if (strcmp(argv[i], "--job") == 0)
             o.job = strtoull(argv[++i], NULL, 10);
         else if (strcmp(argv[i], "--batch-rows") == 0)
@@ -143,9 +176,12 @@ int main(int argc, char **argv) {
             return usage();
     }
     for (unsigned long long s = first; s < first + seeds; s++)
-        if (!(step ? sweep_allocations(s, o, step, &stats) : run_seed(s, &o, &stats))) return 1;
-    if (is_judged(&stats, &o) && !step && !visit_points(first, o, &stats)) return 1;
+        if (!(step    ? sweep_allocations(s, o, step, &stats)
+              : syncs ? sweep_syncs(s, o, syncs, &stats)
+                      : run_seed(s, &o, &stats)))
+            return 1;
+    if (is_judged(&stats, &o) && !step && !syncs && !visit_points(first, o, &stats)) return 1;
     print_stats(&stats, o.undisturbed);
     printf("%llu seeds from %llu held\n", seeds, first);
-    return step ? 0 : judge(&stats, &o);
+    return step || syncs ? 0 : judge(&stats, &o);
 }

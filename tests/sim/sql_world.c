@@ -142,6 +142,7 @@ static void count_life(world *w, const process *p, life_end end) {
     s->given_up += p->given_up;
     w->given_up = p->first_given_up;
     if (p->trouble->kind == TROUBLE_MEMORY) s->memory += ck_tracked_heap_fired(p->heap);
+    if (p->trouble->kind == TROUBLE_DISK) s->disk += p->gate.syncs >= p->trouble->at;
     if (end != END_CRASHED) return;
     if (p->trouble->kind == TROUBLE_CRASH_POINT) s->points[p->trouble->point]++;
     if (p->trouble->kind == TROUBLE_CRASH_CALL) s->calls++;
@@ -152,6 +153,8 @@ static life_end live(world *w, uint32_t parallelism, trouble kind) {
     ck_error err = CK_ERROR_INIT;
     trouble_plan t = trouble_draw(&w->dice, kind, w->o->fault_point, CK_FAULT_LOCAL_COUNT);
     if (w->o->allocation) t.at = kind == TROUBLE_MEMORY ? w->o->allocation : 0;
+    if (w->o->sync && kind == TROUBLE_DISK)
+        t.at = w->o->sync, t.errnum = w->o->sync_errnum, t.lasting = w->o->sync_lasting;
     if (w->o->verbose && kind != TROUBLE_NONE) printf("    "), trouble_print(&t);
     process_init(&p, w->disk, &w->clock, &w->dice, &t, w->o->verbose);
     if (kind == TROUBLE_DISK) reader_power_cut(w->reader); /* a committer takes back a name it cannot make durable */
@@ -232,6 +235,7 @@ static bool has_ended(const world *w, life_end end) {
 
 static trouble draw_trouble(world *w, int life) {
     if (w->o->allocation) return life == 0 ? TROUBLE_MEMORY : TROUBLE_NONE;
+    if (w->o->sync) return life == 0 ? TROUBLE_DISK : TROUBLE_NONE;
     return life == LIVES_MAX - 1 || !below(w, 12) ? TROUBLE_NONE : (trouble)(1 + below(w, TROUBLE_COUNT - 1));
 }
 

@@ -15,6 +15,9 @@ typedef struct sql_world_options {
     bool undisturbed;       /* one life, with or without a checkpoint directory */
     uint64_t job;           /* script and input of this seed, whatever the seed of the schedule; 0: of the same */
     uint64_t allocation;    /* the one trouble: this allocation of the first life fails; 0: the seed chooses */
+    uint64_t sync;          /* the one trouble: this write or fsync of the first life fails; 0: the seed chooses */
+    int sync_errnum;
+    bool sync_lasting;      /* and all that follow */
     int fault_point;        /* -1: the seed chooses */
     sql_case_options input; /* of the case */
 } sql_world_options;
@@ -24,6 +27,7 @@ typedef struct sql_world_stats {
     uint64_t seeds, lives, ends[END_WRONG + 1], points[CK_FAULT_COUNT], calls;
     uint64_t given_up;        /* checkpoints */
     uint64_t memory;          /* lives that an allocation failed in */
+    uint64_t disk;            /* lives that a write or fsync failed in */
     uint64_t deltas;          /* delta files that lives began with */
     uint64_t restored_deltas; /* lives that began with some */
     uint64_t materialised;    /* lives that began with rows written beside the checkpoints in the directory */
