@@ -152,9 +152,9 @@ def test_killed_and_going_on_with_another_backend(inputs, undisturbed, tmp_path)
             job.send_signal(signal.SIGKILL)
         err = job.communicate()[1].decode()
         assert job.returncode in (0, -signal.SIGKILL), err
-    run_clink(*base[1:], *backends[1], timeout=600)
+    r = run_clink(*base[1:], *backends[1], timeout=600)
     assert results(where) == undisturbed
-    assert not databases(where / "rows")
+    assert "has finished before" in r.err or not databases(where / "rows"), "who runs there removes what a dead process left"
 
 
 def test_a_changelog_is_told_in_a_sentence(inputs, tmp_path):
