@@ -3,7 +3,6 @@ A writer appends blocks of rows to a followed file every 2 ms; one row of each i
 carry that time to a pipe; the difference to the time of reading is the latency. Writes docs/latency.svg and the section of docs/benchmarks.md.
    latency.py [-s seconds] [-m microseconds between blocks]"""
 import argparse
-import json
 import os
 import re
 import subprocess

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TURNS_MAX = 3000000 };
+enum { TURNS_MAX = 3000000, PATIENCE_TURNS = 300000 };
 
 const char *const trouble_names[TROUBLE_COUNT] = {"none",       "crash",  "crash point",     "error point",
                                                   "disk error", "cancel", "crash in a call", "no memory"};
@@ -131,6 +131,9 @@ life_end process_not_started(process *p, ck_status s, const ck_error *err) {
     return process_crashed(p) ? END_CRASHED : failed(p, "the job did not start", err);
 }
 
+/* A followed job tries its next checkpoint for as long as it lives; somebody stops it. */
+static bool broken_for_ever(const trouble_plan *t) { return t->kind == TROUBLE_DISK && t->lasting; }
+
 life_end process_run(process *p, process_watch watch, void *arg) {
     const trouble_plan *t = p->trouble;
     bool enough = false;
@@ -138,6 +141,7 @@ life_end process_run(process *p, process_watch watch, void *arg) {
     for (uint64_t turn = 1; turn < TURNS_MAX; turn++) {
         if (turn == t->at && t->kind == TROUBLE_CRASH) atomic_store(&p->faults.crashed, true);
         if (turn == t->at && t->kind == TROUBLE_CANCEL) ck_job_cancel(p->job);
+        if (turn == PATIENCE_TURNS && broken_for_ever(t)) ck_job_cancel(p->job);
         if (watch && !enough && watch(arg, turn)) {
             enough = true;
             ck_job_cancel(p->job);
@@ -148,6 +152,7 @@ life_end process_run(process *p, process_watch watch, void *arg) {
         ck_status s = ck_job_wait(p->job, 0, &err);
         if (s == CK_OK) return ck_job_was_finished(p->job) ? END_WAS_FINISHED : END_FINISHED;
         if (s == CK_AGAIN) return process_wrong(p, "nothing can happen any more and the job has not ended", NULL);
+        if (s == CK_CANCELLED && turn >= PATIENCE_TURNS && broken_for_ever(t)) return END_FAILED;
         if (s == CK_CANCELLED && (t->kind == TROUBLE_CANCEL || enough)) return END_CANCELLED;
         return failed(p, "the job failed", &err);
     }

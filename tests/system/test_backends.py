@@ -196,7 +196,7 @@ def test_a_changelog_grows_by_what_changed(tmp_path):
     err = job.communicate()[1].decode()
     assert job.returncode == -signal.SIGKILL, f"no checkpoint stood on a materialisation with a small segment behind it: {err}"
     run_clink("run", script, *flags, "-p", 3)
-    got = {r["k"]: r["n"] for r in read_dir(tmp_path / "out")}
+    got = {r["k"]: r["n"] for r in read_rows(tmp_path / "out")}
     assert len(got) == keys and all(n == 1 + (more // 100 if k < 100 else 0) for k, n in got.items())
 
 

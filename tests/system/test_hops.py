@@ -1,25 +1,14 @@
 """Hops of many slides that are killed and come back at other parallelisms: what windows have in common is in no checkpoint."""
 import collections
-import json
-import os
 import random
 import signal
 import subprocess
 
 import pytest
-from conftest import CLINK, run_clink
+from conftest import CLINK, read_rows, run_clink
 from test_windows import SEED, SHAPES, disordered, iso, table, write
 
 CALL, WINDOWS = SHAPES[4]
-
-
-def rows_of(path):
-    """Of a job that has ended."""
-    out = []
-    for name in sorted(os.listdir(path)):
-        if not name.startswith("."):
-            out += [json.loads(line) for line in (path / name).read_text().splitlines()]
-    return out
 
 
 @pytest.mark.parametrize("last,model", [("MIN(v)", min), ("COUNT(DISTINCT v)", lambda v: len(set(v)))])
@@ -48,5 +37,5 @@ def test_kill_nine_and_restart(tmp_path, last, model):
         if proc.returncode == 0:
             break
     run_clink("run", str(script), "--checkpoint-dir", str(tmp_path / "ck"), "-p", 2)
-    got = rows_of(tmp_path / "out")
+    got = read_rows(tmp_path / "out")
     assert len(got) == len(groups) and {(r["k"], r["s"]): (r["n"], r["x"]) for r in got} == {w: (len(v), model(v)) for w, v in groups.items()}

@@ -8,14 +8,13 @@ import random
 import socketserver
 import struct
 import socket
-import subprocess
 import threading
 import time
 import urllib.parse
 
 import pytest
-from conftest import CLINK, run_clink
-from test_kafka import Job, rows_of, wait_for
+from conftest import read_rows, run_clink
+from test_kafka import Job, wait_for
 
 
 class Server:
@@ -245,7 +244,7 @@ def test_rows_that_are_refused_obey_on_error(tmp_path, on_error):
         tries = collections.Counter(json.loads(b)["n"] for _, _, _, b in s.seen)
         assert all(tries[n] == (2 if n % 100 == 14 else 1) for n in range(2000))
         if on_error == "dead_letter":
-            rows = rows_of(tmp_path / "letters")
+            rows = read_rows(tmp_path / "letters")
             assert {json.loads(base64.b64decode(r["raw"]))["n"] for r in rows} == bad and len(rows) == len(bad)
             assert all(r["split"] == 'table "hook"' and r["offset"] is None for r in rows)
             assert {r["reason"].split("/in: ")[1] for r in rows} == {'the answer is 422 ({"why": "odd"})', 'the answer is 503 ("never"), after 2 tries'}

@@ -441,7 +441,7 @@ def test_rows_too_large_for_the_topic_obey_on_error(broker, tmp_path, delivery, 
     if on_error == "skip":
         assert f"{len(large)} records of s did not fit and were left out" in r.err, r.err
     else:
-        aside = rows_of(tmp_path / "letters")
+        aside = read_rows(tmp_path / "letters")
         assert sorted((json.loads(base64.b64decode(a["raw"])) for a in aside), key=lambda row: row["id"]) == large
         assert all(a["split"] == f"topic {topic}" and "is larger than the topic's max.message.bytes, 20000" in a["reason"] for a in aside)
 

@@ -14,10 +14,10 @@ from confluent_kafka.schema_registry import SchemaRegistryClient
 from confluent_kafka.schema_registry.avro import AvroDeserializer, AvroSerializer
 from confluent_kafka.schema_registry.protobuf import ProtobufDeserializer, ProtobufSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
-from conftest import run_clink
+from conftest import read_rows, run_clink
 from grpc_tools import protoc
 from registry_server import Registry
-from test_kafka import Job, broker, rows_of, table, wait_for  # noqa: F401
+from test_kafka import Job, broker, table, wait_for  # noqa: F401
 
 
 @pytest.fixture
@@ -232,7 +232,7 @@ def test_records_that_are_none_obey_on_error(broker, registry, tmp_path, on_erro
     broker.send(topic, [v for k, v in enumerate(good) for v in ([v, BAD[k][0]] if k < len(BAD) else [v])])
     assert run_clink("run", "-e", sql).rows == [{"id": i} for i in range(10)]
     if on_error == "dead_letter":
-        got = rows_of(tmp_path / "letters")
+        got = read_rows(tmp_path / "letters")
         assert [(base64.b64decode(r["raw"]), r["split"], r["offset"]) for r in got] == [(v, f"{topic}-0", 2 * k + 1) for k, (v, _) in enumerate(BAD)]
         assert all(why in r["reason"] for r, (_, why) in zip(got, BAD)), got
 
@@ -245,15 +245,15 @@ def test_a_registry_that_goes_away_in_a_run_is_waited_for(broker, registry, tmp_
     job = Job(tmp_path, table("o", "id BIGINT", topic, broker, format="avro", schema_registry=registry.url)
               + f"CREATE TABLE s (id BIGINT) WITH (connector='file', format='json', path='{out}');\nINSERT INTO s SELECT id FROM o;\n")
     job.start(1)
-    wait_for(lambda: len(rows_of(out)) == 100, job)
+    wait_for(lambda: len(read_rows(out)) == 100, job)
     port = registry.port
     registry.stop()
     broker.send(topic, second)
     wait_for(lambda: "trying again" in job.log.read_text(), job)
     registry.start(port)
-    wait_for(lambda: len(rows_of(out)) == 200, job)
+    wait_for(lambda: len(read_rows(out)) == 200, job)
     job.kill()
-    assert sorted(r["id"] for r in rows_of(out)) == list(range(200))
+    assert sorted(r["id"] for r in read_rows(out)) == list(range(200))
 
 
 def test_rows_without_a_place_in_the_schema_obey_on_error(broker, registry, tmp_path):  # noqa: F811
@@ -264,7 +264,7 @@ def test_rows_without_a_place_in_the_schema_obey_on_error(broker, registry, tmp_
                            dead_letter_table="letters") + "INSERT INTO t VALUES (1, 'RED'), (2, 'BLUE'), (3, NULL), (4, 'GREEN');\n")
     run_clink("run", "-p", 1, "-e", sql)
     assert avro_rows(registry, topic, [v for _, v in broker.read(topic, 1)]) == [{"id": 1, "color": "RED"}, {"id": 4, "color": "GREEN"}]
-    got = rows_of(tmp_path / "letters")
+    got = read_rows(tmp_path / "letters")
     assert [json.loads(base64.b64decode(r["raw"])) for r in got] == [{"id": 2, "color": "BLUE"}, {"id": 3, "color": None}]
     assert "'BLUE' is no symbol of c" in got[0]["reason"] and "is NULL, and the schema has no null there" in got[1]["reason"]
 
