@@ -1,4 +1,6 @@
 """PostgreSQL tables as sinks, against a real server: what the server has is what the query gave, whatever dies."""
+import base64
+import json
 import os
 import random
 import signal
@@ -7,7 +9,7 @@ import threading
 import time
 
 import pytest
-from conftest import CLINK, run_clink, write_ndjson
+from conftest import CLINK, read_rows, run_clink, write_ndjson
 from postgres_server import Server
 from test_postgres import KINDS, refused
 
@@ -99,6 +101,97 @@ def test_what_the_server_does_not_take(pg, tmp_path):
         assert pg.run("SELECT count(*), min(id), max(id) FROM tight WHERE id NOT IN (77, 200)") == [(497, 0, 499)]
 
 
+LETTERS = 'raw BYTES, split VARCHAR, "offset" BIGINT, reason VARCHAR'
+
+
+def letters_of(folder):
+    """Row as it was to be written -> the sentence; each once."""
+    rows = read_rows(folder)
+    out = {base64.b64decode(r["raw"]).decode(): r["reason"] for r in rows}
+    assert len(out) == len(rows) and all(r["offset"] is None for r in rows), rows
+    return out
+
+
+def test_dead_letters_say_what_the_server_did_not_take(pg, tmp_path):
+    """Found anywhere in a batch: the first row, the last, several side by side, in a text that cannot be sent at all."""
+    rows = [{"id": i, "v": "ok", "n": i} for i in range(3000)]
+    bad = {0: ("v", "no", "violates check constraint"), 77: ("v", "too long", "too long for type character varying(3)"),
+           78: ("v", "no", "violates check constraint"), 79: ("v", None, "violates not-null constraint"),
+           1500: ("n", 1000000, "value for domain small violates check constraint"), 1501: ("v", "a\0b", "NUL character"),
+           2999: ("v", 'l\n"\t\\', "too long for type character varying(3)")}
+    for i, (column, value, _) in bad.items():
+        rows[i][column] = value
+    write_ndjson(tmp_path / "in.ndjson", rows)
+    pg.run("CREATE DOMAIN small AS int CONSTRAINT small CHECK (VALUE < 100000)")
+    for key, batch in [("", "1048576"), (", PRIMARY KEY (id) NOT ENFORCED", "1048576"), (", PRIMARY KEY (id) NOT ENFORCED", "2000")]:
+        pg.run("DROP TABLE IF EXISTS lettered; CREATE TABLE lettered (id int PRIMARY KEY, v varchar(3) NOT NULL CHECK (v <> 'no'), n small)")
+        out = tmp_path / f"letters-{len(key)}-{batch}"
+        sql = (file_table("src", "id INTEGER, v VARCHAR, n INTEGER", tmp_path / "in.ndjson") + file_table("letters", LETTERS, out)
+               + pg.table("lettered", "id INTEGER, v VARCHAR, n INTEGER" + key, delivery="at_least_once", on_error="dead_letter",
+                          dead_letter_table="letters", batch_bytes=batch)
+               + "INSERT INTO lettered SELECT id, v, n FROM src;\n")
+        r = run_clink("run", "-p", 2, "--set", "batch_rows=256", "-e", sql)
+        assert sorted(pg.run("SELECT id, v, n FROM lettered")) == [(i, "ok", i) for i in range(3000) if i not in bad]
+        got = {json.loads(raw)["id"]: (json.loads(raw), why) for raw, why in letters_of(out).items()}
+        assert set(got) == set(bad), got
+        for i, (_, _, sentence) in bad.items():
+            assert got[i][0] == rows[i] and sentence in got[i][1], got[i]
+        assert {r["split"] for r in read_rows(out)} == {'table "lettered"'}
+        assert "a row is left out" not in r.err and "7 records of lettered" in r.err, r.err
+
+
+def test_dead_letters_of_rows_that_change(pg, tmp_path):
+    """A row that is refused leaves the row of its key as it was; a row that the server does not delete is a letter, too."""
+    rows = [{"k": 9, "v": 1}] + [{"k": i % 9, "v": -1 if i % 9 == 7 else 1} for i in range(20000)] + [{"k": 9, "v": 1}] * 2
+    write_ndjson(tmp_path / "in.ndjson", rows)
+    pg.run("CREATE TABLE totals (k int PRIMARY KEY, n bigint CHECK (n > 0)); INSERT INTO totals VALUES (7, 5), (9, 50);"
+           "CREATE TABLE child (k int REFERENCES totals); INSERT INTO child VALUES (9)")
+    sql = (file_table("src", "k INTEGER, v BIGINT", tmp_path / "in.ndjson") + file_table("letters", LETTERS, tmp_path / "letters")
+           + pg.table("totals", "k INTEGER, n BIGINT, PRIMARY KEY (k) NOT ENFORCED", delivery="at_least_once", on_error="dead_letter",
+                      dead_letter_table="letters", batch_bytes="200")
+           + "INSERT INTO totals SELECT k, SUM(v) AS n FROM src GROUP BY k HAVING COUNT(*) % 100000 <> 3;\n")
+    run_clink("run", "--changes", "-p", 1, "--set", "batch_rows=64", "-e", sql)
+    want = {k: sum(r["v"] for r in rows if r["k"] == k) for k in range(9) if k != 7}
+    assert dict(pg.run("SELECT k, n FROM totals WHERE k NOT IN (7, 9)")) == want
+    assert pg.run("SELECT n FROM totals WHERE k = 7") == [(5,)]
+    assert pg.run("SELECT count(*) FROM totals WHERE k = 9") == [(1,)]
+    got = [(json.loads(base64.b64decode(r["raw"])), r["reason"]) for r in read_rows(tmp_path / "letters")]
+    assert {r["k"] for r, _ in got} == {7, 9}
+    assert all("violates check constraint" in why and r["n"] < 0 for r, why in got if r["k"] == 7)
+    assert any("violates foreign key constraint" in why and "DELETE" in why for r, why in got if r["k"] == 9), got
+
+
+def test_dead_letters_are_there_once_whatever_is_killed(pg, tmp_path):
+    """What was sent after the last checkpoint is sent again: the table has each key as it is, the letters each row once."""
+    print(f"CLINK_SEED={SEED}")
+    rnd = random.Random(SEED)
+    rows = [{"id": i, "v": "too long" if rnd.random() < .01 else f"{i % 1000}"} for i in range(20000)]
+    write_ndjson(tmp_path / "in.ndjson", rows)
+    pg.run("DROP TABLE IF EXISTS mortal; CREATE TABLE mortal (id int PRIMARY KEY, v varchar(3))")
+    script = tmp_path / "j.sql"
+    script.write_text(file_table("src", "id INTEGER, v VARCHAR", tmp_path / "in.ndjson", rate_limit="20000") + file_table("letters", LETTERS, tmp_path / "letters")
+                      + pg.table("mortal", "id INTEGER, v VARCHAR, PRIMARY KEY (id) NOT ENFORCED", delivery="at_least_once", on_error="dead_letter",
+                                 dead_letter_table="letters", batch_bytes="4000")
+                      + "INSERT INTO mortal SELECT id, v FROM src;\n")
+    cmd = [CLINK, "run", str(script), "--checkpoint-dir", str(tmp_path / "ck"), "--checkpoint-interval-ms", "50"]
+    for life in range(5):
+        p = subprocess.Popen([*cmd, "-p", str(rnd.choice([1, 2, 4]))], stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+        had = pg.run("SELECT count(*) FROM mortal")[0][0]
+        while p.poll() is None and pg.run("SELECT count(*) FROM mortal")[0][0] < min(had + rnd.randrange(3000), 19000):
+            pass
+        if life == 2 and p.poll() is None:
+            pg.restart()
+            time.sleep(.2)
+        p.kill()
+        p.wait()
+    end = subprocess.run([*cmd, "-p", "3"], capture_output=True, text=True, timeout=300)
+    assert end.returncode == 0, end.stderr
+    assert sorted(pg.run("SELECT id, v FROM mortal")) == [(r["id"], r["v"]) for r in rows if len(r["v"]) <= 3]
+    got = letters_of(tmp_path / "letters")
+    assert sorted((json.loads(raw) for raw in got), key=lambda r: r["id"]) == [r for r in rows if len(r["v"]) > 3]
+    assert all("value too long for type character varying(3)" in why for why in got.values())
+
+
 def test_what_is_refused_before_anything_runs(pg, tmp_path):
     write_ndjson(tmp_path / "in.ndjson", [{"id": 1, "v": "x"}])
     src = file_table("src", "id BIGINT, v VARCHAR", tmp_path / "in.ndjson")
@@ -108,7 +201,7 @@ def test_what_is_refused_before_anything_runs(pg, tmp_path):
     refused(src + pg.table("t", "id BIGINT, v VARCHAR", table="narrow") + insert, "integer on the server and BIGINT", "declare it INTEGER")
     refused(src + pg.table("t", "id INTEGER, v VARCHAR, PRIMARY KEY (id) NOT ENFORCED", table="narrow") + "INSERT INTO t SELECT CAST(id AS INTEGER), v FROM src;", "is no key of public.narrow")
     refused(src + pg.table("t", "id INTEGER, made INTEGER", table="narrow") + "INSERT INTO t SELECT CAST(id AS INTEGER), 1 FROM src;", "generated by the server")
-    refused(src + pg.table("t", "id BIGINT, v VARCHAR", table="narrow", on_error="dead_letter", dead_letter_table="x") + insert, "dead letters are of tables that are read")
+    refused(src + pg.table("t", "id BIGINT, v VARCHAR", table="narrow", on_error="dead_letter", dead_letter_table="x") + insert, "needs delivery = 'at_least_once'")
     pg.run("DO $$ BEGIN CREATE USER pwuser PASSWORD 'geheim'; EXCEPTION WHEN duplicate_object THEN NULL; END $$; GRANT SELECT ON narrow TO pwuser")
     refused(src + pg.table("t", "id INTEGER, v VARCHAR", table="narrow", user="pwuser", password="${env:PW}") + "INSERT INTO t SELECT CAST(id AS INTEGER), v FROM src;",
             "this user may not write public.narrow", env={"PW": "geheim"})

@@ -19,9 +19,10 @@ static const ck_option_desc pg_options[] = {
     {"snapshot", "initial|never", "initial", "reading, cdc: the rows there are first, or only changes from now on"},
     {"strict", "boolean", "false", "reading: check the type of every column, also of those the query does not need"},
     {"on_error", "fail|skip|dead_letter", "fail",
-     "what a row that does not fit the table does; writing: fail, or skip what the server does not take"},
+     "what a row that does not fit the table does; writing: one that the server does not take (dead_letter: with "
+     "delivery = 'at_least_once')"},
     {"dead_letter_table", "text", NULL,
-     "reading: the table that takes such rows, with columns raw BYTES, split VARCHAR, offset BIGINT, reason VARCHAR"},
+     "the table that takes such rows, with columns raw BYTES, split VARCHAR, offset BIGINT, reason VARCHAR"},
     {"delivery", "exactly_once|at_least_once", "exactly_once",
      "writing: rows appear with their checkpoint, in one transaction with its token, or as they come"},
     {"token_table", "text", "clink_tokens",
@@ -40,10 +41,10 @@ static const ck_option_desc pg_options[] = {
 static ck_status pg_check(const ck_table_decl *t, bool as_sink, ck_error *err) {
     ck_pg_options o;
     CK_TRY(ck_pg_options_read(&t->options, &o, err));
-    if (as_sink && o.on_error == CK_ON_ERROR_DEAD_LETTER)
+    if (as_sink && o.on_error == CK_ON_ERROR_DEAD_LETTER && o.exactly_once)
         return ck_fail(err, CK_INVALID,
-                       "option 'on_error': a table that is written fails or skips; dead letters are of "
-                       "tables that are read");
+                       "on_error = 'dead_letter' of a table that is written needs delivery = 'at_least_once': exactly "
+                       "once, the server says what it refuses when the checkpoint is complete, too late for a letter");
     for (uint32_t i = 0; i < t->schema->field_count; i++)
         if (!ck_pg_has_type(t->schema->fields[i].type))
             return ck_fail(err, CK_INVALID,
@@ -60,6 +61,11 @@ static bool follows(const ck_table_decl *t) {
 static bool ends(const ck_table_decl *t) { return !follows(t); }
 
 static bool is_keyed(const ck_table_decl *t) { return t->primary_key_count > 0; }
+
+static bool puts_aside(const ck_table_decl *t) {
+    (void)t;
+    return true;
+}
 
 static ck_guarantee pg_guarantee(const ck_table_decl *t, bool checkpoints, const char **why) {
     ck_pg_options o;
@@ -89,4 +95,5 @@ const ck_connector_desc ck_connector_postgres = {
     .accepts_changes = is_keyed,
     .accepts_upserts = is_keyed,
     .guarantee = pg_guarantee,
+    .sets_aside = puts_aside,
 };

@@ -5,8 +5,8 @@
 
 #include <postgresql/libpq-fe.h>
 
-#include "connector/dead_letters.h"
-#include "connector/table.h"
+#include "connector/sink_rejects.h"
+#include "format/encoder.h"
 #include "os/io.h"
 #include "os/modules.h"
 
@@ -196,6 +196,7 @@ typedef struct ck_pg_writer {
     const char *make_stage, *copy, *put, *erase; /* statements; put and erase NULL without a key */
     bool ready;                                  /* connected, staged */
     bool skips;                                  /* on_error: rows the server does not take are left out */
+    ck_bytes *refused;                           /* NULL: such rows are named in the log; letters.c */
     uint64_t skipped;                            /* rows, since the caller set it to zero */
     uint64_t stage_at;                           /* lines put in this transaction: they are numbered through */
 } ck_pg_writer;
@@ -213,6 +214,35 @@ void ck_pg_writer_abort(ck_pg_writer *w); /* a transaction under way is undone, 
 /* Live row `row` as a line: the columns, and with a key whether the row is gone. */
 CK_NODISCARD ck_status ck_pg_line(ck_pg_values *v, const ck_sink_table *t, const ck_batch *b, uint32_t row, bool gone,
                                   ck_bytes *out);
+
+/* ---- rows the server refuses, for the dead letters (letters.c) ---- */
+
+/* What the rows under way are, until it is known whether the server takes them: as JSON, a line for each line of COPY.
+ * Thread: the sink's subtask; refused is the I/O job's while one runs. Off (every call does nothing) but where on_error
+ * is dead_letter. */
+typedef struct ck_pg_letters {
+    bool on;
+    ck_mem mem;
+    ck_sink_rejects rejects;
+    ck_encoder *encoder;
+    size_t *ends;               /* of rows in batch: CK_BATCH_ROWS_MAX */
+    ck_bytes batch;             /* all live rows of the batch in hand */
+    ck_bytes gathered, sending; /* as the sink's lines */
+    ck_bytes refused;           /* u32 LE line of sending, from 0 on and in order, u32 LE bytes of the reason, reason */
+} ck_pg_letters;
+CK_NODISCARD ck_status ck_pg_letters_init(ck_pg_letters *l, const ck_pg_options *o, const ck_sink_table *t, ck_arena *a,
+                                          ck_mem mem, uint32_t batch_rows, ck_error *err);
+void ck_pg_letters_destroy(ck_pg_letters *l); /* safe on zero */
+CK_NODISCARD ck_status ck_pg_letters_begin(ck_pg_letters *l, const ck_batch *b, const uint8_t *kinds);
+CK_NODISCARD ck_status ck_pg_letters_keep(ck_pg_letters *l, uint32_t k); /* live row k has become a line */
+/* Live row k has not: the server has no text for it. Also where on_error is skip. */
+CK_NODISCARD ck_status ck_pg_letters_reject(ck_pg_letters *l, uint32_t k, const char *why, ck_op_ctx *ctx);
+void ck_pg_letters_send(ck_pg_letters *l); /* the gathered lines are those to be sent */
+/* They are committed, but for those refused, which are rejected. */
+CK_NODISCARD ck_status ck_pg_letters_sent(ck_pg_letters *l, ck_op_ctx *ctx);
+
+/* Line `line` was refused: into ck_pg_letters.refused, on the job's thread. */
+CK_NODISCARD ck_status ck_pg_refused_add(ck_bytes *refused, uint32_t line, const char *reason);
 
 /* ---- exactly once (committer.c) ---- */
 

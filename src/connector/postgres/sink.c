@@ -22,6 +22,7 @@ typedef struct pg_sink {
     ck_sink_table table;
     ck_pg_options options;
     ck_pg_values values;
+    ck_pg_letters letters;
     bool commits; /* exactly once */
     ck_write_ahead ahead;
     uint8_t *kinds; /* CK_BATCH_ROWS_MAX; NULL: append */
@@ -46,6 +47,7 @@ static void sink_free(pg_sink *s) {
     ck_bytes_destroy(&s->lines);
     ck_bytes_destroy(&s->sending);
     ck_pg_values_destroy(&s->values);
+    ck_pg_letters_destroy(&s->letters);
     if (s->kinds) ck_free(s->mem, s->kinds, CK_BATCH_ROWS_MAX);
     ck_arena_destroy(&s->arena);
     ck_free(s->mem, s, sizeof *s);
@@ -56,6 +58,8 @@ static ck_status sink_init(pg_sink *s, const ck_op_spec *spec, ck_error *err) {
     CK_TRY(ck_pg_options_read(&s->table.options, &s->options, err));
     s->commits = spec->settings->checkpoints && s->options.exactly_once;
     ck_pg_writer_init(&s->writer, spec->proc, s->mem, &s->options, &s->table);
+    CK_TRY(ck_pg_letters_init(&s->letters, &s->options, &s->table, &s->arena, s->mem, spec->settings->batch_rows, err));
+    if (s->letters.on) s->writer.refused = &s->letters.refused;
     if (spec->inputs[0].mode == CK_MODE_APPEND) return CK_OK;
     if (s->table.key_count == 0)
         return ck_fail(err, CK_INVALID, "%s (%s): changes need a PRIMARY KEY", spec->type, spec->uid);
@@ -138,6 +142,7 @@ static ck_status try_again(pg_sink *s, ck_status failed) {
 static void job_run(ck_io_job *j) {
     pg_sink *s = (pg_sink *)j;
     s->writer.skipped = 0;
+    if (s->letters.on) ck_bytes_clear(&s->letters.refused);
     s->status = send_lines(s);
     if (s->status != CK_OK) {
         s->status = try_again(s, s->status);
@@ -174,37 +179,39 @@ static ck_status pump(pg_sink *s, bool any, ck_op_ctx *ctx) {
             return s->status;
         }
         if (s->writer.skipped && s->status == CK_OK) ck_op_count(ctx, "bad_rows", s->writer.skipped);
+        if (s->status == CK_OK) CK_TRY(ck_pg_letters_sent(&s->letters, ctx));
     }
     if (s->sending.n == 0 && s->lines.n && (any || s->lines.n >= (size_t)s->options.batch_bytes)) {
         ck_bytes empty = s->sending;
         s->sending = s->lines;
         s->lines = empty;
+        ck_pg_letters_send(&s->letters);
     }
     if (s->sending.n) submit(s, ctx);
     return CK_OK;
 }
 
-/* Everything so far is committed. */
+/* Everything so far is committed, and the letters of what is not are on their way. */
 static ck_status flush(pg_sink *s, ck_op_ctx *ctx) {
     CK_TRY(pump(s, true, ctx));
-    return s->running ? CK_AGAIN : CK_OK;
+    return s->running ? CK_AGAIN : ck_sink_rejects_emit(&s->letters.rejects, ctx);
 }
 
 /* ---- events ---- */
 
 /* A row the server has no text for. */
-static ck_status bad_value(pg_sink *s, ck_op_ctx *ctx) {
+static ck_status bad_value(pg_sink *s, uint32_t k, ck_op_ctx *ctx) {
     if (s->options.on_error == CK_ON_ERROR_FAIL) {
         ck_fail(ctx->error, CK_DATA, "table \"%s\": %s", s->table.table, s->values.why);
         ctx->error->fatal = true;
         return CK_DATA;
     }
-    ck_op_count(ctx, "bad_rows", 1);
-    return CK_OK;
+    return ck_pg_letters_reject(&s->letters, k, s->values.why, ctx);
 }
 
 static ck_status encode(pg_sink *s, const ck_batch *b, ck_op_ctx *ctx) {
     if (s->kinds) CK_TRY(ck_change_kinds(b, s->table.key, s->table.key_count, s->kinds));
+    if (ck_pg_letters_begin(&s->letters, b, s->kinds) != CK_OK) return ck_nomem(ctx->error, s->mem, s->letters.batch.n);
     for (uint32_t k = 0; k < b->sel_count; k++) {
         uint8_t kind = s->kinds ? s->kinds[k] : CK_CHANGE_INSERT;
         if (kind == CK_CHANGE_UPDATE_BEFORE) continue; /* the row behind it replaces it */
@@ -213,10 +220,11 @@ static ck_status encode(pg_sink *s, const ck_batch *b, ck_op_ctx *ctx) {
             ck_pg_line(&s->values, &s->table, b, ck_batch_row(b, k), kind == CK_CHANGE_DELETE, &s->lines);
         if (status == CK_DATA) {
             s->lines.n = from;
-            status = bad_value(s, ctx);
+            status = bad_value(s, k, ctx);
             if (status != CK_OK) return status;
             continue;
         }
+        if (status == CK_OK) status = ck_pg_letters_keep(&s->letters, k);
         if (status != CK_OK) return ck_nomem(ctx->error, s->mem, s->lines.n);
         if (!s->commits) continue;
         CK_TRY(ck_write_ahead_add(&s->ahead, (ck_view){0}, ck_bytes_as_view(&s->lines), ctx));

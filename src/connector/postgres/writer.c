@@ -113,7 +113,7 @@ void ck_pg_writer_init(ck_pg_writer *w, ck_proc *proc, ck_mem mem, const ck_pg_o
                         .key = t->key,
                         .key_count = t->key_count,
                         .table = t->table,
-                        .skips = o->on_error == CK_ON_ERROR_SKIP};
+                        .skips = o->on_error != CK_ON_ERROR_FAIL};
     ck_arena_init(&w->arena, ck_mem_as(mem, CK_MEM_PLAN), CK_PARAMS_BYTES_MAX);
 }
 
@@ -193,9 +193,20 @@ static ck_status put_lines(ck_pg_writer *w, ck_view lines, ck_error *err) {
     return ck_pg_run(&w->pg, w->put, err);
 }
 
-static void note_skipped(ck_pg_writer *w, const ck_error *err) {
+static ck_status note_skipped(ck_pg_writer *w, uint32_t line, const ck_error *why, ck_error *err) {
+    if (w->refused) {
+        if (ck_pg_refused_add(w->refused, line, why->msg) == CK_OK) return CK_OK;
+        return ck_nomem(err, w->mem, w->refused->n);
+    }
     if (w->skipped++ < NAMED_MAX)
-        ck_log_line(w->pg.proc->log, CK_LOG_WARN, "warning: %s: a row is left out: %.700s", w->table, err->msg);
+        ck_log_line(w->pg.proc->log, CK_LOG_WARN, "warning: %s: a row is left out: %.700s", w->table, why->msg);
+    return CK_OK;
+}
+
+static uint32_t count_lines(const char *p, size_t n) {
+    uint32_t lines = 0;
+    for (const char *end = p + n; (p = memchr(p, '\n', (size_t)(end - p))); p++) lines++;
+    return lines;
 }
 
 /* The end of the line in the middle of lines; their number matters not. */
@@ -207,8 +218,8 @@ static size_t middle_of(ck_view lines) {
     return at;
 }
 
-/* What the server does not take is found by halves: the row alone is left out. */
-static ck_status put_or_skip(ck_pg_writer *w, ck_view lines, ck_error *err) {
+/* What the server does not take is found by halves: the row alone is left out. first: the number of the first line. */
+static ck_status put_or_skip(ck_pg_writer *w, ck_view lines, uint32_t first, ck_error *err) {
     CK_TRY(ck_pg_run(&w->pg, "SAVEPOINT clink", err));
     ck_error failed = CK_ERROR_INIT;
     ck_status s = put_lines(w, lines, &failed);
@@ -219,17 +230,14 @@ static ck_status put_or_skip(ck_pg_writer *w, ck_view lines, ck_error *err) {
     }
     CK_TRY(ck_pg_run(&w->pg, "ROLLBACK TO SAVEPOINT clink; RELEASE SAVEPOINT clink", err));
     size_t middle = middle_of(lines);
-    if (middle == 0) {
-        note_skipped(w, &failed);
-        return CK_OK;
-    }
-    CK_TRY(put_or_skip(w, (ck_view){lines.p, middle}, err));
-    return put_or_skip(w, (ck_view){lines.p + middle, lines.n - middle}, err);
+    if (middle == 0) return note_skipped(w, first, &failed, err);
+    CK_TRY(put_or_skip(w, (ck_view){lines.p, middle}, first, err));
+    return put_or_skip(w, (ck_view){lines.p + middle, lines.n - middle}, first + count_lines(lines.p, middle), err);
 }
 
 ck_status ck_pg_writer_put(ck_pg_writer *w, ck_view lines, ck_error *err) {
     if (lines.n == 0) return CK_OK;
-    return w->skips ? put_or_skip(w, lines, err) : put_lines(w, lines, err);
+    return w->skips ? put_or_skip(w, lines, 0, err) : put_lines(w, lines, err);
 }
 
 ck_status ck_pg_writer_commit(ck_pg_writer *w, ck_error *err) {
