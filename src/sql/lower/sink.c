@@ -232,8 +232,22 @@ ck_status ck_lower_dead_letters(ck_lower_state *s, const ck_plan_node *scan, con
     return letters_from(s, &scan->scan.table->table, scan, source->op);
 }
 
+/* What such a table does not take has nowhere to go. */
+static ck_status sets_nothing_aside(ck_lower_state *s, const ck_table_def *t) {
+    const char *on_error = ck_table_decl_option(&t->decl, "on_error");
+    if (!t->connector->sets_aside || !t->connector->sets_aside(&t->decl)) return CK_OK;
+    if (!on_error || strcmp(on_error, "dead_letter") != 0) return CK_OK;
+    return ck_table_place(t, "on_error",
+                          ck_fail(s->err, CK_INVALID,
+                                  "table \"%s\": on_error = 'dead_letter' is not for a table that itself takes dead "
+                                  "letters or late rows; 'fail' and 'skip' are",
+                                  t->decl.name),
+                          s->err);
+}
+
 ck_status ck_lower_side_sink(ck_lower_state *s, const ck_catalog_entry *table, const ck_plan_node *from,
                              const ck_planned_input *in) {
+    CK_TRY(sets_nothing_aside(s, &table->table));
     const ck_schema *schema = table->table.decl.schema;
     ck_planned_input *own = CK_LOWER_ARRAY(s, 1, ck_planned_input);
     ck_lowered producer = {.op = in->op};
