@@ -166,7 +166,7 @@ static ck_status damaged(const reading *r, const char *why, ck_error *err) {
 static ck_status want(reading *r, size_t n, ck_error *err) {
     if (r->text.n - r->at >= n) return CK_OK;
     if (n - (r->text.n - r->at) > r->file->bytes - r->offset) return damaged(r, "it ends in the middle of a row", err);
-    memmove(r->text.p, r->text.p + r->at, r->text.n - r->at);
+    if (r->text.n) memmove(r->text.p, r->text.p + r->at, r->text.n - r->at);
     r->text.n -= r->at;
     r->at = 0;
     while (r->text.n < n) {
