@@ -71,13 +71,13 @@ ck_status ck_job_find_settling(ck_job *j, ck_error *err) {
 static ck_status stop(ck_job *j, const ck_job_config *cfg, ck_error *err) {
     uint64_t checkpoint;
     ck_status s = ck_job_stop(j, cfg->checkpoint.timeout_us > 0 ? cfg->checkpoint.timeout_us : -1, &checkpoint, err);
-    ck_job_state state = ck_job_state_of(j);
-    if (s != CK_OK && (state == CK_JOB_RUNNING || state == CK_JOB_STARTING)) return s;
+    bool ends = s == CK_OK || s == CK_CANCELLED || s == CK_REFUSED; /* of itself, or of what had failed: its result says */
+    if (!ends) return s;
     if (s == CK_OK)
         ck_log_line(j->proc->log, CK_LOG_INFO, "%s: worked off: it goes on from savepoint %" PRIu64, cfg->name,
                     checkpoint);
     if (err) ck_error_reset(err);
-    return ck_job_wait(j, -1, err); /* it may have come to its end by itself */
+    return ck_job_wait(j, -1, err);
 }
 
 ck_status ck_job_settle(ck_scheduler *s, const ck_registry *r, const ck_graph *g, const ck_job_config *cfg,
