@@ -5,34 +5,19 @@
 #include <yyjson.h>
 
 #include "base/json.h"
-#include "base/map.h"
 #include "connector/connectors.h"
 #include "connector/http/http_int.h"
+#include "connector/lookup_cache.h"
 #include "connector/show_raw.h"
 #include "os/io.h"
 #include "stream/lookup.h"
 
-enum {
-    WINDOW = 256,
-    SLICE_MS = 100,
-    TEXT_BYTES_MAX = 1 << 30,
-    CHUNK_BYTES = 1 << 20,
-    SLACK_BYTES = 256 << 10,
-    SAID_BYTES = 320
-};
-#define PENDING INT64_MAX
-#define STALE   INT64_MIN
-
+enum { WINDOW = 256, SLICE_MS = 100, TEXT_BYTES_MAX = 1 << 30, CHUNK_BYTES = 1 << 20, SAID_BYTES = 320 };
 /* All rows of one key; none is an answer too. */
 typedef struct answer {
-    int64_t at_us; /* processing time it was asked at; PENDING: it is being asked for; STALE: good for its batch only */
+    ck_kept_answer kept; /* under its address; first */
     ck_view lines;
 } answer;
-
-typedef struct generation {
-    ck_arena arena;
-    ck_map map; /* address -> answer */
-} generation;
 
 typedef struct http_lookup {
     ck_io_job job; /* first */
@@ -47,7 +32,7 @@ typedef struct http_lookup {
     uint32_t key_count;
     bool *wanted; /* of lines_schema: not the keys */
     ck_decoder *decoder;
-    generation young, old;
+    ck_lookup_cache cache;
     /* the batch in hand */
     bool finding, resolved;
     ck_bytes urls, scratch;
@@ -79,11 +64,6 @@ typedef struct http_lookup {
 
 /* ---- making ---- */
 
-static void generation_begin(http_lookup *l, generation *g) {
-    ck_arena_init(&g->arena, ck_mem_as(l->mem, CK_MEM_STATE), SIZE_MAX);
-    ck_map_init(&g->map, &g->arena, false);
-}
-
 static void lookup_free(http_lookup *l) {
     if (l->requests) {
         ck_http_client_destroy(&l->client, l->requests, WINDOW);
@@ -95,8 +75,7 @@ static void lookup_free(http_lookup *l) {
     ck_decoder_free(l->decoder);
     ck_bytes_destroy(&l->urls);
     ck_bytes_destroy(&l->scratch);
-    ck_arena_destroy(&l->young.arena);
-    ck_arena_destroy(&l->old.arena);
+    ck_lookup_cache_destroy(&l->cache);
     ck_arena_destroy(&l->arena);
     ck_arena_destroy(&l->job_arena);
     ck_free(l->mem, l, sizeof *l);
@@ -164,6 +143,7 @@ static ck_status make_schema(http_lookup *l, const ck_lookup_spec *s, ck_error *
 static ck_status lookup_init(http_lookup *l, const ck_lookup_spec *s, ck_error *err) {
     CK_TRY(ck_source_table_read(&l->arena, s->op, &l->table, err));
     CK_TRY(ck_http_table_read(&l->table.options, &l->options, err));
+    l->cache.ttl_us = l->options.ttl_ms * 1000, l->cache.bytes_max = l->options.cache_bytes_max;
     CK_TRY(make_schema(l, s, err));
     ck_status st = ck_http_address_parse(&l->arena, l->options.url, l->lines_schema, &l->address, err);
     if (st == CK_OK) st = check_keys(l, err);
@@ -185,8 +165,7 @@ static ck_status lookup_create(const ck_lookup_spec *s, ck_mem mem, void **self,
     l->mem = mem;
     ck_arena_init(&l->arena, ck_mem_as(mem, CK_MEM_PLAN), CK_PARAMS_BYTES_MAX);
     ck_arena_init(&l->job_arena, ck_mem_as(mem, CK_MEM_PLAN), CK_PARAMS_BYTES_MAX);
-    generation_begin(l, &l->young);
-    generation_begin(l, &l->old);
+    ck_lookup_cache_init(&l->cache, mem);
     ck_bytes_init(&l->urls, mem, TEXT_BYTES_MAX);
     ck_bytes_init(&l->scratch, mem, TEXT_BYTES_MAX);
     ck_status st = lookup_init(l, s, err);
@@ -259,7 +238,7 @@ static ck_status put_lines(http_lookup *l, yyjson_val *root, ck_arena *scratch, 
         if (s == CK_OK) s = ck_bytes_char(&lines, '\n');
     }
     if (s == CK_OK && lines.n) {
-        char *copy = ck_arena_strndup(&l->young.arena, lines.p, lines.n);
+        char *copy = ck_arena_strndup(ck_lookup_cache_arena(&l->cache), lines.p, lines.n);
         a->lines = (ck_view){copy, lines.n};
         if (!copy) s = CK_NOMEM;
     }
@@ -270,10 +249,10 @@ static ck_status put_lines(http_lookup *l, yyjson_val *root, ck_arena *scratch, 
 
 static ck_status keep(http_lookup *l, ck_http_request *r, answer *a, ck_op_ctx *ctx) {
     int64_t now = ck_op_now_us(ctx);
-    a->at_us = now;
+    a->kept.at_us = now;
     a->lines = (ck_view){0};
     if (r->status == 404 || r->status == 410 || r->status == 204) return CK_OK;
-    a->at_us = STALE;
+    a->kept.at_us = CK_ANSWER_STALE;
     if (r->status < 200 || r->status > 299) return failed(l, r, NULL, ctx);
     ck_arena scratch;
     yyjson_alc alc;
@@ -286,7 +265,7 @@ static ck_status keep(http_lookup *l, ck_http_request *r, answer *a, ck_op_ctx *
     ck_arena_destroy(&scratch);
     if (s != CK_OK) return s;
     if (!fits) return failed(l, r, "the answer is no JSON object and no array of them", ctx);
-    a->at_us = now;
+    a->kept.at_us = now;
     return CK_OK;
 }
 
@@ -305,11 +284,7 @@ static ck_status take_answers(http_lookup *l, ck_op_ctx *ctx) {
     l->client.tried_again = 0;
     for (uint32_t i = 0; i < l->count; i++) CK_TRY(keep(l, &l->requests[i], l->asked[i], ctx));
     l->count = 0;
-    if (l->young.arena.bytes <= (size_t)l->options.cache_bytes_max + SLACK_BYTES) return CK_OK;
-    return ck_fail(
-        ctx->error, CK_REFUSED,
-        "table \"%s\": what is found for one batch of rows takes more than lookup.max_bytes (%lld); raise it",
-        l->table.table, (long long)l->options.cache_bytes_max);
+    return ck_lookup_cache_check(&l->cache, l->table.table, "raise it", ctx->error);
 }
 
 /* ---- keys of a batch ---- */
@@ -334,31 +309,21 @@ static ck_view url_of(const http_lookup *l, uint32_t k) {
     return (ck_view){l->urls.p + from, l->ends[k] - from - 1};
 }
 
-static bool is_fresh(const http_lookup *l, const answer *a, int64_t now_us) {
-    if (!a || a->at_us == PENDING || a->at_us == STALE) return false;
-    return now_us - a->at_us < l->options.ttl_ms * 1000 || a->at_us == now_us;
-}
-
 /* Answers for the rows of the batch from what is kept; the others become the next questions. */
 static ck_status resolve(http_lookup *l, const ck_batch *b, ck_op_ctx *ctx) {
     int64_t now = ck_op_now_us(ctx);
     l->count = 0;
     l->resolved = true;
     for (uint32_t k = 0; k < b->sel_count; k++) {
-        if (l->answers[k] && l->answers[k]->at_us != PENDING) continue;
+        if (l->answers[k] && l->answers[k]->kept.at_us != CK_ANSWER_PENDING) continue;
         ck_view url = url_of(l, k);
-        answer *a = ck_map_get(&l->young.map, url);
-        if (!a || (a->at_us != PENDING && !is_fresh(l, a, now))) {
-            answer *older = a ? NULL : ck_map_get(&l->old.map, url);
-            a = is_fresh(l, older, now) ? older : NULL;
-        }
+        answer *a = ck_lookup_cache_find(&l->cache, url, now);
         l->answers[k] = a;
-        if (a && a->at_us != PENDING) continue;
+        if (a && a->kept.at_us != CK_ANSWER_PENDING) continue;
         l->resolved = false;
         if (a || l->count == WINDOW) continue;
-        a = CK_ARENA_NEW(&l->young.arena, answer);
-        if (!a || ck_map_put(&l->young.map, url, a, NULL) != CK_OK) return ck_nomem(ctx->error, l->mem, url.n);
-        a->at_us = PENDING;
+        a = ck_lookup_cache_ask(&l->cache, url, sizeof *a);
+        if (!a) return ck_nomem(ctx->error, l->mem, url.n);
         l->answers[k] = a;
         ck_http_request *r = &l->requests[l->count];
         r->method = "GET", r->url = url.p; /* a zero is behind it */
@@ -455,17 +420,8 @@ static ck_status next_rows(http_lookup *l, const ck_key_spec *keys, const ck_bat
 
 /* ---- a batch ---- */
 
-/* Between batches: the older half goes when the younger has its share. */
-static void turn_over(http_lookup *l) {
-    if (l->young.arena.bytes <= (size_t)l->options.cache_bytes_max / 2) return;
-    ck_arena_destroy(&l->old.arena);
-    l->old = l->young;
-    l->old.map.arena = &l->old.arena;
-    generation_begin(l, &l->young);
-}
-
 static ck_status begin(http_lookup *l, const ck_key_spec *keys, const ck_batch *b, ck_op_ctx *ctx) {
-    turn_over(l);
+    ck_lookup_cache_turn_over(&l->cache);
     CK_TRY(print_keys(l, keys, b, ctx));
     memset(l->answers, 0, b->sel_count * sizeof(answer *));
     l->at = 0;

@@ -5,16 +5,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/map.h"
 #include "connector/connectors.h"
+#include "connector/lookup_cache.h"
 #include "connector/postgres/pg_int.h"
 #include "os/clock.h"
 #include "stream/lookup.h"
 
-enum { KEYS_A_QUERY = 512, KEYS_MAX = 64, PAUSE_FIRST_MS = 50, PAUSE_MAX_MS = 1000, SLACK_BYTES = 256 << 10 };
+enum { KEYS_A_QUERY = 512, KEYS_MAX = 64, PAUSE_FIRST_MS = 50, PAUSE_MAX_MS = 1000 };
 #define MAX_BYTES_DEFAULT (64LL << 20)
 #define TTL_DEFAULT_MS    10000
-#define PENDING           INT64_MAX
 
 typedef struct found_row {
     struct found_row *next;
@@ -23,14 +22,9 @@ typedef struct found_row {
 
 /* All rows of one key; none is an answer too. */
 typedef struct answer {
-    int64_t at_us; /* processing time it was asked at; PENDING: it is being asked for */
+    ck_kept_answer kept; /* under its key's text; first */
     found_row *first, **tail;
 } answer;
-
-typedef struct generation {
-    ck_arena arena;
-    ck_map map; /* key text -> answer */
-} generation;
 
 typedef struct pg_lookup {
     ck_io_job job; /* first */
@@ -41,9 +35,8 @@ typedef struct pg_lookup {
     const ck_schema *schema; /* columns asked for */
     const uint32_t *keys;    /* of those: what is looked up by */
     uint32_t key_count;
-    int64_t ttl_us, bytes_max;
     ck_pg_values values;
-    generation young, old;
+    ck_lookup_cache cache;
     /* the batch in hand */
     bool finding, resolved;
     ck_bytes text; /* of its keys */
@@ -75,11 +68,6 @@ typedef struct pg_lookup {
 
 /* ---- making ---- */
 
-static void generation_begin(pg_lookup *l, generation *g) {
-    ck_arena_init(&g->arena, ck_mem_as(l->mem, CK_MEM_STATE), SIZE_MAX);
-    ck_map_init(&g->map, &g->arena, false);
-}
-
 static void lookup_free(pg_lookup *l) {
     if (l->result) l->pg.lib->PQclear(l->result);
     ck_pg_close(&l->pg);
@@ -88,8 +76,7 @@ static void lookup_free(pg_lookup *l) {
     for (uint32_t i = 0; i < KEYS_MAX; i++) ck_bytes_destroy(&l->params[i]);
     ck_bytes_destroy(&l->text);
     ck_pg_values_destroy(&l->values);
-    ck_arena_destroy(&l->young.arena);
-    ck_arena_destroy(&l->old.arena);
+    ck_lookup_cache_destroy(&l->cache);
     ck_arena_destroy(&l->asking);
     ck_arena_destroy(&l->arena);
     ck_free(l->mem, l, sizeof *l);
@@ -100,8 +87,9 @@ static ck_status lookup_init(pg_lookup *l, const ck_lookup_spec *s, ck_error *er
     CK_TRY(ck_source_table_read(&l->arena, s->op, &l->table, err));
     CK_TRY(ck_pg_options_read(&l->table.options, &l->options, err));
     CK_TRY(ck_option_i64(&l->table.options, "lookup.cache_ttl_ms", TTL_DEFAULT_MS, 0, INT64_MAX / 1000, &ttl_ms, err));
-    CK_TRY(ck_option_i64(&l->table.options, "lookup.max_bytes", MAX_BYTES_DEFAULT, 1, INT64_MAX, &l->bytes_max, err));
-    l->ttl_us = ttl_ms * 1000;
+    CK_TRY(ck_option_i64(&l->table.options, "lookup.max_bytes", MAX_BYTES_DEFAULT, 1, INT64_MAX, &l->cache.bytes_max,
+                         err));
+    l->cache.ttl_us = ttl_ms * 1000;
     l->schema = ck_schema_copy(&l->arena, s->op->schema);
     uint32_t *keys = ck_arena_array(&l->arena, s->key_count + 1u, sizeof *keys);
     if (!l->schema || !keys) return ck_nomem(err, l->arena.mem, 64);
@@ -124,8 +112,7 @@ static ck_status lookup_create(const ck_lookup_spec *s, ck_mem mem, void **self,
     l->failing_since_us = INT64_MIN;
     ck_arena_init(&l->arena, ck_mem_as(mem, CK_MEM_PLAN), CK_PARAMS_BYTES_MAX);
     ck_arena_init(&l->asking, l->arena.mem, CK_PARAMS_BYTES_MAX);
-    generation_begin(l, &l->young);
-    generation_begin(l, &l->old);
+    ck_lookup_cache_init(&l->cache, mem);
     ck_pg_values_init(&l->values, mem);
     ck_bytes_init(&l->text, mem, 1 << 30);
     for (uint32_t i = 0; i < KEYS_MAX; i++) ck_bytes_init(&l->params[i], mem, 1 << 30);
@@ -155,7 +142,7 @@ static ck_status make_query(pg_lookup *l, const ck_pg_table *t) {
         s = ck_bytes_printf(&q, "%st.%s = u.k%u", k ? " AND " : "", t->columns[l->table.columns[l->keys[k]]].ident, k);
     /* The library holds an answer whole: more rows than lookup.max_bytes has room for are not asked for (keep). */
     size_t row_bytes = sizeof(found_row) + l->schema->field_count * sizeof(ck_view);
-    uint64_t rows_max = ((uint64_t)l->bytes_max + SLACK_BYTES) / row_bytes + 1;
+    uint64_t rows_max = ((uint64_t)l->cache.bytes_max + CK_LOOKUP_SLACK_BYTES) / row_bytes + 1;
     if (s == CK_OK) s = ck_bytes_printf(&q, " LIMIT %llu", (unsigned long long)rows_max);
     if (s == CK_OK) s = ck_bytes_terminate(&q);
     if (s == CK_OK) l->query = ck_arena_strdup(&l->asking, q.p);
@@ -273,10 +260,6 @@ static ck_status add_params(pg_lookup *l, ck_view key) {
     return CK_OK;
 }
 
-static bool is_fresh(const pg_lookup *l, const answer *a, int64_t now_us) {
-    return a && a->at_us != PENDING && (now_us - a->at_us < l->ttl_us || a->at_us == now_us);
-}
-
 /* Answers for the rows of the batch from what is kept; the others become the next question. */
 static ck_status resolve(pg_lookup *l, const ck_batch *b, ck_op_ctx *ctx) {
     int64_t now = ck_op_now_us(ctx);
@@ -284,21 +267,16 @@ static ck_status resolve(pg_lookup *l, const ck_batch *b, ck_op_ctx *ctx) {
     for (uint32_t i = 0; i < l->key_count; i++) ck_bytes_clear(&l->params[i]);
     l->resolved = true;
     for (uint32_t k = 0; k < b->sel_count; k++) {
-        if (l->answers[k] && l->answers[k]->at_us != PENDING) continue;
+        if (l->answers[k] && l->answers[k]->kept.at_us != CK_ANSWER_PENDING) continue;
         ck_view key = key_of_row(l, k);
-        answer *a = ck_map_get(&l->young.map, key);
-        if (!a || (a->at_us != PENDING && !is_fresh(l, a, now))) {
-            answer *older = a ? NULL : ck_map_get(&l->old.map, key);
-            a = is_fresh(l, older, now) ? older : NULL;
-        }
+        answer *a = ck_lookup_cache_find(&l->cache, key, now);
         l->answers[k] = a;
-        if (a && a->at_us != PENDING) continue;
+        if (a && a->kept.at_us != CK_ANSWER_PENDING) continue;
         l->resolved = false;
         if (a || l->asked_count == KEYS_A_QUERY) continue;
-        a = CK_ARENA_NEW(&l->young.arena, answer);
-        if (!a || ck_map_put(&l->young.map, key, a, NULL) != CK_OK || add_params(l, key) != CK_OK)
-            return ck_nomem(ctx->error, l->mem, key.n);
-        *a = (answer){.at_us = PENDING, .tail = &a->first};
+        a = ck_lookup_cache_ask(&l->cache, key, sizeof *a);
+        if (!a || add_params(l, key) != CK_OK) return ck_nomem(ctx->error, l->mem, key.n);
+        a->tail = &a->first;
         l->answers[k] = a;
         l->asked[l->asked_count++] = a;
     }
@@ -311,16 +289,17 @@ static ck_status resolve(pg_lookup *l, const ck_batch *b, ck_op_ctx *ctx) {
 /* What the server has found, kept with the keys that were asked for. */
 static ck_status keep(pg_lookup *l, ck_op_ctx *ctx) {
     const ck_pg_lib *lib = l->pg.lib;
+    ck_arena *arena = ck_lookup_cache_arena(&l->cache);
     int n = lib->PQntuples(l->result);
     uint32_t width = l->schema->field_count;
     for (int i = 0; i < n; i++) {
         unsigned long at = strtoul(lib->PQgetvalue(l->result, i, 0), NULL, 10);
         if (at == 0 || at > l->asked_count) return ck_fail(ctx->error, CK_CORRUPT, "an answer to no question");
-        found_row *r = ck_arena_zero(&l->young.arena, sizeof *r + width * sizeof(ck_view));
+        found_row *r = ck_arena_zero(arena, sizeof *r + width * sizeof(ck_view));
         for (uint32_t c = 0; r && c < width; c++) {
             if (lib->PQgetisnull(l->result, i, (int)c + 1)) continue;
             size_t bytes = (size_t)lib->PQgetlength(l->result, i, (int)c + 1);
-            const char *copy = ck_arena_strndup(&l->young.arena, lib->PQgetvalue(l->result, i, (int)c + 1), bytes);
+            const char *copy = ck_arena_strndup(arena, lib->PQgetvalue(l->result, i, (int)c + 1), bytes);
             if (!copy) return ck_nomem(ctx->error, l->mem, bytes);
             r->values[c] = (ck_view){copy, bytes};
         }
@@ -329,15 +308,10 @@ static ck_status keep(pg_lookup *l, ck_op_ctx *ctx) {
         l->asked[at - 1]->tail = &r->next;
     }
     int64_t now = ck_op_now_us(ctx);
-    for (uint32_t i = 0; i < l->asked_count; i++) l->asked[i]->at_us = now;
+    for (uint32_t i = 0; i < l->asked_count; i++) l->asked[i]->kept.at_us = now;
     lib->PQclear(l->result);
     l->result = NULL;
-    if (l->young.arena.bytes <= (size_t)l->bytes_max + SLACK_BYTES) return CK_OK;
-    return ck_fail(
-        ctx->error, CK_REFUSED,
-        "table \"%s\": what is found for one batch of rows takes more than lookup.max_bytes (%lld); raise it, or write "
-        "a plain JOIN",
-        l->table.table, (long long)l->bytes_max);
+    return ck_lookup_cache_check(&l->cache, l->table.table, "raise it, or write a plain JOIN", ctx->error);
 }
 
 static ck_status take_answer(pg_lookup *l, ck_op_ctx *ctx) {
@@ -391,17 +365,8 @@ static ck_status gather(pg_lookup *l, const ck_batch *b, ck_op_ctx *ctx) {
     return CK_OK;
 }
 
-/* Between batches: the older half goes when the younger has its share. */
-static void turn_over(pg_lookup *l) {
-    if (l->young.arena.bytes <= (size_t)l->bytes_max / 2) return;
-    ck_arena_destroy(&l->old.arena);
-    l->old = l->young;
-    l->old.map.arena = &l->old.arena;
-    generation_begin(l, &l->young);
-}
-
 static ck_status begin(pg_lookup *l, const ck_key_spec *keys, const ck_batch *b, ck_op_ctx *ctx) {
-    turn_over(l);
+    ck_lookup_cache_turn_over(&l->cache);
     CK_TRY(print_keys(l, keys, b, ctx));
     memset(l->answers, 0, b->sel_count * sizeof(answer *));
     l->at = 0;
