@@ -131,11 +131,11 @@ struct ck_job {
     const ck_manifest *restored; /* NULL: a new beginning */
     const char *restored_dir;
     ck_evolution evolution; /* what becomes of the restored operators; whole when `restored` is */
-    uint32_t settle_at; /* the parallelism it must be worked off with first; 0: it need not */
-    uint64_t below;    /* going back: only checkpoints below this one are looked at; 0 = all */
-    uint64_t tried;    /* what was to be restored */
-    bool damaged;      /* it could not be, for what its files are */
-    bool was_finished; /* the directory's job had finished: nothing runs */
+    uint32_t settle_at;     /* the parallelism it must be worked off with first; 0: it need not */
+    uint64_t below;         /* going back: only checkpoints below this one are looked at; 0 = all */
+    uint64_t tried;         /* what was to be restored */
+    bool damaged;           /* it could not be, for what its files are */
+    bool was_finished;      /* the directory's job had finished: nothing runs */
     ck_checkpoints *checkpoints;
     ck_job_acks *acks; /* newest first */
     ck_disk_lane manifest_lane, commit_lane;
@@ -166,9 +166,9 @@ struct ck_job {
     bool ended;    /* on_end has returned */
     uint32_t refs; /* who may still touch the job: tasks, I/O */
     ck_job_savepoint_wait *savepoints;
-    bool begins_now;    /* where a source began is known only here: a checkpoint keeps it at once */
+    bool begins_now;          /* where a source began is known only here: a checkpoint keeps it at once */
     struct ck_job_held *held; /* what sources need until the end, by whoever dealt their splits */
-    bool no_savepoints; /* nobody would answer any more */
+    bool no_savepoints;       /* nobody would answer any more */
     uint64_t next_request;
 };
 
@@ -176,6 +176,9 @@ struct ck_job {
 CK_NODISCARD ck_status ck_job_make_plan(ck_job *j, const ck_graph *g, const ck_job_config *cfg, ck_error *err);
 /* What an instance of an operator is made from; in the job's arena. */
 ck_op_spec *ck_job_op_spec(ck_job *j, const ck_job_op *op, uint32_t subtask, uint32_t parallelism);
+/* The slots it opens, from its parameters alone, in the job's arena; none: *count 0. */
+CK_NODISCARD ck_status ck_job_op_slots(ck_job *j, const ck_job_op *op, const ck_slot_schema **slots, uint32_t *count,
+                                       ck_error *err);
 ck_job_op *ck_job_chain_op(const ck_job *j, uint32_t vertex, uint32_t place);
 
 /* ---- job_deploy.c ---- */

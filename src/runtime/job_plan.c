@@ -130,18 +130,22 @@ ck_op_spec *ck_job_op_spec(ck_job *j, const ck_job_op *o, uint32_t subtask, uint
     return spec;
 }
 
+ck_status ck_job_op_slots(ck_job *j, const ck_job_op *o, const ck_slot_schema **slots, uint32_t *count, ck_error *err) {
+    *slots = NULL, *count = 0;
+    if (!o->desc->slots) return CK_OK;
+    ck_op_spec *spec = ck_job_op_spec(j, o, 0, 1);
+    return spec ? o->desc->slots(spec, &j->arena, slots, count, err) : nomem(j, err);
+}
+
 /* ---- versions of state: "op_id|state_type|version|slot" lines, sorted; version 1 goes without saying ---- */
 
 static int compare_lines(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
 static ck_status add_version_lines(ck_job *j, const ck_job_op *o, char **lines, uint32_t *n, uint32_t max,
                                    ck_error *err) {
-    const ck_slot_schema *slots = NULL;
-    uint32_t count = 0;
-    if (!o->desc->slots) return CK_OK;
-    ck_op_spec *spec = ck_job_op_spec(j, o, 0, 1);
-    if (!spec) return nomem(j, err);
-    CK_TRY(o->desc->slots(spec, &j->arena, &slots, &count, err));
+    const ck_slot_schema *slots;
+    uint32_t count;
+    CK_TRY(ck_job_op_slots(j, o, &slots, &count, err));
     for (uint32_t i = 0; i < count; i++) {
         if (slots[i].version <= 1) continue;
         if (*n == max) return ck_fail(err, CK_FULL, "over %u slots with a version of their own", max);

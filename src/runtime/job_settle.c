@@ -22,13 +22,10 @@ static bool has_inflight(const ck_manifest *m) {
 
 /* State of the subtask as a whole, which several cannot be made one of. */
 static ck_status keeps_union(ck_job *j, const ck_job_op *o, bool *out, ck_error *err) {
-    const ck_slot_schema *slots = NULL;
-    uint32_t count = 0;
+    const ck_slot_schema *slots;
+    uint32_t count;
     *out = false;
-    if (!o->desc->slots) return CK_OK;
-    ck_op_spec *spec = ck_job_op_spec(j, o, 0, j->plan.vertices[o->vertex].parallelism);
-    if (!spec) return ck_nomem(err, j->mem, sizeof *spec);
-    CK_TRY(o->desc->slots(spec, &j->arena, &slots, &count, err));
+    CK_TRY(ck_job_op_slots(j, o, &slots, &count, err));
     for (uint32_t i = 0; i < count; i++) *out |= slots[i].mode == CK_SLOT_UNION;
     return CK_OK;
 }
@@ -71,8 +68,8 @@ ck_status ck_job_find_settling(ck_job *j, ck_error *err) {
 static ck_status stop(ck_job *j, const ck_job_config *cfg, ck_error *err) {
     uint64_t checkpoint;
     ck_status s = ck_job_stop(j, cfg->checkpoint.timeout_us > 0 ? cfg->checkpoint.timeout_us : -1, &checkpoint, err);
-    bool ends = s == CK_OK || s == CK_CANCELLED || s == CK_REFUSED; /* of itself, or of what had failed: its result says */
-    if (!ends) return s;
+    /* It ends of itself, or of what had failed meanwhile: its result says which. */
+    if (s != CK_OK && s != CK_CANCELLED && s != CK_REFUSED) return s;
     if (s == CK_OK)
         ck_log_line(j->proc->log, CK_LOG_INFO, "%s: worked off: it goes on from savepoint %" PRIu64, cfg->name,
                     checkpoint);
