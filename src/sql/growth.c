@@ -93,18 +93,28 @@ static const char *size_text(ck_binder *b, const ck_plan_node *n) {
     if (n->kind != CK_PLAN_JOIN)
         return ck_arena_printf(b->plan.arena, "about %llu bytes each (%llu MB a million)%s", bytes_of(&s), bytes_of(&s),
                                s.texts ? " and what their texts take" : "");
+    bool left = ck_plan_join_grows(n, 0), right = ck_plan_join_grows(n, 1);
     size r = of_row(n->inputs[1], LIST_BYTES);
+    const char *texts = (left && s.texts) || (right && r.texts) ? " and what their texts take" : "";
+    if (left != right)
+        return ck_arena_printf(b->plan.arena, "about %llu bytes each (%llu MB a million)%s", bytes_of(left ? &s : &r),
+                               bytes_of(left ? &s : &r), texts);
     return ck_arena_printf(b->plan.arena,
                            "about %llu bytes each on the left and %llu on the right (%llu and %llu MB a "
                            "million)%s",
-                           bytes_of(&s), bytes_of(&r), bytes_of(&s), bytes_of(&r),
-                           s.texts || r.texts ? " and what their texts take" : "");
+                           bytes_of(&s), bytes_of(&r), bytes_of(&s), bytes_of(&r), texts);
 }
 
 static const char *what_of(const ck_plan_node *n) {
     if (n->kind == CK_PLAN_AGGREGATE && ck_plan_keeps_values(n)) return "value";
     if (n->kind == CK_PLAN_AGGREGATE && n->aggregate.call_count) return "group";
     return n->kind == CK_PLAN_OVER || (n->kind == CK_PLAN_TOP_N && n->top.timed) ? "key" : "row";
+}
+
+/* Of a join that keeps one side for ever, which. */
+static const char *where_of(const ck_plan_node *n) {
+    if (n->kind != CK_PLAN_JOIN || ck_plan_join_grows(n, 0) == ck_plan_join_grows(n, 1)) return "";
+    return ck_plan_join_grows(n, 0) ? " on its left" : " on its right";
 }
 
 static const char *way_out(const ck_plan_node *n) {
@@ -127,8 +137,8 @@ static ck_status warn(ck_script *s, const ck_plan_node *n, bool *seen) {
     if (!ck_plan_grows(n)) return CK_OK;
     const char *each = size_text(&s->b, n);
     if (!each) return ck_bind_nomem(&s->b);
-    return ck_bind_warn(&s->b, "state grows without end: %s keeps every %s it has ever seen, %s; %s", n->identity,
-                        what_of(n), each, way_out(n));
+    return ck_bind_warn(&s->b, "state grows without end: %s keeps every %s it has ever seen%s, %s; %s", n->identity,
+                        what_of(n), where_of(n), each, way_out(n));
 }
 
 ck_status ck_script_warn_of_growth(ck_script *s, const ck_output *outputs, uint32_t count) {

@@ -191,3 +191,45 @@ INSERT INTO out SELECT o, name FROM orders LEFT JOIN customers ON c = id;""")
     for o, name in got.items():
         c = o * 31 % customers
         assert name == (None if c % 2 else f"customer with a long name {c}")
+
+
+def test_a_stream_beside_files_that_end_only_grows(tmp_path):
+    """What goes past a file is said once, also with NULLs and where NOT EXISTS asks: tables that only take new rows hold it, through kill -9 and at another parallelism."""
+    names = {k: f"name {k}" for k in range(0, 1000, 2)}
+    write_ndjson(tmp_path / "names.ndjson", [{"id": k, "name": v} for k, v in names.items()])
+    script = tmp_path / "job.sql"
+    script.write_text(f"""CREATE TABLE src (i BIGINT, k BIGINT) WITH (connector='file', format='json', path='{tmp_path}/src.ndjson', follow='true');
+CREATE TABLE names (id BIGINT, name VARCHAR) WITH (connector='file', format='json', path='{tmp_path}/names.ndjson');
+CREATE TABLE l (i BIGINT, name VARCHAR) WITH (connector='file', format='json', path='{tmp_path}/l');
+CREATE TABLE r (i BIGINT, name VARCHAR) WITH (connector='file', format='json', path='{tmp_path}/r');
+CREATE TABLE a (i BIGINT) WITH (connector='file', format='json', path='{tmp_path}/a');
+INSERT INTO l SELECT i, name FROM src LEFT JOIN names ON k = id;
+INSERT INTO r SELECT i, name FROM names RIGHT JOIN src ON k = id AND i % 3 > 0;
+INSERT INTO a SELECT i FROM src WHERE NOT EXISTS (SELECT 1 FROM names WHERE id = k);""")
+
+    def append(first, last):
+        with open(tmp_path / "src.ndjson", "a") as f:
+            f.writelines('{"i":%d,"k":%d}\n' % (i, i * 7 % 1001) for i in range(first, last))
+
+    def want(n):
+        key = [i * 7 % 1001 for i in range(n)]
+        return (tuples({"i": i, "name": names.get(key[i])} for i in range(n)), tuples({"i": i, "name": names.get(key[i]) if i % 3 else None} for i in range(n)),
+                tuples({"i": i} for i in range(n) if key[i] not in names))
+
+    def got():
+        return tuple(tuples(read_rows(tmp_path / t)) for t in "lra")
+
+    for run, n in enumerate((3000, 7000, 7001)):
+        append((0, 3000, 7000)[run], n)
+        job = subprocess.Popen([CLINK, "run", "-p", str(1 + run % 3), "--checkpoint-dir", str(tmp_path / "ck"), "--checkpoint-interval-ms", "50", str(script)],
+                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        try:
+            deadline = time.monotonic() + 120
+            while got() != want(n):
+                assert job.poll() is None, job.stderr.read().decode()
+                assert time.monotonic() < deadline, (len(got()[0]), n)
+                time.sleep(0.1)
+        finally:
+            job.kill()
+            err = job.communicate()[1].decode()
+        assert "grows without end" not in err

@@ -16,11 +16,14 @@ static const char *of_join(ck_lower_state *s, const ck_plan_node *n) {
     ck_time_bounds b;
     if (n->join.as_of.kind != CK_AS_OF_NONE)
         return "bounded by keys: a version of each, and the rows that wait for one";
-    if (ck_plan_grows(n)) {
-        bool both = !n->inputs[0]->bounded && !n->inputs[1]->bounded;
-        return both ? "without end: every row of both sides" : "without end: every row of the side that ends";
-    }
-    if (!ck_plan_forgets_windows(n, &b) && !ck_plan_time_bounds(n, &b)) return "bounded";
+    bool left = ck_plan_join_grows(n, 0), right = ck_plan_join_grows(n, 1);
+    if (left || right)
+        return left && right ? "without end: every row of both sides"
+               : left        ? "without end: every row of the left side"
+                             : "without end: every row of the right side";
+    if (!ck_plan_forgets_windows(n, &b) && !(n->join.in_time && ck_plan_time_bounds(n, &b)))
+        return ck_plan_join_keeps(n, 0) ? "bounded: every row of the left side, which ends"
+                                        : "bounded: every row of the right side, which ends";
     if (b.windowed) {
         const char *late = b.slack_us > 0 ? ck_label_duration(s, b.slack_us + 1) : "";
         return late ? ck_arena_printf(s->arena, "bounded by time: rows of windows that are not over%s%s",
@@ -56,20 +59,27 @@ static const char *of_top(ck_lower_state *s, const ck_plan_node *n) {
     return ck_arena_printf(s->arena, "without end: up to %llu row%s for every new key", most, most == 1 ? "" : "s");
 }
 
+/* How long a side of a join is kept by state_ttl; 0: it is not. */
+static int64_t side_ttl_us(const ck_plan_node *n, uint32_t side) {
+    bool forgets = !n->join.in_time && !n->inputs[side]->bounded && ck_plan_join_keeps(n, side);
+    return forgets ? n->input_ttl_us[side] : 0;
+}
+
 /* Rows are forgotten a while after they were written: of a join, on the sides that are. */
 static bool is_forgetful(const ck_plan_node *n) {
     switch (n->kind) {
     case CK_PLAN_AGGREGATE: return n->aggregate.keys.count > 0 && n->input_ttl_us[0];
     case CK_PLAN_TOP_N: return !n->top.windowed && n->input_ttl_us[0];
     case CK_PLAN_SET_OP: return n->ttl_us;
-    case CK_PLAN_JOIN: return !n->join.in_time && n->input_ttl_us[0] && n->input_ttl_us[1];
+    case CK_PLAN_JOIN: return side_ttl_us(n, 0) || side_ttl_us(n, 1);
     default: return false;
     }
 }
 
 static const char *of_ttl(ck_lower_state *s, const ck_plan_node *n) {
-    int64_t us = n->input_ttl_us[0];
-    if ((n->kind == CK_PLAN_JOIN || n->kind == CK_PLAN_SET_OP) && n->input_ttl_us[1] > us) us = n->input_ttl_us[1];
+    bool join = n->kind == CK_PLAN_JOIN;
+    int64_t us = join ? side_ttl_us(n, 0) : n->input_ttl_us[0], right = join ? side_ttl_us(n, 1) : n->input_ttl_us[1];
+    if ((join || n->kind == CK_PLAN_SET_OP) && right > us) us = right;
     const char *text = ck_label_duration(s, us);
     return text ? ck_arena_printf(s->arena, "bounded by state_ttl: what was written in the last %s", text) : NULL;
 }

@@ -172,10 +172,9 @@ ck_status ck_lower_join(ck_lower_state *s, const ck_plan_node *n, ck_lowered *ou
     if (!safe) return ck_lower_nomem(s);
     CK_TRY(ck_lower_params_exprs(s, &p, "residual", c.residual, c.residual_count));
     if (!yyjson_mut_obj_add_bool(p.doc, p.root, "single", n->join.single)) return ck_lower_nomem(s);
-    if (!n->inputs[0]->bounded && !n->inputs[1]->bounded) { /* a side that ends is read first and kept whole */
-        CK_TRY(ck_lower_params_ttl(s, &p, "left_ttl_us", n->input_ttl_us[0]));
-        CK_TRY(ck_lower_params_ttl(s, &p, "right_ttl_us", n->input_ttl_us[1]));
-    }
+    for (uint32_t side = 0; side < 2; side++) /* a side that ends is kept whole */
+        if (!n->inputs[side]->bounded && ck_plan_join_keeps(n, side))
+            CK_TRY(ck_lower_params_ttl(s, &p, side ? "right_ttl_us" : "left_ttl_us", n->input_ttl_us[side]));
     if (ck_plan_forgets_windows(n, &bounds) &&
         !(yyjson_mut_obj_add_uint(p.doc, p.root, "left_window_end", bounds.left) &&
           yyjson_mut_obj_add_uint(p.doc, p.root, "right_window_end", bounds.right) &&

@@ -146,6 +146,49 @@ static const char *const *both_names(ck_plan *p, const ck_plan_node *left, const
     return names;
 }
 
+/* ---- what is kept ---- */
+
+enum { NEITHER = 2 };
+
+/* The side that is read to its end before rows of the other, which go past it and are not kept: as the operator chooses
+ * (operator/join_plan.c). */
+static uint32_t built_first(const ck_plan_node *n) {
+    const ck_plan_node *l = n->inputs[0], *r = n->inputs[1];
+    bool left_changes = l->mode == CK_MODE_RETRACT, right_changes = r->mode == CK_MODE_RETRACT;
+    if (n->join.in_time) return NEITHER;
+    if (n->final) {
+        uint32_t build = n->join.kind == CK_JOIN_RIGHT_OUTER ? 0 : 1;
+        return n->inputs[build]->bounded && n->inputs[!build]->mode == CK_MODE_APPEND ? build : NEITHER;
+    }
+    switch (n->join.kind) {
+    case CK_JOIN_BOTH_INNER:
+        if (left_changes || right_changes) return NEITHER;
+        return r->bounded ? 1 : l->bounded ? 0 : NEITHER;
+    case CK_JOIN_LEFT_SEMI: return r->bounded && !left_changes && !right_changes ? 1 : NEITHER;
+    case CK_JOIN_LEFT_OUTER:
+    case CK_JOIN_LEFT_ANTI: return r->bounded && !l->bounded && !right_changes ? 1 : NEITHER;
+    case CK_JOIN_RIGHT_OUTER: return l->bounded && !r->bounded && !left_changes ? 0 : NEITHER;
+    case CK_JOIN_FULL_OUTER: break;
+    }
+    return NEITHER;
+}
+
+bool ck_plan_join_keeps(const ck_plan_node *n, uint32_t side) {
+    uint32_t build = built_first(n);
+    return build == NEITHER || build == side;
+}
+
+bool ck_plan_join_grows(const ck_plan_node *n, uint32_t side) {
+    ck_time_bounds b;
+    if (n->inputs[side]->bounded || n->join.as_of.kind != CK_AS_OF_NONE) return false; /* a row a key, and what waits */
+    if (ck_plan_forgets_windows(n, &b)) return false;
+    if (n->join.in_time && ck_plan_time_bounds(n, &b))
+        return !b.windowed && (side == 0 ? b.upper_us == CK_TIME_UNBOUNDED : b.lower_us == -CK_TIME_UNBOUNDED);
+    return ck_plan_join_keeps(n, side) && !n->input_ttl_us[side];
+}
+
+/* ---- making ---- */
+
 static ck_status make(ck_plan *p, ck_join_kind kind, ck_plan_node *left, ck_plan_node *right, ck_expr *const *on,
                       uint32_t on_count, bool single, const ck_plan_as_of *as_of, const char *const *names,
                       ck_plan_node **out) {
@@ -159,7 +202,10 @@ static ck_status make(ck_plan *p, ck_join_kind kind, ck_plan_node *left, ck_plan
     n->final = waits && (p->emit_on_close || (n->bounded && !p->changes));
     n->join.has_bounds = ck_plan_find_time_bounds(n, &n->join.bounds);
     n->join.in_time = n->join.has_bounds && !temporal && !n->final && (!n->bounded || p->changes);
-    if (waits) n->mode = n->final || n->join.in_time ? CK_MODE_APPEND : CK_MODE_RETRACT;
+    if (waits && (n->final || n->join.in_time))
+        n->mode = CK_MODE_APPEND;
+    else if (waits && built_first(n) == NEITHER) /* else a row knows at once who its partners are */
+        n->mode = CK_MODE_RETRACT;
     if (temporal) n->mode = CK_MODE_APPEND, n->bounded = left->bounded;
     CK_TRY(keys_of(p, n));
     if (!names && !(names = both_names(p, left, right))) return CK_NOMEM;

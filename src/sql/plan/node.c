@@ -255,14 +255,7 @@ bool ck_plan_grows(const ck_plan_node *n) {
     switch (n->kind) {
     case CK_PLAN_AGGREGATE: /* the one row without keys has no state_ttl */
         return !n->bounded && (n->aggregate.keys.count > 0 ? !n->input_ttl_us[0] : ck_plan_keeps_values(n));
-    case CK_PLAN_JOIN: {
-        ck_time_bounds b;
-        bool whole = n->join.in_time && ck_plan_time_bounds(n, &b) && b.lower_us != -CK_TIME_UNBOUNDED &&
-                     b.upper_us != CK_TIME_UNBOUNDED;
-        if (n->join.as_of.kind != CK_AS_OF_NONE) return false; /* a row a key, and what waits */
-        if (ck_plan_forgets_windows(n, &b)) return false;
-        return !n->bounded && !whole && (n->join.in_time || !n->input_ttl_us[0] || !n->input_ttl_us[1]);
-    }
+    case CK_PLAN_JOIN: return ck_plan_join_grows(n, 0) || ck_plan_join_grows(n, 1);
     case CK_PLAN_SET_OP: return !n->bounded && !n->ttl_us;
     case CK_PLAN_OVER:
         return n->over.by != CK_BY_END && !n->bounded && n->over.partition.count > 0 && ck_plan_over_keeps(n);

@@ -424,5 +424,9 @@ const char *ck_join_kind_name(ck_join_kind k); /* "inner", "left" ... as paramet
 
 /* What a state keeps growing for; "GROUP BY", "DISTINCT". NULL when bounded by its nature. */
 bool ck_plan_grows(const ck_plan_node *n);
+/* A join keeps rows of this input: not where the other is read first and they only go past it. */
+bool ck_plan_join_keeps(const ck_plan_node *n, uint32_t side);
+/* ... of input that does not end, for ever. */
+bool ck_plan_join_grows(const ck_plan_node *n, uint32_t side);
 
 #endif

@@ -1,0 +1,11 @@
+CREATE TABLE s (id BIGINT, x INT) WITH (connector='file', path='s.ndjson', follow='true');
+CREATE TABLE f (id BIGINT, y INT) WITH (connector='file', path='f.ndjson');
+EXPLAIN SELECT s.id, y FROM s LEFT JOIN f ON s.id = f.id;
+EXPLAIN SELECT f.id, x FROM f RIGHT JOIN s ON s.id = f.id;
+EXPLAIN SELECT id FROM s WHERE NOT EXISTS (SELECT 1 FROM f WHERE f.id = s.id);
+EXPLAIN SELECT f.id, x FROM f LEFT JOIN s ON s.id = f.id;
+EXPLAIN SELECT f.id, x FROM f FULL JOIN s ON s.id = f.id;
+EXPLAIN SELECT id FROM f WHERE EXISTS (SELECT 1 FROM s WHERE f.id = s.id);
+SET state_ttl = '1 h';
+EXPLAIN SELECT f.id, x FROM f LEFT JOIN s ON s.id = f.id;
+EXPLAIN SELECT s.id, y FROM s LEFT JOIN f ON s.id = f.id;
