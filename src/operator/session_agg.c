@@ -66,7 +66,7 @@ static ck_status read_time(ck_session_agg *op, ck_arena *a, const ck_op_spec *sp
                        spec->type, spec->uid);
     op->window = (ck_window){.size_us = (int64_t)gap, .processing = processing};
     if (t) op->window.time = (uint32_t)time, op->window.millis = t->kind == CK_TYPE_BIGINT;
-    op->window.type = op->window.millis || processing ? ck_type_with_precision(a, CK_TYPE_TIMESTAMP_LTZ, 3) : t;
+    op->window.type = ck_event_window_type(a, t);
     return op->window.type ? CK_OK : ck_nomem(err, a->mem, sizeof *t);
 }
 

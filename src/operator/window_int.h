@@ -70,7 +70,9 @@ static inline int64_t ck_window_end_from(const ck_window *w, int64_t us) {
     int64_t end = ck_window_floor(us - w->size_us, w->slide_us, w->offset_us) + w->size_us;
     return end < us ? end + w->slide_us : end;
 }
-static inline int64_t ck_window_time_of(int64_t end) { return end - 1000; }
+/* The last whole millisecond in front of an end: a session of microseconds ends between two, and a watermark that has
+ * not closed it is not past this one. */
+static inline int64_t ck_window_time_of(int64_t end) { return ck_window_floor(end - 1, 1000, 0); }
 
 /* The column of a batch that has its rows' times; processing: none. */
 static inline const ck_column *ck_window_times(const ck_window *w, const ck_batch *b) {

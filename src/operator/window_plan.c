@@ -40,10 +40,11 @@ static ck_status read_time(ck_arena *a, const ck_op_spec *spec, yyjson_val *v, c
     if (!w->processing) CK_TRY(column(spec, v, "time", &w->time, err));
     const ck_type *t = w->processing ? NULL : spec->inputs[0].schema->fields[w->time].type;
     w->millis = t && t->kind == CK_TYPE_BIGINT;
-    w->type = w->millis || w->processing ? ck_type_with_precision(a, CK_TYPE_TIMESTAMP_LTZ, 3) : t;
+    bool fine = w->processing || w->millis || is_timestamp(t);
+    w->type = fine ? ck_event_window_type(a, t) : t;
     if (!w->type) return ck_nomem(err, a->mem, sizeof(ck_type));
     if (w->processing && spec->inputs[0].mode != CK_MODE_APPEND) return bad(spec, err, "event time where rows change");
-    return is_timestamp(w->type) ? CK_OK : bad(spec, err, "a time column that is a TIMESTAMP or BIGINT");
+    return fine ? CK_OK : bad(spec, err, "a time column that is a TIMESTAMP or BIGINT");
 }
 
 ck_status ck_window_read(ck_arena *a, const ck_op_spec *spec, struct yyjson_val *root, bool attached, ck_window *w,

@@ -16,6 +16,12 @@ static inline bool ck_event_time_usable(int64_t us) { return us >= CK_EVENT_TIME
 static inline int64_t ck_event_time_of_ms(int64_t ms) {
     return ms >= CK_EVENT_TIME_MIN / 1000 && ms <= CK_EVENT_TIME_MAX / 1000 ? ms * 1000 : INT64_MAX;
 }
+/* What start, end and time of a window are where its rows have a time of type t, a BIGINT of milliseconds or NULL for
+ * the clock among them: they show milliseconds also where the rows do not. NULL when the arena has no memory. */
+static inline const ck_type *ck_event_window_type(ck_arena *a, const ck_type *t) {
+    if (!t || t->kind == CK_TYPE_BIGINT) return ck_type_with_precision(a, CK_TYPE_TIMESTAMP_LTZ, 3);
+    return t->precision < 3 ? ck_type_with_precision(a, t->kind, 3) : t;
+}
 
 typedef enum ck_event_kind {
     CK_EVENT_BATCH,

@@ -176,6 +176,25 @@ def test_times_that_are_none(clink, tmp_path):
 TEN_SECONDS = "SELECT window_start AS s, COUNT(*) AS n FROM src GROUP BY TUMBLE(t, INTERVAL '10' SECOND)"
 
 
+@pytest.mark.parametrize("digits", [0, 1, 3, 6])
+@pytest.mark.parametrize("call", ["TUMBLE(t, INTERVAL '1.5' SECOND)", "HOP(t, INTERVAL '1.5' SECOND, INTERVAL '1.5' SECOND)", "SESSION(t, INTERVAL '1.500' SECOND)"])
+def test_a_window_shows_milliseconds_over_times_that_do_not(clink, tmp_path, call, digits):
+    (tmp_path / "src.ndjson").write_text('{"t":"2026-01-02T09:00:00"}\n{"t":"2026-01-02T09:00:04"}\n')
+    got = clink("run", "-e", f"CREATE TABLE src (t TIMESTAMP({digits}), WATERMARK FOR t AS t) WITH (connector='file', path='src.ndjson');"
+                f"SELECT window_start AS s, window_end AS e, window_time AS w FROM src GROUP BY {call}").rows
+    starts = [("2026-01-02T09:00:00", "01"), ("2026-01-02T09:00:0" + ("4" if "SESSION" in call else "3"), "05" if "SESSION" in call else "04")]
+    assert [(r["s"], r["e"], r["w"]) for r in got] == [(s, f"2026-01-02T09:00:{e}.500", f"2026-01-02T09:00:{e}.499") for s, e in starts]
+
+
+def test_a_session_between_two_milliseconds_is_in_time_for_a_window_above(clink, tmp_path):
+    """Its window_time is the last whole millisecond in it: the watermark that does not close it has not passed that either."""
+    (tmp_path / "src.ndjson").write_text("".join(f'{{"t":"2026-01-02T09:00:00.{us:06}","k":"{k}"}}\n' for us, k in ((9500, "a"), (19000, "b"), (900000, "c"))))
+    got = clink("run", "--set", "batch_rows=1", "-e", "CREATE TABLE src (t TIMESTAMP(6), k VARCHAR, WATERMARK FOR t AS t) WITH (connector='file', path='src.ndjson');"
+                "SELECT window_end AS e, SUM(n) AS n FROM (SELECT window_time AS w, k, COUNT(*) AS n FROM src GROUP BY SESSION(t, INTERVAL '0.010' SECOND), k) "
+                "GROUP BY TUMBLE(w, INTERVAL '0.001' SECOND)")
+    assert [(r["e"][-4:], r["n"]) for r in got.rows] == [(".020", 1), (".029", 1), (".910", 1)] and "late" not in got.err
+
+
 @pytest.mark.parametrize("lag_days", [0, 36_500, 2_900_000])
 def test_clocks_that_jump_and_delays_of_years(clink, tmp_path, lag_days):
     """A time that jumps ahead closes what is behind it by more than the delay, and the one that jumps back is late, not lost without a count."""

@@ -95,20 +95,26 @@ static ck_status read_shape(ck_binder *b, const ck_ast_expr *call, ck_plan_windo
     return CK_OK;
 }
 
+/* Watermarks are of whole milliseconds, and window_time is the last one in a window. */
+static ck_status whole_millis(ck_binder *b, const ck_ast_expr *e, const char *what, bool may_be_zero, int64_t *out) {
+    CK_TRY(ck_bind_duration(b, e, what, may_be_zero, out));
+    return *out % 1000 == 0 ? CK_OK : ck_bind_fail(b, e->pos, "%s is whole milliseconds: INTERVAL '0.001' SECOND", what);
+}
+
 static ck_status sizes(ck_binder *b, const shape *s, ck_plan_window *w) {
     bool session = w->kind == CK_PLAN_WINDOW_SESSION;
-    CK_TRY(ck_bind_duration(b, s->size, session ? "the gap of a session" : "the size of a window", false, &w->size_us));
+    CK_TRY(whole_millis(b, s->size, session ? "the gap of a session" : "the size of a window", false, &w->size_us));
     w->slide_us = w->size_us;
     if (s->slide) {
         const char *what = w->kind == CK_PLAN_WINDOW_HOP ? "the slide of a window" : "the step of a window";
-        CK_TRY(ck_bind_duration(b, s->slide, what, false, &w->slide_us));
+        CK_TRY(whole_millis(b, s->slide, what, false, &w->slide_us));
     }
     if (w->kind == CK_PLAN_WINDOW_CUMULATE && w->size_us % w->slide_us != 0)
         return ck_bind_fail(b, s->size->pos, "the size of a cumulating window is a multiple of its step");
     if (w->size_us / w->slide_us > WINDOWS_OF_ROW_MAX)
         return ck_bind_fail(b, s->slide->pos, "a row would be in %lld windows; %d are the most",
                             (long long)(w->size_us / w->slide_us), WINDOWS_OF_ROW_MAX);
-    if (s->offset) CK_TRY(ck_bind_duration(b, s->offset, "the offset of a window", true, &w->offset_us));
+    if (s->offset) CK_TRY(whole_millis(b, s->offset, "the offset of a window", true, &w->offset_us));
     w->offset_us %= w->kind == CK_PLAN_WINDOW_HOP ? w->slide_us : w->size_us; /* windows begin so often */
     return CK_OK;
 }
@@ -151,8 +157,7 @@ static ck_status time_column(ck_binder *b, ck_scope *scope, const ck_ast_expr *e
                               "in another window than it came in; use event time");
     w->time = x->column;
     w->lateness_us = o.lateness_us;
-    w->type =
-        x->type->kind == CK_TYPE_BIGINT ? ck_type_with_precision(b->plan.arena, CK_TYPE_TIMESTAMP_LTZ, 3) : x->type;
+    w->type = ck_event_window_type(b->plan.arena, x->type);
     if (!w->type) return ck_bind_nomem(b);
     if (w->type->kind == CK_TYPE_TIMESTAMP_LTZ && w->kind != CK_PLAN_WINDOW_SESSION &&
         strcmp(b->catalog->settings.timezone, "UTC") != 0)
