@@ -8,7 +8,7 @@ MAY = {
     "state": "base os metrics data stream format", "plugin": "base os data stream expr graph state",
     "connector": "base os metrics data stream expr format net state", "operator": "base metrics data stream expr state",
     "checkpoint": "base os metrics data stream format state", "runtime": "base os metrics data stream format net graph plugin state checkpoint",
-    "sql": "base data stream expr graph plugin", "engine": "*", "cli": "base",
+    "sql": "base data stream expr graph plugin", "cluster": "base os metrics data stream net graph plugin state checkpoint runtime", "engine": "*", "cli": "base",
 }
 INTERNAL = re.compile(r"_int\.h$")
 bad = 0

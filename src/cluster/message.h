@@ -1,0 +1,264 @@
+/* What coordinator, workers and clients say to each other: frames of net/frame.h whose payload is protobuf. Each
+ * carries the epoch of the leader it was meant for or comes from, and what is about a job its attempt, so that whoever
+ * hears it can tell a word of the present from one of the past. A job's record, kept for the next leader, is written
+ * the same way.
+ *
+ * Views and lists of a message that was read borrow from the frame and the arena given. */
+#ifndef CK_CLUSTER_MESSAGE_H
+#define CK_CLUSTER_MESSAGE_H
+
+#include "cluster/proto.h"
+#include "net/frame.h"
+
+typedef enum ck_message_kind {
+    /* worker to coordinator */
+    CK_MSG_REGISTER = 1,
+    CK_MSG_HEARTBEAT,
+    CK_MSG_READY,
+    CK_MSG_ENDED,
+    CK_MSG_CHECKPOINT,
+    CK_MSG_SAVEPOINT_ENDED,
+    /* coordinator to worker */
+    CK_MSG_WELCOME = 32,
+    CK_MSG_DEPLOY,
+    CK_MSG_START,
+    CK_MSG_CANCEL_JOB,
+    CK_MSG_TAKE_SAVEPOINT,
+    /* client to coordinator, and back */
+    CK_MSG_SUBMIT = 64,
+    CK_MSG_COMMAND,
+    CK_MSG_REPLY,
+    /* kept */
+    CK_MSG_RECORD_LEADER = 96,
+    CK_MSG_RECORD_JOB,
+} ck_message_kind;
+
+enum {
+    CK_CLUSTER_TASKS_MAX = 65536, /* of one job */
+    CK_CLUSTER_ROLES_MAX = 4096,
+    CK_CLUSTER_WORKERS_MAX = 1024,
+    CK_CLUSTER_JOBS_MAX = 4096,
+    CK_CLUSTER_SLOTS_MAX = 4096, /* of one worker */
+    CK_CLUSTER_NAME_MAX = 255,
+    CK_CLUSTER_PATH_MAX = 4096,
+    CK_CLUSTER_SPEC_MAX = 15 << 20,
+    CK_CLUSTER_ERROR_MAX = 2000,
+};
+
+typedef struct ck_msg_fence {
+    uint64_t epoch, job, attempt;
+} ck_msg_fence;
+
+/* ---- worker to coordinator ---- */
+
+typedef enum ck_host_phase { CK_HOST_DEPLOYED, CK_HOST_READY, CK_HOST_STARTED } ck_host_phase;
+
+/* A task host that a worker has: one process with all tasks of one attempt of a job on that worker. */
+typedef struct ck_msg_hosted {
+    uint64_t job, attempt, phase;
+    ck_view address; /* of its data port, once it is ready */
+} ck_msg_hosted;
+
+typedef struct ck_msg_register {
+    ck_msg_fence fence;   /* epoch: of the leader it last heard; 0 = none */
+    ck_view worker;       /* who it is, the same over restarts */
+    uint64_t incarnation; /* another one for each of its processes */
+    uint64_t slots;
+    ck_view address; /* where it can be probed */
+    ck_proto_list hosted;
+} ck_msg_register;
+
+typedef struct ck_msg_heartbeat {
+    ck_msg_fence fence;
+} ck_msg_heartbeat;
+
+/* The host listens, all its tasks could start. */
+typedef struct ck_msg_ready {
+    ck_msg_fence fence;
+    ck_view address;
+} ck_msg_ready;
+
+typedef enum ck_task_outcome { CK_TASK_FINISHED, CK_TASK_CANCELLED, CK_TASK_FAILED } ck_task_outcome;
+
+enum {
+    CK_ENDED_FATAL = 1,            /* no restart helps */
+    CK_ENDED_DATA = 2,             /* a record that will fail again in the same place */
+    CK_ENDED_FINAL_CHECKPOINT = 4, /* sources had ended, and the final checkpoint was not completed in time */
+    CK_ENDED_FLAGS_MAX = 7,
+};
+
+/* Tasks have ended and nothing of them works any more: their process has been reaped. */
+typedef struct ck_msg_ended {
+    ck_msg_fence fence;
+    ck_proto_uints tasks; /* none: all on this worker */
+    uint64_t outcome, flags;
+    ck_view error;
+} ck_msg_ended;
+
+typedef struct ck_msg_checkpoint { /* is complete */
+    ck_msg_fence fence;
+    uint64_t checkpoint;
+} ck_msg_checkpoint;
+
+typedef struct ck_msg_savepoint_ended {
+    ck_msg_fence fence;
+    uint64_t request, checkpoint; /* 0: it did not come about, for the reason in error */
+    ck_view error;
+} ck_msg_savepoint_ended;
+
+/* ---- coordinator to worker ---- */
+
+typedef struct ck_msg_welcome {
+    ck_msg_fence fence;
+    uint64_t heartbeat_ms, timeout_ms;
+} ck_msg_welcome;
+
+/* A vertex of the graph: it runs as `parallelism` tasks, which are numbered over all roles. */
+typedef struct ck_msg_role {
+    ck_view name;
+    uint64_t parallelism;
+    ck_view config;       /* whatever its tasks are told; the coordinator only keeps it */
+    ck_proto_uints peers; /* roles it sends to, by their place in the list */
+} ck_msg_role;
+
+typedef struct ck_msg_deploy {
+    ck_msg_fence fence;
+    ck_view name, spec;
+    ck_view checkpoint_dir;
+    ck_view restore_from_dir; /* empty: a new beginning */
+    uint64_t restore_from_checkpoint_id;
+    uint64_t process, process_count; /* this host, of how many */
+    ck_proto_uints tasks;            /* to run here */
+    ck_proto_uints placement;        /* the process of every task; UINT32_MAX: it has finished */
+    ck_proto_list roles;
+    ck_view skip_record;
+} ck_msg_deploy;
+
+typedef struct ck_msg_text {
+    ck_view text;
+} ck_msg_text;
+
+typedef struct ck_msg_start {
+    ck_msg_fence fence;
+    ck_proto_list addresses; /* ck_msg_text, by process */
+} ck_msg_start;
+
+typedef struct ck_msg_cancel_job {
+    ck_msg_fence fence;
+} ck_msg_cancel_job;
+
+typedef struct ck_msg_take_savepoint {
+    ck_msg_fence fence;
+    uint64_t request, stop, timeout_ms;
+} ck_msg_take_savepoint;
+
+/* ---- clients ---- */
+
+enum { CK_RESTART_AUTO = -1 };
+
+/* As the specification's CheckpointConfig: what decides about restarts. The sentinel is kept, never what it resolves
+ * to. */
+typedef struct ck_msg_submit {
+    ck_msg_fence fence;
+    ck_view name, spec;
+    ck_view checkpoint_dir;
+    uint64_t interval_ms;
+    ck_view restore_from_dir;
+    uint64_t restore_from_checkpoint_id;
+    int64_t max_restarts_on_worker_loss; /* CK_RESTART_AUTO or at least 0 */
+    ck_proto_list roles;
+    uint64_t wait; /* 1: reply when the job has ended */
+} ck_msg_submit;
+
+typedef enum ck_command {
+    CK_COMMAND_LIST = 1,
+    CK_COMMAND_STATUS,
+    CK_COMMAND_CANCEL,
+    CK_COMMAND_RESUME,
+    CK_COMMAND_DROP,
+    CK_COMMAND_SAVEPOINT,
+    CK_COMMAND_STOP,
+    CK_COMMAND_WAIT,
+    CK_COMMAND_MAX = CK_COMMAND_WAIT,
+} ck_command;
+
+typedef struct ck_msg_command {
+    ck_msg_fence fence;
+    uint64_t command, timeout_ms;
+    ck_view skip_record; /* RESUME: SPLIT:OFFSET */
+} ck_msg_command;
+
+typedef struct ck_msg_job_info {
+    uint64_t id;
+    ck_view name, state, error;
+    uint64_t attempt, restarts, restarts_max, tasks, tasks_running, checkpoint;
+} ck_msg_job_info;
+
+typedef struct ck_msg_task_info {
+    ck_view role, state, worker, error;
+    uint64_t index;
+} ck_msg_task_info;
+
+typedef struct ck_msg_reply {
+    ck_msg_fence fence;
+    uint64_t status; /* ck_status */
+    ck_view error;
+    uint64_t checkpoint;
+    ck_proto_list jobs;  /* ck_msg_job_info */
+    ck_proto_list tasks; /* ck_msg_task_info; STATUS */
+} ck_msg_reply;
+
+/* ---- kept ---- */
+
+typedef struct ck_msg_record_leader {
+    uint64_t epoch, next_job;
+} ck_msg_record_leader;
+
+typedef struct ck_msg_record_host {
+    ck_view worker;
+    uint64_t incarnation;
+    ck_proto_uints tasks;
+} ck_msg_record_host;
+
+typedef struct ck_msg_record_job {
+    ck_msg_submit job; /* fence: epoch of its writer, id, attempt */
+    uint64_t state, goal;
+    uint64_t restart_attempts, latest_completed_checkpoint_id;
+    ck_view error, skip_record;
+    ck_proto_list hosts;
+    ck_proto_uints states; /* of each task */
+} ck_msg_record_job;
+
+/* ---- all of them ---- */
+
+typedef struct ck_message {
+    ck_message_kind kind;
+    union {
+        ck_msg_fence fence; /* of all but RECORD_LEADER */
+        ck_msg_register reg;
+        ck_msg_heartbeat heartbeat;
+        ck_msg_ready ready;
+        ck_msg_ended ended;
+        ck_msg_checkpoint checkpoint;
+        ck_msg_savepoint_ended savepoint_ended;
+        ck_msg_welcome welcome;
+        ck_msg_deploy deploy;
+        ck_msg_start start;
+        ck_msg_cancel_job cancel_job;
+        ck_msg_take_savepoint take_savepoint;
+        ck_msg_submit submit;
+        ck_msg_command command;
+        ck_msg_reply reply;
+        ck_msg_record_leader leader;
+        ck_msg_record_job job;
+    } as;
+} ck_message;
+
+size_t ck_message_bytes(const ck_message *m); /* of the frame's payload */
+/* CK_NOMEM; CK_FULL: longer than a control frame may be. */
+CK_NODISCARD ck_status ck_message_frame(ck_mem mem, const ck_message *m, ck_frame **out, ck_error *err);
+/* The frame stays the caller's and outlives *out. CK_CORRUPT: unknown or bad. */
+CK_NODISCARD ck_status ck_message_read(const ck_frame *f, ck_arena *a, ck_message *out, ck_error *err);
+const char *ck_message_name(ck_message_kind k); /* "REGISTER" */
+
+#endif

@@ -1,0 +1,193 @@
+#include "cluster/message.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "os/test_proc.h"
+
+#define OK(call) assert_int_equal((call), CK_OK)
+
+typedef struct fixture {
+    ck_test_proc t;
+    ck_mem mem;
+    ck_arena arena;
+} fixture;
+
+static int setup(void **state) {
+    static fixture f;
+    memset(&f, 0, sizeof f);
+    ck_test_proc_init(&f.t);
+    f.mem = ck_proc_mem(&f.t.proc, CK_MEM_PLAN);
+    ck_arena_init(&f.arena, f.mem, 64 << 20);
+    *state = &f;
+    return 0;
+}
+static int teardown(void **state) {
+    fixture *f = *state;
+    ck_arena_destroy(&f->arena);
+    ck_test_proc_destroy(&f->t);
+    return 0;
+}
+
+static ck_status read_bytes(fixture *f, uint8_t kind, const void *p, size_t n, ck_message *out, ck_error *err) {
+    ck_frame in = {.kind = kind, .p = ck_arena_alloc(&f->arena, n + 1), .n = n};
+    if (n) memcpy(in.p, p, n);
+    return ck_message_read(&in, &f->arena, out, err);
+}
+
+#define READ(f, kind, bytes, out, err) read_bytes(f, kind, bytes, sizeof(bytes) - 1, out, err)
+
+/* What protobuf's documentation says the bytes are. */
+static void bytes_are_protobufs(void **state) {
+    fixture *f = *state;
+    static const uint32_t tasks[] = {1, 300};
+    static const ck_msg_hosted hosted[] = {{.job = 2, .attempt = 3}, {.job = 150, .address = {"a", 1}}};
+    const struct {
+        ck_message m;
+        const char *bytes;
+        size_t n;
+    } golden[] = {
+        {{.kind = CK_MSG_HEARTBEAT, .as.heartbeat.fence = {300, 0, 1}}, "\x08\xac\x02\x18\x01", 5},
+        {{.kind = CK_MSG_ENDED, .as.ended = {.tasks = {tasks, 2}, .outcome = 2, .error = {"no", 2}}},
+         "\x22\x03\x01\xac\x02\x28\x02\x3a\x02no",
+         11},
+        {{.kind = CK_MSG_REGISTER, .as.reg = {.worker = {"w", 1}, .hosted = {hosted, 2}}},
+         "\x22\x01w\x42\x04\x08\x02\x10\x03\x42\x06\x08\x96\x01\x22\x01"
+         "a",
+         17},
+        {{.kind = CK_MSG_SUBMIT, .as.submit = {.max_restarts_on_worker_loss = CK_RESTART_AUTO}}, "\x50\x01", 2},
+        {{.kind = CK_MSG_SUBMIT, .as.submit = {.max_restarts_on_worker_loss = 3}}, "\x50\x06", 2},
+    };
+    for (size_t i = 0; i < CK_ARRAY_COUNT(golden); i++) {
+        ck_frame *frame;
+        OK(ck_message_frame(f->mem, &golden[i].m, &frame, NULL));
+        assert_int_equal(frame->n, golden[i].n);
+        assert_memory_equal(frame->p, golden[i].bytes, frame->n);
+        ck_message back;
+        OK(ck_message_read(frame, &f->arena, &back, NULL));
+        ck_frame *again;
+        OK(ck_message_frame(f->mem, &back, &again, NULL));
+        assert_memory_equal(again->p, frame->p, frame->n);
+        ck_frame_free(&frame), ck_frame_free(&again);
+    }
+}
+
+static void lists_and_texts_come_back(void **state) {
+    fixture *f = *state;
+    static const uint32_t tasks[] = {0, 65535}, peers[] = {0};
+    const ck_msg_role roles[] = {{.name = CK_VIEW("a"), .parallelism = 1024, .peers = {peers, 1}},
+                                 {.name = CK_VIEW("b"), .parallelism = 1, .config = {"\0\1", 2}}};
+    ck_message m = {.kind = CK_MSG_DEPLOY,
+                    .as.deploy = {.fence = {UINT64_MAX, 2, 3}, .tasks = {tasks, 2}, .roles = {roles, 2}}},
+               out;
+    ck_frame *frame;
+    OK(ck_message_frame(f->mem, &m, &frame, NULL));
+    OK(ck_message_read(frame, &f->arena, &out, NULL));
+    const ck_msg_deploy *d = &out.as.deploy;
+    assert_true(d->fence.epoch == UINT64_MAX && d->fence.attempt == 3);
+    assert_int_equal(d->tasks.items[1], 65535);
+    const ck_msg_role *r = d->roles.items;
+    assert_int_equal(d->roles.count, 2);
+    assert_int_equal(r[0].parallelism, 1024);
+    assert_int_equal(r[0].peers.count, 1);
+    assert_int_equal(r[1].config.n, 2);
+    ck_frame_free(&frame);
+}
+
+static void unknown_fields_are_skipped(void **state) {
+    fixture *f = *state;
+    ck_message m;
+    /* 100: varint, 101: 8 bytes, 102: bytes, 103: 4 bytes; then epoch */
+    OK(READ(f, CK_MSG_HEARTBEAT,
+            "\xa0\x06\x05\xa9\x06"
+            "12345678\xb2\x06\x02xy\xbd\x06"
+            "1234\x08\x09",
+            &m, NULL));
+    assert_int_equal(m.as.fence.epoch, 9);
+}
+
+static void bad_bytes_are_refused_by_name(void **state) {
+    fixture *f = *state;
+    const struct {
+        uint8_t kind;
+        const char *bytes;
+        size_t n;
+        const char *why;
+    } bad[] = {
+        {0, "", 0, "unknown kind 0"},
+        {77, "", 0, "unknown kind 77"},
+        {CK_MSG_HEARTBEAT, "\x08", 1, "HEARTBEAT message that is cut"},
+        {CK_MSG_HEARTBEAT, "\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02", 11, "cut or damaged"},
+        {CK_MSG_HEARTBEAT, "\x00\x01", 2, "cut or damaged"},
+        {CK_MSG_HEARTBEAT, "\x0b\x0c", 2, "cut or damaged"}, /* groups */
+        {CK_MSG_HEARTBEAT, "\x0a\x01x", 3, "fence.epoch is of another kind"},
+        {CK_MSG_REGISTER, "\x22\x05w", 3, "cut or damaged"},
+        {CK_MSG_REGISTER, "\x22\x02\x1b[", 4, "worker has control characters"},
+        {CK_MSG_REGISTER, "\x30\x81\x20", 3, "slots is too large"},
+        {CK_MSG_REGISTER, "\x42\x02\x18\x03", 4, "hosted message whose phase is too large"},
+        {CK_MSG_ENDED, "\x22\x02\x01\xff", 4, "tasks cannot be read"},
+        {CK_MSG_ENDED, "\x22\x06\x01\xff\xff\xff\xff\x7f", 8, "tasks cannot be read"},
+        {CK_MSG_ENDED, "\x22\x01\x01\x22\x01\x02", 6, "comes in pieces"},
+        {CK_MSG_ENDED, "\x28\x03", 2, "outcome is too large"},
+    };
+    for (size_t i = 0; i < CK_ARRAY_COUNT(bad); i++) {
+        ck_message m;
+        ck_error err = CK_ERROR_INIT;
+        assert_int_equal(read_bytes(f, bad[i].kind, bad[i].bytes, bad[i].n, &m, &err), CK_CORRUPT);
+        if (!strstr(err.msg, bad[i].why)) fail_msg("\"%s\" has no \"%s\"", err.msg, bad[i].why);
+    }
+}
+
+/* A ceiling for each: one more is refused before memory is taken for it. */
+static void lengths_are_bounded(void **state) {
+    fixture *f = *state;
+    ck_frame *frame;
+    ck_message out;
+    char name[CK_CLUSTER_NAME_MAX + 1];
+    memset(name, 'n', sizeof name);
+    for (size_t n = CK_CLUSTER_NAME_MAX; n <= CK_CLUSTER_NAME_MAX + 1; n++) {
+        ck_message m = {.kind = CK_MSG_REGISTER, .as.reg.worker = {name, n}};
+        OK(ck_message_frame(f->mem, &m, &frame, NULL));
+        assert_int_equal(ck_message_read(frame, &f->arena, &out, NULL), n > CK_CLUSTER_NAME_MAX ? CK_CORRUPT : CK_OK);
+        ck_frame_free(&frame);
+    }
+    uint32_t *tasks = ck_arena_array(&f->arena, CK_CLUSTER_TASKS_MAX + 1, sizeof *tasks);
+    for (uint32_t n = CK_CLUSTER_TASKS_MAX; n <= CK_CLUSTER_TASKS_MAX + 1; n++) {
+        ck_message m = {.kind = CK_MSG_ENDED, .as.ended.tasks = {tasks, n}};
+        OK(ck_message_frame(f->mem, &m, &frame, NULL));
+        assert_int_equal(ck_message_read(frame, &f->arena, &out, NULL), n > CK_CLUSTER_TASKS_MAX ? CK_CORRUPT : CK_OK);
+        ck_frame_free(&frame);
+    }
+    ck_msg_hosted *hosted = ck_arena_array(&f->arena, CK_CLUSTER_JOBS_MAX + 1, sizeof *hosted);
+    for (uint32_t n = CK_CLUSTER_JOBS_MAX; n <= CK_CLUSTER_JOBS_MAX + 1; n++) {
+        ck_message m = {.kind = CK_MSG_REGISTER, .as.reg.hosted = {hosted, n}};
+        OK(ck_message_frame(f->mem, &m, &frame, NULL));
+        assert_int_equal(ck_message_read(frame, &f->arena, &out, NULL), n > CK_CLUSTER_JOBS_MAX ? CK_CORRUPT : CK_OK);
+        ck_frame_free(&frame);
+    }
+}
+
+static void a_message_longer_than_a_frame_is_refused(void **state) {
+    fixture *f = *state;
+    size_t n = CK_FRAME_CONTROL_BYTES_MAX;
+    char *p = ck_arena_zero(&f->arena, n);
+    ck_frame *frame;
+    ck_message m = {.kind = CK_MSG_SUBMIT, .as.submit.spec = {p, n}};
+    assert_int_equal(ck_message_frame(f->mem, &m, &frame, NULL), CK_FULL);
+    assert_null(frame);
+    m.as.submit.spec.n = n - 6; /* tag and length before it, the kind before all */
+    OK(ck_message_frame(f->mem, &m, &frame, NULL));
+    assert_int_equal(frame->n, CK_FRAME_CONTROL_BYTES_MAX - 1);
+    ck_frame_free(&frame);
+}
+
+int main(void) {
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        T(bytes_are_protobufs),           T(lists_and_texts_come_back), T(unknown_fields_are_skipped),
+        T(bad_bytes_are_refused_by_name), T(lengths_are_bounded),       T(a_message_longer_than_a_frame_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
