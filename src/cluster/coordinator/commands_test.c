@@ -1,0 +1,214 @@
+/* What clients ask; bounds; memory. */
+#include "cluster/coordinator/harness_test_support.h"
+
+static const ck_msg_reply *answer(const harness *h) {
+    const ck_message *m = sent(h, CLIENT, CK_MSG_REPLY);
+    assert_non_null(m);
+    return &m->as.reply;
+}
+
+static void a_job_is_listed_with_what_it_does(void **state) {
+    harness *h = *state;
+    ck_msg_submit job = plain_job("/c");
+    run_on(h, 2, &job);
+    command(h, CK_COMMAND_LIST, 0);
+    const ck_msg_job_info *i = answer(h)->jobs.items;
+    assert_int_equal(answer(h)->jobs.count, 1);
+    assert_int_equal(i->id, 1);
+    ASSERT_TEXT(i->name, "flights");
+    ASSERT_TEXT(i->state, "running");
+    assert_int_equal(i->tasks, 4);
+    assert_int_equal(i->tasks_running, 4);
+    assert_int_equal(i->restarts_max, 10);
+    ASSERT_TEXT(task_of(h, 1, 3)->role, "sink");
+    assert_int_equal(task_of(h, 1, 3)->index, 1);
+    ASSERT_TEXT(task_of(h, 1, 3)->worker, "w2");
+    command(h, CK_COMMAND_STATUS, 2);
+    assert_int_equal(answer(h)->status, CK_NOTFOUND);
+    ASSERT_TEXT(answer(h)->error, "there is no job 2");
+}
+
+static void what_cannot_run_is_refused_with_a_sentence(void **state) {
+    harness *h = *state;
+    ck_msg_submit good = plain_job("/c"), job;
+    static const ck_msg_role empty[] = {{.name = {"a", 1}}};
+    static const uint32_t nobody[] = {1};
+    static const ck_msg_role lost[] = {{.name = {"a", 1}, .parallelism = 1, .peers = {nobody, 1}}};
+    submit(h, &good);
+    assert_int_equal(answer(h)->status, CK_REFUSED);
+    ASSERT_IN(answer(h)->error, "no slot available: the job needs 4");
+    join(h, 1, 8);
+    job = good, job.name = CK_VIEW(""), submit(h, &job);
+    assert_int_equal(answer(h)->status, CK_INVALID);
+    job = good, job.roles = (ck_proto_list){0}, submit(h, &job);
+    assert_int_equal(answer(h)->status, CK_INVALID);
+    job = good, job.roles = (ck_proto_list){empty, 1}, submit(h, &job);
+    assert_int_equal(answer(h)->status, CK_INVALID);
+    job = good, job.roles = (ck_proto_list){lost, 1}, submit(h, &job);
+    assert_int_equal(answer(h)->status, CK_INVALID);
+    job = good, job.max_restarts_on_worker_loss = -2, submit(h, &job);
+    assert_int_equal(answer(h)->status, CK_INVALID);
+    submit(h, &good);
+    assert_int_equal(answer(h)->status, CK_OK);
+    submit(h, &good);
+    assert_int_equal(answer(h)->status, CK_EXISTS);
+    ASSERT_IN(answer(h)->error, "job 1 of the same name");
+    command(h, CK_COMMAND_LIST, 0);
+    assert_int_equal(answer(h)->jobs.count, 1);
+}
+
+static void a_cancel_waits_for_all_tasks(void **state) {
+    harness *h = *state;
+    ck_msg_submit job = plain_job("");
+    run_on(h, 2, &job);
+    command(h, CK_COMMAND_WAIT, 1);
+    assert_int_equal(count_sent(h, CK_MSG_REPLY), 0);
+    command(h, CK_COMMAND_CANCEL, 1);
+    ASSERT_STATE(h, 1, "cancelling");
+    ended(h, 1, 1, 1, CK_TASK_CANCELLED, "", 0);
+    ASSERT_STATE(h, 1, "cancelling");
+    ended(h, 2, 1, 1, CK_TASK_CANCELLED, "", 0);
+    ASSERT_TEXT(((const ck_msg_job_info *)answer(h)->jobs.items)->state, "cancelled");
+    command(h, CK_COMMAND_CANCEL, 1);
+    assert_int_equal(answer(h)->status, CK_REFUSED);
+}
+
+static void a_job_is_dropped_in_every_state(void **state) {
+    harness *h = *state;
+    ck_msg_submit job = plain_job("/c");
+    join(h, 1, 8);
+    for (uint64_t id = 1; id <= 5; id++) {
+        submit(h, &job);
+        if (id > 1) ready(h, 1, id, 1);
+        if (id == 3) one_ended(h, 1, id, 1, 0, CK_TASK_FAILED, "x");         /* awaiting_restart */
+        if (id == 4) ended(h, 1, id, 1, CK_TASK_FAILED, "x", CK_ENDED_DATA); /* suspended */
+        if (id == 5) ended(h, 1, id, 1, CK_TASK_FINISHED, "", 0);
+        command(h, CK_COMMAND_DROP, id);
+        assert_int_equal(answer(h)->status, CK_OK);
+        assert_null(h->records[id]);
+        command(h, CK_COMMAND_STATUS, id);
+        assert_int_equal(answer(h)->status, CK_NOTFOUND);
+        if (id <= 3) { /* its tasks may work until the worker says otherwise, and keep their slots */
+            assert_true(ck_coordinator_free_slots(h->c) < 8);
+            ended(h, 1, id, 1, CK_TASK_CANCELLED, "", 0);
+        }
+        assert_int_equal(ck_coordinator_free_slots(h->c), 8);
+        assert_null(h->records[id]);
+    }
+    command(h, CK_COMMAND_LIST, 0);
+    assert_int_equal(answer(h)->jobs.count, 0);
+}
+
+static void a_savepoint_is_asked_of_process_0(void **state) {
+    harness *h = *state;
+    ck_msg_submit job = plain_job("/c");
+    run_on(h, 2, &job);
+    command(h, CK_COMMAND_STOP, 1);
+    assert_int_equal(count_sent(h, CK_MSG_REPLY), 0);
+    const ck_message *m = sent(h, 1, CK_MSG_TAKE_SAVEPOINT);
+    assert_int_equal(m->as.take_savepoint.stop, 1);
+    uint64_t request = m->as.take_savepoint.request;
+    ck_msg_savepoint_ended done = {.fence = fence(h, 1, 1), .request = request, .checkpoint = 12};
+    say(h, 1, &(ck_message){.kind = CK_MSG_SAVEPOINT_ENDED, .as.savepoint_ended = done});
+    assert_int_equal(answer(h)->checkpoint, 12);
+    say(h, 1, &(ck_message){.kind = CK_MSG_SAVEPOINT_ENDED, .as.savepoint_ended = done});
+    assert_int_equal(count_sent(h, CK_MSG_REPLY), 0); /* nobody waits any more */
+    command(h, CK_COMMAND_SAVEPOINT, 1);
+    ended(h, 1, 1, 1, CK_TASK_FAILED, "x", 0); /* and this one does not come about */
+    assert_int_equal(answer(h)->status, CK_CANCELLED);
+    command(h, CK_COMMAND_SAVEPOINT, 1);
+    assert_int_equal(answer(h)->status, CK_REFUSED);
+}
+
+static void clients_that_wait_are_bounded_and_forgotten(void **state) {
+    harness *h = *state;
+    ck_msg_submit job = plain_job("/c");
+    run_on(h, 2, &job);
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < 64; i++) command(h, CK_COMMAND_WAIT, 1);
+        assert_int_equal(count_sent(h, CK_MSG_REPLY), 0);
+        command(h, CK_COMMAND_WAIT, 1);
+        assert_int_equal(answer(h)->status, CK_FULL);
+        OK(ck_coordinator_closed(h->c, h->now_us, CLIENT, NULL));
+    }
+}
+
+static void strangers_words_close_their_connection(void **state) {
+    harness *h = *state;
+    say(h, 3, &(ck_message){.kind = CK_MSG_HEARTBEAT});
+    assert_int_equal(h->last, CK_REFUSED);
+    say(h, 3, &(ck_message){.kind = CK_MSG_DEPLOY});
+    assert_int_equal(h->last, CK_CORRUPT);
+    say(h, 3, &(ck_message){.kind = CK_MSG_REGISTER, .as.reg = {.worker = CK_VIEW("w"), .incarnation = 1}});
+    assert_int_equal(h->last, CK_CORRUPT);
+    join(h, 1, 4);
+    say(h, 1,
+        &(ck_message){.kind = CK_MSG_REGISTER, .as.reg = {.worker = CK_VIEW("other"), .incarnation = 1, .slots = 1}});
+    assert_int_equal(h->last, CK_CORRUPT);
+}
+
+/* 2,000 submits and cancels leave 100 jobs to look at, and no more memory than after 200. */
+static void memory_does_not_grow_with_jobs_that_were(void **state) {
+    harness *h = *state;
+    ck_msg_submit job = plain_job("/c");
+    size_t after_200 = 0;
+    join(h, 1, 4);
+    for (uint64_t id = 1; id <= 2000; id++) {
+        ck_arena_destroy(&h->arena);
+        ck_arena_init(&h->arena, h->cfg.mem, 64 << 20);
+        submit(h, &job);
+        command(h, CK_COMMAND_CANCEL, id);
+        ended(h, 1, id, 1, CK_TASK_CANCELLED, "", 0);
+        ck_arena_destroy(&h->arena);
+        if (id == 200) after_200 = ck_tracked_heap_live_bytes(h->t.heap);
+    }
+    assert_int_equal(ck_tracked_heap_live_bytes(h->t.heap), after_200);
+    ck_arena_init(&h->arena, h->cfg.mem, 64 << 20);
+    command(h, CK_COMMAND_LIST, 0);
+    assert_int_equal(answer(h)->jobs.count, 100);
+}
+
+static void every_allocation_may_fail(void **state) {
+    harness *h = *state;
+    ck_msg_submit job = plain_job("/c");
+    for (uint64_t n = 1;; n++) {
+        ck_coordinator *c = NULL;
+        ck_tracked_heap_fail_nth(h->t.heap, n);
+        ck_status s = ck_coordinator_new(&h->cfg, &c, NULL);
+        if (s == CK_OK) s = ck_coordinator_begin(c, 1, NULL);
+        const ck_message reg = {.kind = CK_MSG_REGISTER,
+                                .as.reg = {.worker = CK_VIEW("w"), .incarnation = 1, .slots = 9}};
+        const ck_message sub = {.kind = CK_MSG_SUBMIT, .as.submit = job};
+        const ck_message rdy = {.kind = CK_MSG_READY, .as.ready.fence = {7, 1, 1}};
+        const ck_message ask = {.kind = CK_MSG_COMMAND, .as.command = {.fence.job = 1, .command = CK_COMMAND_STATUS}};
+        const ck_message all = {.kind = CK_MSG_COMMAND, .as.command = {.command = CK_COMMAND_LIST}};
+        const ck_message end = {.kind = CK_MSG_ENDED, .as.ended = {.fence = {7, 1, 1}, .outcome = CK_TASK_FAILED}};
+        const ck_message *const events[] = {&reg, &sub, &rdy, &ask, &all, &end};
+        for (size_t i = 0; i < CK_ARRAY_COUNT(events) && s == CK_OK; i++)
+            s = ck_coordinator_heard(c, 2, i == 0 || i == 2 || i == 5 ? 1 : 2, events[i], NULL);
+        bool fired = ck_tracked_heap_fired(h->t.heap);
+        ck_tracked_heap_fail_nth(h->t.heap, 0);
+        ck_coordinator_free(c);
+        if (!fired) {
+            OK(s);
+            break;
+        }
+        assert_true(s == CK_NOMEM || s == CK_OK); /* a SUBMIT is answered that there is no memory for it */
+    }
+}
+
+int main(void) {
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        T(a_job_is_listed_with_what_it_does),
+        T(what_cannot_run_is_refused_with_a_sentence),
+        T(a_cancel_waits_for_all_tasks),
+        T(a_job_is_dropped_in_every_state),
+        T(a_savepoint_is_asked_of_process_0),
+        T(clients_that_wait_are_bounded_and_forgotten),
+        T(strangers_words_close_their_connection),
+        T(memory_does_not_grow_with_jobs_that_were),
+        T(every_allocation_may_fail),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
