@@ -189,6 +189,8 @@ def test_records_that_do_not_fit(broker, tmp_path):
       "properties.sasl.password": "hush-hush"}, "SASL"),
     ({"start": "offsets", "start_offsets": "0:99999999"}, "is to be first"),
     ({"start": "offsets", "start_offsets": "0;1"}, "not partitions and offsets"),
+    ({"start": "offsets", "start_offsets": "0:1,0:2"}, "names partition 0 twice"),
+    ({"start": "offsets", "start_offsets": "12:1"}, "names partition 12, and topic"),
     ({"start": "offsets"}, "go together"),
     ({"start": "group-offsets", "group": "never"}, "group never has committed no offset"),
     ({"start": "group-offsets"}, "needs the option 'group'"),

@@ -17,12 +17,21 @@ enum { WAIT_MS = 200, SECRET_BYTES_MAX = 1 << 20 };
 
 /* ---- what connections say ---- */
 
+/* A topic that is read, or some of its partitions: nothing else says so, and nothing more would come. */
+static bool is_gone(int code) {
+    return code == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART || code == RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC ||
+           code == RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION;
+}
+
 static void on_error(rd_kafka_t *rk, int code, const char *reason, void *opaque) {
     (void)rk;
     ck_kafka_client *c = opaque;
     pthread_mutex_lock(&c->lock);
-    bool worse = code == RD_KAFKA_RESP_ERR__AUTHENTICATION || code == RD_KAFKA_RESP_ERR__SSL ||
-                 code == RD_KAFKA_RESP_ERR__UNSUPPORTED_FEATURE;
+    /* A broker that goes away in the middle of a handshake has refused nobody. */
+    bool away =
+        strstr(reason, "Disconnected") || strstr(reason, "Broker transport failure") || strstr(reason, "Timed out");
+    bool worse = !away && (code == RD_KAFKA_RESP_ERR__AUTHENTICATION || code == RD_KAFKA_RESP_ERR__SSL ||
+                           code == RD_KAFKA_RESP_ERR__UNSUPPORTED_FEATURE || is_gone(code));
     if (worse || !c->hopeless) {
         snprintf(c->trouble, sizeof c->trouble, "%s", reason);
         for (char *p = c->trouble; *p; p++)

@@ -42,7 +42,6 @@
     X(rd_kafka_topic_new)                                                                                              \
     X(rd_kafka_topic_destroy)                                                                                          \
     X(rd_kafka_consume_start)                                                                                          \
-    X(rd_kafka_consume_stop)                                                                                           \
     X(rd_kafka_consume_batch)                                                                                          \
     X(rd_kafka_message_destroy)                                                                                        \
     X(rd_kafka_message_errstr)                                                                                         \
@@ -124,6 +123,8 @@ CK_NODISCARD ck_status ck_kafka_options_read(const ck_table_options *o, ck_kafka
 CK_NODISCARD ck_status ck_kafka_record_bytes_max(const ck_table_options *o, size_t *out, ck_error *err);
 /* The offset "0:42,1:7" gives partition; -1: it does not name it. CK_INVALID where it is no such list. */
 CK_NODISCARD ck_status ck_kafka_offset_of(const char *list, int32_t partition, int64_t *out, ck_error *err);
+/* The greatest partition that a list ck_kafka_offset_of has passed names. */
+int64_t ck_kafka_partition_max(const char *list);
 
 /* Options of a table that is written, together. */
 CK_NODISCARD ck_status ck_kafka_sink_check(const ck_table_decl *t, const ck_kafka_options *o, ck_error *err);
@@ -138,7 +139,7 @@ typedef struct ck_kafka_client {
     rd_kafka_t *rk;
     pthread_mutex_t lock;
     char trouble[256]; /* guarded by lock; "" = none */
-    bool hopeless;     /* guarded by lock: trouble does not go away by waiting (authentication) */
+    bool hopeless;     /* guarded by lock: trouble does not go away by waiting (authentication, no such topic) */
     bool locked;       /* lock is made */
     void *opaque;
     void (*delivered)(void *opaque, const rd_kafka_message_t *m); /* producers; called from rd_kafka_poll */

@@ -83,6 +83,7 @@ ck_status ck_kafka_metadata_read(ck_arena *a, const ck_source_table *t, ck_kafka
         ck_kafka_meta kind = out->kinds[i] = kind_of(&t->options, t->schema->fields[i].name);
         out->any |= kind != CK_KAFKA_META_NONE;
         out->keys |= kind == CK_KAFKA_META_KEY && t->wanted[i];
+        out->text_keys |= kind == CK_KAFKA_META_KEY && t->schema->fields[i].type->kind == CK_TYPE_VARCHAR;
         out->headers |= kind == CK_KAFKA_META_HEADERS && t->wanted[i];
         if (kind != CK_KAFKA_META_NONE) continue;
         fields[k] = t->schema->fields[i];
@@ -113,6 +114,10 @@ static ck_status take_headers(const ck_kafka_lib *lib, const rd_kafka_message_t 
         out->header_count++;
     }
     return CK_OK;
+}
+
+bool ck_kafka_key_is_text(const ck_kafka_metadata *m, const rd_kafka_message_t *msg) {
+    return !m->text_keys || !msg->key || is_utf8(msg->key, msg->key_len);
 }
 
 ck_status ck_kafka_beside_take(const ck_kafka_metadata *m, const ck_kafka_lib *lib, const rd_kafka_message_t *msg,
@@ -176,14 +181,6 @@ static ck_status build(ck_column_builder *b, ck_kafka_meta kind, const ck_kafka_
     return CK_OK;
 }
 
-static ck_status check_key(const ck_field *f, const ck_kafka_split *split, const ck_kafka_beside *r,
-                           const ck_bytes *text, ck_error *err) {
-    if (f->type->kind != CK_TYPE_VARCHAR || r->key_n == UINT32_MAX || is_utf8(text->p + r->key_at, r->key_n))
-        return CK_OK;
-    return ck_fail(err, CK_DATA, "topic %s, partition %d, offset %lld: the key is no UTF-8; column \"%s\" can be BYTES",
-                   split->topic, split->partition, (long long)r->offset, f->name);
-}
-
 static ck_status make_column(const ck_field *f, ck_kafka_meta kind, const ck_kafka_split *split, uint32_t row_count,
                              const ck_kafka_beside *const *rows, const ck_bytes *text, ck_mem mem, ck_column **out,
                              ck_error *err) {
@@ -191,8 +188,7 @@ static ck_status make_column(const ck_field *f, ck_kafka_meta kind, const ck_kaf
     ck_status s = ck_column_builder_init(&b, mem, f->type, row_count);
     if (s != CK_OK) return ck_nomem(err, mem, row_count * sizeof(ck_strview));
     for (uint32_t i = 0; s == CK_OK && i < row_count; i++) {
-        if (kind == CK_KAFKA_META_KEY) s = check_key(f, split, rows[i], text, err);
-        if (s == CK_OK && (s = build(&b, kind, split, rows[i], text)) != CK_OK)
+        if ((s = build(&b, kind, split, rows[i], text)) != CK_OK)
             s = ck_nomem(err, mem, row_count * sizeof(ck_strview));
     }
     if (s == CK_OK && !(*out = ck_column_builder_finish(&b))) s = ck_nomem(err, mem, row_count * sizeof(ck_strview));

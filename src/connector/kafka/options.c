@@ -87,6 +87,13 @@ ck_status ck_kafka_record_bytes_max(const ck_table_options *o, size_t *out, ck_e
     return CK_OK;
 }
 
+int64_t ck_kafka_partition_max(const char *list) {
+    int64_t max = -1;
+    for (const char *at = list; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
+        if (strtoll(at, NULL, 10) > max) max = strtoll(at, NULL, 10);
+    return max;
+}
+
 ck_status ck_kafka_offset_of(const char *list, int32_t partition, int64_t *out, ck_error *err) {
     *out = -1;
     for (const char *at = list;;) {
@@ -101,6 +108,9 @@ ck_status ck_kafka_offset_of(const char *list, int32_t partition, int64_t *out, 
         if (!ok)
             return ck_fail(err, CK_INVALID,
                            "option 'start_offsets' is '%s', not partitions and offsets as in '0:42,1:7'", list);
+        if (p == partition && *out >= 0)
+            return ck_fail(err, CK_INVALID, "option 'start_offsets' is '%s', which names partition %d twice", list,
+                           partition);
         if (p == partition) *out = offset;
         if (*end == 0) return CK_OK;
         at = end + 1;

@@ -9,8 +9,9 @@
 #include "connector/kafka/debezium.h"
 #include "connector/kafka/kafka_int.h"
 #include "connector/kafka/metadata_int.h"
-#include "connector/keys_met.h"
 #include "connector/kafka/schemas_int.h"
+#include "connector/kafka/unfit.h"
+#include "connector/keys_met.h"
 #include "connector/show_raw.h"
 #include "os/clock.h"
 
@@ -19,7 +20,7 @@ enum {
     LINES = 2 * FETCH_RECORDS, /* they become: a change has a row before it and one after */
     FETCH_BYTES = 256 << 10,   /* copied into one buffer, or one record */
     LAG_EVERY_US = 250000,
-    EMPTY = 1, /* a byte that is no value */
+    NO_VALUE = 1, /* a byte that is none in JSON */
 };
 
 /* One owned partition. */
@@ -34,16 +35,17 @@ typedef struct partition {
     /* taken and not copied yet */
     rd_kafka_message_t **records;
     size_t record_count, record_at;
-    /* copied and not decoded yet: line i of the buffer ends at ends[i] and is of the record at offset offsets[i], or
-     * ~offset where that is empty and EMPTY stands for it: an empty line is no record to the decoder */
+    int64_t behind; /* offset behind the last that was copied or is no row: markers and tombstones, too */
+    /* copied and not decoded yet: line i of the buffer ends at ends[i] and is of the record at offset offsets[i] */
     ck_buffer *buffer;
     size_t begin, end;
     size_t *ends;
     int64_t *offsets;
     size_t copied, decoded, taken; /* taken: of them in earlier batches */
     ck_kafka_beside *beside;       /* LINES; NULL: nobody wants it */
-    int8_t *weights;               /* LINES; NULL: no changes. 0: EMPTY and the record, which is no change of a row */
+    int8_t *weights;               /* LINES; NULL: no changes */
     ck_bytes beside_text;
+    ck_kafka_unfit unfit; /* lines of which no row can be made */
 } partition;
 
 /* A look at how many partitions there are, on an I/O thread. */
@@ -64,6 +66,7 @@ typedef struct kafka_source {
     ck_arena arena;
     ck_source_table table;
     ck_kafka_options options;
+    bool is_csv;
     ck_decoder *decoder;
     ck_kafka_metadata metadata;
     ck_event_time event_time;
@@ -95,16 +98,9 @@ static ck_status on_bad_record(void *arg, const ck_bad_record *given, ck_error *
     int64_t offset = p->offsets[line];
     ck_bad_record at = *given;
     const ck_bad_record *bad = &at;
-    if (p->weights && p->weights[line] == 0 && offset >= 0) { /* EMPTY and the record */
-        ck_debezium change;
-        at = (ck_bad_record){.raw = {given->raw.p + 1, given->raw.n - 1}};
-        at.reason = ck_debezium_read(at.raw, &change);
-        if (!at.reason) at.reason = given->reason;
-    }
-    if (offset < 0) { /* EMPTY stands for it */
-        offset = ~offset;
-        at = (ck_bad_record){.raw = {given->raw.p, 0}, .reason = "the record is empty"};
-    }
+    ck_view record;
+    const char *why = ck_kafka_unfit_of(&p->unfit, line, &record);
+    if (why) at = (ck_bad_record){.raw = record, .reason = why};
     at.offset = (uint64_t)offset;
     if (s->letters.on) {
         if (ck_dead_letters_is_full(&s->letters)) return CK_FULL; /* comes again when they are sent */
@@ -131,7 +127,7 @@ static ck_status on_bad_record(void *arg, const ck_bad_record *given, ck_error *
 
 static void partition_free(kafka_source *s, partition *p) {
     const ck_kafka_lib *lib = s->client.lib;
-    if (p->started) lib->rd_kafka_consume_stop(s->topic, p->split.partition);
+    /* It is not stopped first: librdkafka 2.0 waits for ever where a topic that is gone was. */
     for (size_t i = p->record_at; i < p->record_count; i++) lib->rd_kafka_message_destroy(p->records[i]);
     ck_buffer_unref(&p->buffer);
     if (p->records) ck_free(s->mem, p->records, FETCH_RECORDS * sizeof(void *));
@@ -140,6 +136,7 @@ static void partition_free(kafka_source *s, partition *p) {
     if (p->beside) ck_free(s->mem, p->beside, LINES * sizeof *p->beside);
     if (p->weights) ck_free(s->mem, p->weights, LINES);
     ck_bytes_destroy(&p->beside_text);
+    ck_kafka_unfit_destroy(&p->unfit);
 }
 
 static void source_free(kafka_source *s) {
@@ -160,6 +157,7 @@ static ck_status source_init(kafka_source *s, const ck_op_spec *spec, ck_error *
     CK_TRY(ck_kafka_options_read(&s->table.options, &s->options, err));
     CK_TRY(ck_event_time_init(&s->event_time, s->table.event_time, spec, &s->arena, s->mem, err));
     const ck_kafka_options *o = &s->options;
+    s->is_csv = strcmp(o->format, "csv") == 0;
     CK_TRY(ck_kafka_metadata_read(&s->arena, &s->table, &s->metadata, err));
     ck_decoder_spec d = {
         .format = o->format,
@@ -229,6 +227,7 @@ static ck_status start(kafka_source *s, partition *p, ck_op_ctx *ctx) {
     if (s->metadata.any) p->beside = ck_alloc(s->mem, LINES * sizeof *p->beside);
     if (s->options.changelog) p->weights = ck_alloc(s->mem, LINES);
     ck_bytes_init(&p->beside_text, s->mem, UINT32_MAX);
+    ck_kafka_unfit_init(&p->unfit, s->mem);
     bool have =
         p->records && p->ends && p->offsets && (p->beside || !s->metadata.any) && (p->weights || !s->options.changelog);
     if (!have) return ck_nomem(ctx->error, s->mem, FETCH_RECORDS * sizeof(void *));
@@ -339,6 +338,7 @@ static ck_status discover(kafka_source *s, int64_t now, int64_t *until_us, ck_op
 static ck_status take_event(kafka_source *s, partition *p, const rd_kafka_message_t *m, ck_op_ctx *ctx) {
     if (m->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
         p->at_end = true;
+        if (m->offset > p->behind) p->behind = m->offset;
         if (m->offset >= p->split.end) p->finished = true; /* behind the last one there may be only markers */
         return CK_OK;
     }
@@ -360,6 +360,20 @@ static bool is_blank(const kafka_source *s, const rd_kafka_message_t *m) {
     return true;
 }
 
+/* What no decoder need look at to know that the record is no row. */
+static const char *unfit(const kafka_source *s, const rd_kafka_message_t *m, ck_view *text) {
+    *text = (ck_view){m->payload, m->len};
+    if (is_blank(s, m)) {
+        text->n = 0;
+        return "the record is empty";
+    }
+    if (!ck_kafka_key_is_text(&s->metadata, m)) return "the key is no UTF-8 (a column for it can be BYTES)";
+    if (!s->is_csv) return NULL;
+    if (text->p[text->n - 1] == '\n') text->n--; /* a line's end that came with it */
+    if (text->n && text->p[text->n - 1] == '\r') text->n--;
+    return ck_kafka_csv_unfit(*text);
+}
+
 /* A line break cannot be in a record of NDJSON or, outside quotes, of csv: between values of JSON it is a space, in a
  * text it is an error and stays one. */
 static void copy_value(uint8_t *to, ck_view text, bool json) {
@@ -372,46 +386,47 @@ static void copy_value(uint8_t *to, ck_view text, bool json) {
         if (to[i] == '\\' && quoted)
             i++;
         else if (to[i] == '\n')
-            to[i] = quoted ? EMPTY : ' ';
+            to[i] = quoted ? NO_VALUE : ' ';
     }
 }
 
 /* What the decoder makes a row of ends where the buffer does now. */
-static ck_status added(kafka_source *s, partition *p, const rd_kafka_message_t *m, bool blank, int weight,
-                       ck_op_ctx *ctx) {
+static ck_status added(kafka_source *s, partition *p, const rd_kafka_message_t *m, int weight, ck_op_ctx *ctx) {
     if (p->beside &&
         ck_kafka_beside_take(&s->metadata, s->client.lib, m, &p->beside_text, &p->beside[p->copied]) != CK_OK)
         return ck_nomem(ctx->error, s->mem, p->beside_text.n);
     if (p->weights) p->weights[p->copied] = (int8_t)weight;
     p->ends[p->copied] = p->end;
-    p->offsets[p->copied++] = blank ? ~m->offset : m->offset;
+    p->offsets[p->copied++] = m->offset;
     return CK_OK;
 }
 
 /* One line of the buffer. */
-static ck_status add_line(kafka_source *s, partition *p, const rd_kafka_message_t *m, ck_view text, bool blank,
-                          int weight, ck_op_ctx *ctx) {
-    bool json = strcmp(s->options.format, "json") == 0;
-    uint8_t *to = p->buffer->p + p->end;
-    size_t before = 0;
-    if (blank || weight == 0) to[before++] = EMPTY;
-    if (blank)
-        to[before] = '\n', text.n = 0;
-    else
-        copy_value(to + before, text, json);
-    p->end += before + text.n + 1;
-    return added(s, p, m, blank, weight, ctx);
+static ck_status add_line(kafka_source *s, partition *p, const rd_kafka_message_t *m, ck_view text, int weight,
+                          ck_op_ctx *ctx) {
+    copy_value(p->buffer->p + p->end, text, !s->is_csv);
+    p->end += text.n + 1;
+    return added(s, p, m, weight, ctx);
 }
 
 /* One frame. CK_AGAIN: its schema is being asked for, and nothing is added. */
-static ck_status add_message(kafka_source *s, partition *p, const rd_kafka_message_t *m, bool blank, ck_op_ctx *ctx) {
-    ck_view record = {m->payload, m->len};
+static ck_status add_message(kafka_source *s, partition *p, const rd_kafka_message_t *m, ck_view record,
+                             ck_op_ctx *ctx) {
     ck_message_frame f;
     CK_TRY(ck_kafka_schemas_frame(&s->schemas, record, &f, ctx));
     memcpy(p->buffer->p + p->end, &f, sizeof f);
     if (record.n) memcpy(p->buffer->p + p->end + sizeof f, record.p, record.n);
     p->end += sizeof f + record.n;
-    return added(s, p, m, blank, 1, ctx);
+    return added(s, p, m, 1, ctx);
+}
+
+/* What stands in for a record that is no row: the decoder refuses it, whatever the columns are. */
+static ck_status add_unfit(kafka_source *s, partition *p, const rd_kafka_message_t *m, const char *why, ck_view record,
+                           ck_op_ctx *ctx) {
+    static const char json[] = {NO_VALUE, 0}, csv[] = "\"\"x";
+    if (ck_kafka_unfit_add(&p->unfit, p->copied, why, record) != CK_OK) return ck_nomem(ctx->error, s->mem, record.n);
+    if (s->options.registry.url) return add_message(s, p, m, (ck_view){0}, ctx);
+    return add_line(s, p, m, ck_view_of(s->is_csv ? csv : json), 1, ctx);
 }
 
 /* An update is two lines, the row before it and the row after it; of the record a restart begins with, the first may
@@ -420,19 +435,22 @@ static ck_status add_change(kafka_source *s, partition *p, const rd_kafka_messag
     ck_debezium change;
     ck_view text = {m->payload, m->len};
     bool half = p->split.half && m->offset == p->split.position;
-    if (ck_debezium_read(text, &change)) return add_line(s, p, m, text, false, 0, ctx);
-    if (change.before.n && !half) CK_TRY(add_line(s, p, m, change.before, false, -1, ctx));
-    return change.after.n ? add_line(s, p, m, change.after, false, 1, ctx) : CK_OK;
+    const char *why = ck_debezium_read(text, &change);
+    if (why) return add_unfit(s, p, m, why, text, ctx);
+    if (change.before.n && !half) CK_TRY(add_line(s, p, m, change.before, -1, ctx));
+    return change.after.n ? add_line(s, p, m, change.after, 1, ctx) : CK_OK;
 }
 
 static ck_status add_record(kafka_source *s, partition *p, const rd_kafka_message_t *m, ck_op_ctx *ctx) {
-    bool blank = is_blank(s, m);
-    if (s->options.registry.url) return add_message(s, p, m, blank, ctx);
-    if (s->options.changelog && !blank) return add_change(s, p, m, ctx);
-    return add_line(s, p, m, (ck_view){m->payload, m->len}, blank, 1, ctx);
+    ck_view text;
+    const char *why = unfit(s, m, &text);
+    if (why) return add_unfit(s, p, m, why, text, ctx);
+    if (s->options.registry.url) return add_message(s, p, m, text, ctx);
+    if (s->options.changelog) return add_change(s, p, m, ctx);
+    return add_line(s, p, m, text, 1, ctx);
 }
 
-enum { BESIDE = sizeof(ck_message_frame) }; /* room beside a value: its frame, or the ends of two lines and EMPTY */
+enum { BESIDE = sizeof(ck_message_frame) }; /* room beside a value: its frame, the ends of two lines, or a stand-in */
 
 /* Values of taken records into a new buffer, as many as fit. */
 static ck_status copy_records(kafka_source *s, partition *p, ck_op_ctx *ctx) {
@@ -441,6 +459,7 @@ static ck_status copy_records(kafka_source *s, partition *p, ck_op_ctx *ctx) {
     ck_buffer_unref(&p->buffer);
     p->begin = p->end = p->copied = p->decoded = p->taken = 0;
     ck_bytes_clear(&p->beside_text);
+    ck_kafka_unfit_clear(&p->unfit);
     if (!(p->buffer = ck_buffer_new(s->mem, room))) return ck_nomem(ctx->error, s->mem, room);
     for (; p->record_at < p->record_count; p->record_at++) {
         rd_kafka_message_t *m = p->records[p->record_at];
@@ -455,6 +474,7 @@ static ck_status copy_records(kafka_source *s, partition *p, ck_op_ctx *ctx) {
             if (status == CK_AGAIN) break;
             CK_TRY(status);
         }
+        if (!m->err && !p->finished && m->offset >= p->behind) p->behind = m->offset + 1;
         s->client.lib->rd_kafka_message_destroy(m);
     }
     return CK_OK;
@@ -520,12 +540,18 @@ static ck_status complete(kafka_source *s, partition *p, ck_batch **b, ck_op_ctx
     return CK_OK;
 }
 
-/* Behind the last line that is decoded. */
+/* Behind the last line that is decoded; behind all of them also what is no row, whose records may be gone when the job
+ * goes on: the marks of transactions are never read, and old tombstones are removed. */
 static void move_on(partition *p) {
-    if (!p->decoded) return;
-    int64_t last = p->offsets[p->decoded - 1];
-    p->split.half = p->decoded < p->copied && p->offsets[p->decoded] == last; /* an update is emitted by halves */
-    p->split.position = (last < 0 ? ~last : last) + !p->split.half;
+    if (p->decoded) {
+        int64_t last = p->offsets[p->decoded - 1];
+        p->split.half = p->decoded < p->copied && p->offsets[p->decoded] == last; /* an update is emitted by halves */
+        p->split.position = last + !p->split.half;
+    }
+    if (p->begin == p->end && p->split.position < p->behind) {
+        p->split.position = p->behind;
+        p->split.half = false;
+    }
 }
 
 static ck_status emit(kafka_source *s, partition *p, ck_op_ctx *ctx) {
@@ -559,6 +585,8 @@ static ck_status advance(kafka_source *s, partition *p, bool *some, ck_op_ctx *c
         if (status != CK_OK && status != CK_FULL) return status;
         ck_op_count(ctx, "bytes_in", p->begin - from);
         CK_TRY(emit(s, p, ctx));
+    } else {
+        move_on(p);
     }
     if (!is_done(p)) return CK_OK;
     if (p->split.position < p->split.end) p->split.position = p->split.end;

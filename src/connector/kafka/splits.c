@@ -160,6 +160,9 @@ static ck_status enumerate(const ck_op_spec *spec, uint32_t parallelism, ck_kafk
         CK_TRY(ck_kafka_metadata_read(a, &table, &beside, err));
         CK_TRY(ck_registry_check_source(spec->proc, &o.registry, beside.values, err));
     }
+    if (o.start_offsets && !spec->continues && ck_kafka_partition_max(o.start_offsets) >= count)
+        return ck_fail(err, CK_INVALID, "option 'start_offsets' names partition %lld, and topic %s has %d, from 0 on",
+                       (long long)ck_kafka_partition_max(o.start_offsets), o.topic, count);
     out->now = o.start == CK_KAFKA_LATEST || o.start == CK_KAFKA_GROUP_OFFSETS || o.start == CK_KAFKA_TIMESTAMP;
     for (int32_t i = 0; i < count; i++) {
         ck_kafka_split s = {.topic = o.topic, .partition = i, .time_us = INT64_MIN};

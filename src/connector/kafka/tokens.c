@@ -141,7 +141,6 @@ static ck_status read_topic(ck_proc *proc, const ck_kafka_options *o, const ck_k
         s = fail_io(&c, o, c.lib->rd_kafka_last_error(), err);
     } else {
         s = read_up_to(&c, o, topic, prefix, end, t, err);
-        c.lib->rd_kafka_consume_stop(topic, 0);
     }
     if (topic) c.lib->rd_kafka_topic_destroy(topic);
     ck_kafka_client_destroy(&c);
