@@ -55,10 +55,13 @@ static void again(const target *x, const ck_batch *b) {
     if (s == CK_OK) {
         ck_batch *second = decode(x, ck_bytes_as_view(&bytes));
         uint64_t fnv, one, two;
+        uint16_t low;
         CK_ASSERT(second);
         for (uint32_t i = 0; i < x->t->field_count; i++)
             CK_ASSERT(ck_column_rows_equal(b->columns[i], 0, second->columns[i], 0));
         ck_key_fnv(&spec, b, &fnv);
+        ck_key_fnv16(&spec, b, &low);
+        CK_ASSERT(low == (uint16_t)fnv);
         if (!(x->mode & 1)) CK_ASSERT(fnv == ck_fnv1a(bytes.p, bytes.n));
         ck_key_hash(&spec, b, 7, &one);
         ck_key_hash(&spec, second, 7, &two);

@@ -129,12 +129,18 @@ typedef struct key_case {
     uint32_t columns[2];
     const ck_type *types[2];
     uint64_t out[ROWS];
+    uint16_t low[ROWS];
 } key_case;
 
 static void fnv(void *arg) {
     key_case *k = arg;
     ck_key_fnv(&k->spec, k->batch, k->out);
     sink += k->out[7];
+}
+static void fnv16(void *arg) {
+    key_case *k = arg;
+    ck_key_fnv16(&k->spec, k->batch, k->low);
+    sink += k->low[7];
 }
 static void hash(void *arg) {
     key_case *k = arg;
@@ -161,6 +167,8 @@ static void bench_key(const char *name, const shape *shapes, uint32_t count, boo
     k.spec = (ck_key_spec){k.columns, k.types, count};
     snprintf(title, sizeof title, "fnv %s", name);
     measure(title, k.batch->sel_count, fnv, &k);
+    snprintf(title, sizeof title, "fnv16 %s", name);
+    measure(title, k.batch->sel_count, fnv16, &k);
     snprintf(title, sizeof title, "hash %s", name);
     measure(title, k.batch->sel_count, hash, &k);
     ck_batch_unref(&k.batch);

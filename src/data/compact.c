@@ -90,35 +90,58 @@ static size_t overhead(const ck_column *c) {
     return bytes;
 }
 
-/* Bytes of rows[0..n), or of start .. start + n - 1 when rows is NULL, in a compacted column. */
-static size_t live_rows(const ck_column *c, const uint16_t *rows, size_t start, size_t n) {
-    size_t bytes = ck_phys_data_bytes(c->phys, n) + n / 8;
-    if (c->phys == CK_PHYS_VIEW && c->heaps) {
-        for (size_t i = 0; i < n; i++) {
-            size_t row = rows ? rows[i] : start + i;
+/* Bytes of rows[0..n), or of start .. start + n - 1 when rows is NULL, in a compacted column: without what its fixed
+ * part needs. Looks no further when it is `enough`. */
+static size_t var_rows(const ck_column *c, const uint16_t *rows, size_t start, size_t n, size_t enough);
+
+static size_t fixed_rows(const ck_column *c, size_t n) { return ck_phys_data_bytes(c->phys, n) + n / 8; }
+
+static size_t all_rows(const ck_column *c, const uint16_t *rows, size_t start, size_t n, size_t enough) {
+    size_t bytes = fixed_rows(c, n);
+    return bytes < enough ? bytes + var_rows(c, rows, start, n, enough - bytes) : bytes;
+}
+
+static size_t text_rows(const ck_column *c, const uint16_t *rows, size_t start, size_t n, size_t enough) {
+    size_t bytes = 0;
+    for (size_t i = 0, end; i < n && bytes < enough; i = end) {
+        end = n - i < 64 ? n : i + 64;
+        for (size_t k = i; k < end; k++) {
+            size_t row = rows ? rows[k] : start + k;
             uint32_t length = (uint32_t)c->views[row].length;
             if (length > CK_STRVIEW_INLINE && (!c->validity || ck_bit_get(c->validity, row))) bytes += length;
-        }
-    }
-    if (c->phys == CK_PHYS_STRUCT)
-        for (uint32_t i = 0; i < c->child_count; i++) bytes += live_rows(c->children[i], rows, start, n);
-    if (c->phys == CK_PHYS_LIST && c->child_count) {
-        for (size_t i = 0; i < n; i++) {
-            size_t row = rows ? rows[i] : start + i;
-            if (ck_column_is_null(c, row)) continue;
-            size_t first = (size_t)c->offsets[row];
-            bytes += live_rows(c->children[0], NULL, first, (size_t)c->offsets[row + 1] - first);
         }
     }
     return bytes;
 }
 
-size_t ck_batch_live_bytes(const ck_batch *b) {
-    size_t bytes = sizeof *b + b->column_count * sizeof(ck_column *) + (b->weights ? b->sel_count : 0);
-    for (uint32_t i = 0; i < b->column_count; i++)
-        if (b->columns[i]) bytes += overhead(b->columns[i]) + live_rows(b->columns[i], b->sel, 0, b->sel_count);
+static size_t var_rows(const ck_column *c, const uint16_t *rows, size_t start, size_t n, size_t enough) {
+    size_t bytes = 0;
+    if (c->phys == CK_PHYS_VIEW && c->heaps) return text_rows(c, rows, start, n, enough);
+    if (c->phys == CK_PHYS_STRUCT)
+        for (uint32_t i = 0; i < c->child_count && bytes < enough; i++)
+            bytes += all_rows(c->children[i], rows, start, n, enough - bytes);
+    if (c->phys == CK_PHYS_LIST && c->child_count) {
+        for (size_t i = 0; i < n && bytes < enough; i++) {
+            size_t row = rows ? rows[i] : start + i;
+            if (ck_column_is_null(c, row)) continue;
+            size_t first = (size_t)c->offsets[row];
+            bytes += all_rows(c->children[0], NULL, first, (size_t)c->offsets[row + 1] - first, enough - bytes);
+        }
+    }
     return bytes;
 }
+
+/* The fixed parts of all columns come first: they are known without looking at a row. */
+static size_t live_bytes(const ck_batch *b, size_t enough) {
+    size_t bytes = sizeof *b + b->column_count * sizeof(ck_column *) + (b->weights ? b->sel_count : 0);
+    for (uint32_t i = 0; i < b->column_count; i++)
+        if (b->columns[i]) bytes += overhead(b->columns[i]) + fixed_rows(b->columns[i], b->sel_count);
+    for (uint32_t i = 0; i < b->column_count && bytes < enough; i++)
+        if (b->columns[i]) bytes += var_rows(b->columns[i], b->sel, 0, b->sel_count, enough - bytes);
+    return bytes;
+}
+
+size_t ck_batch_live_bytes(const ck_batch *b) { return live_bytes(b, SIZE_MAX); }
 
 /* ---- compaction ---- */
 
@@ -163,7 +186,7 @@ enum { SPARSE_BYTES_MIN = 64 * 1024 };
 bool ck_batch_is_sparse(const ck_batch *b) {
     if (b->sel_count * 8 < b->row_count) return true;
     size_t pinned_bytes = ck_batch_pinned_bytes(b);
-    return pinned_bytes > SPARSE_BYTES_MIN && ck_batch_live_bytes(b) < pinned_bytes / 4;
+    return pinned_bytes > SPARSE_BYTES_MIN && live_bytes(b, pinned_bytes / 4) < pinned_bytes / 4;
 }
 
 ck_status ck_batch_compact_if_sparse(ck_batch **b, ck_mem mem) {

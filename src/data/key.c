@@ -1,4 +1,4 @@
-/* See key.h: user keys, one row at a time. Hashing them in bulk is in key_fnv.c and key_hash.c, order keys in order.c.
+/* See key.h: user keys, one row at a time. Hashing them in bulk is in key_fnv*.c and key_hash.c, order keys in order.c.
  */
 #include "data/key.h"
 

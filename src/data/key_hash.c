@@ -22,6 +22,11 @@ static uint64_t hash_packed(uint64_t seed, const ck_type *t, const ck_column *c,
 
 static void hash_words(const ck_key_block *b, uint64_t seed, uint64_t *restrict out) {
     uint64_t scratch[CK_KEY_BLOCK];
+    const int64_t *v = b->c->i64;
+    if (b->c->phys == CK_PHYS_I64 && b->sel) {
+        for (uint32_t i = 0; i < b->n; i++) out[i] = ck_hash_u64(seed, ck_key_scalar((uint64_t)v[b->sel[i]]));
+        return;
+    }
     const uint64_t *words = ck_key_block_words(b, scratch);
     for (uint32_t i = 0; i < b->n; i++) out[i] = ck_hash_u64(seed, ck_key_scalar(words[i]));
 }

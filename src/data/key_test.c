@@ -39,11 +39,13 @@ static bool rows_equal(const keys *k, uint32_t a, uint32_t b) {
 
 static void check_hashes(sample *s, const keys *k) {
     static uint64_t fnv[CK_BATCH_ROWS_MAX], hash[CK_BATCH_ROWS_MAX];
+    static uint16_t low[CK_BATCH_ROWS_MAX];
     ck_key_fnv(&k->spec, k->batch, fnv);
+    ck_key_fnv16(&k->spec, k->batch, low);
     ck_key_hash(&k->spec, k->batch, 77, hash);
     for (uint32_t i = 0; i < k->batch->sel_count; i++) {
         ck_bytes bytes = encoded(s, k, ck_batch_row(k->batch, i));
-        if (fnv[i] != ck_fnv1a(bytes.p, bytes.n)) {
+        if (fnv[i] != ck_fnv1a(bytes.p, bytes.n) || low[i] != (uint16_t)fnv[i]) {
             char text[400];
             int n = 0;
             for (uint32_t c = 0; c < k->spec.count; c++)
@@ -62,6 +64,29 @@ static void fnv_is_that_of_the_bytes(void **state) {
     for (int round = 0; round < 400; round++) {
         keys k;
         open_keys(s, &k, sample_below(s, 4) ? sample_below(s, 60) : 700, 2);
+        check_hashes(s, &k);
+        ck_batch_unref(&k.batch);
+    }
+}
+
+/* Strings of up to `longest` bytes beside an integer and alone: of differ's three values all equal, all but the last of
+ * them, each its own. */
+static void check_strings(sample *s, uint32_t longest, uint32_t differ) {
+    ck_field fields[2] = {{"a", ck_type_simple(CK_TYPE_VARCHAR), false}, {"b", ck_type_simple(CK_TYPE_BIGINT), false}};
+    for (uint32_t count = 1; count <= 2; count++) {
+        ck_column_builder b;
+        char text[40];
+        assert_int_equal(ck_column_builder_init(&b, s->mem, fields[0].type, 300), CK_OK);
+        for (int i = 0; i < 300; i++) {
+            for (size_t j = 0; j < sizeof text && (i == 0 || differ == 2 || (differ == 1 && i == 299)); j++)
+                text[j] = (char)(1 + sample_below(s, 100));
+            assert_int_equal(ck_build_str(&b, text, differ == 2 ? sample_below(s, longest + 1) : longest), CK_OK);
+        }
+        ck_column *c = ck_column_builder_finish(&b);
+        ck_column_builder_destroy(&b);
+        keys k;
+        open_keys_of(s, &k, ck_schema_copy(&s->arena, &(ck_schema){fields, count}), 300);
+        ck_batch_set_column(k.batch, 0, &c);
         check_hashes(s, &k);
         ck_batch_unref(&k.batch);
     }
@@ -86,23 +111,8 @@ static void fnv_of_common_keys(void **state) {
             ck_batch_unref(&k.batch);
         }
     }
-    for (uint32_t longest = 0; longest <= 40; longest++) {
-        ck_column_builder b;
-        assert_int_equal(ck_column_builder_init(&b, s->mem, ck_type_simple(CK_TYPE_VARCHAR), 300), CK_OK);
-        for (int i = 0; i < 300; i++) {
-            char text[40];
-            for (size_t j = 0; j < sizeof text; j++) text[j] = (char)(1 + sample_below(s, 100));
-            assert_int_equal(ck_build_str(&b, text, sample_below(s, longest + 1)), CK_OK);
-        }
-        ck_column *c = ck_column_builder_finish(&b);
-        ck_column_builder_destroy(&b);
-        ck_field field = {"a", ck_type_simple(CK_TYPE_VARCHAR), false};
-        keys k;
-        open_keys_of(s, &k, ck_schema_copy(&s->arena, &(ck_schema){&field, 1}), 300);
-        ck_batch_set_column(k.batch, 0, &c);
-        check_hashes(s, &k);
-        ck_batch_unref(&k.batch);
-    }
+    for (uint32_t longest = 0; longest <= 40; longest++)
+        for (uint32_t differ = 0; differ <= 2; differ++) check_strings(s, longest, differ);
 }
 
 static uint64_t scalar_hash(sample *s, uint64_t seed, const ck_field *f, const ck_column *c, uint32_t row) {

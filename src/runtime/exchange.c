@@ -1,4 +1,4 @@
-/* See exchange.h. Splitting a batch by target is a counting sort of its live rows: hash them all, look up the target of
+/* See exchange.h. Splitting a batch by target is a counting sort of its live rows: hash them all, find the target of
  * each key group, count, place; then one gather per target and column. */
 #include "runtime/exchange.h"
 
@@ -19,9 +19,9 @@ struct ck_exchange {
     ck_exchange *next;
     ck_exchange_group *group;
     ck_exchange_config cfg;
-    const ck_type **types; /* of the key columns */
-    uint16_t *target_of_group;
-    uint32_t *counts; /* scratch, target_count + 1 */
+    const ck_type **types;     /* of the key columns */
+    uint16_t *target_of_group; /* where the number of key groups is no power of two */
+    uint32_t *counts;          /* scratch, target_count + 1 */
     uint32_t gather_rows;
     uint32_t open_count;
     uint32_t turn; /* REBALANCE */
@@ -36,11 +36,14 @@ ck_status ck_exchange_group_init(ck_exchange_group *g, ck_proc *proc, ck_mem mem
     return CK_OK;
 }
 
-static ck_status reserve_scratch(ck_exchange_group *g) {
-    if (!g->hashes) g->hashes = ck_alloc(g->mem, CK_BATCH_ROWS_MAX * sizeof *g->hashes);
+static bool is_power_of_two(uint32_t n) { return (n & (n - 1)) == 0; }
+
+static ck_status reserve_scratch(ck_exchange_group *g, uint32_t key_groups) {
+    bool whole = !is_power_of_two(key_groups);
+    if (whole && !g->hashes) g->hashes = ck_alloc(g->mem, CK_BATCH_ROWS_MAX * sizeof *g->hashes);
     if (!g->targets) g->targets = ck_alloc(g->mem, CK_BATCH_ROWS_MAX * sizeof *g->targets);
     if (!g->rows) g->rows = ck_alloc(g->mem, CK_BATCH_ROWS_MAX * sizeof *g->rows);
-    return g->hashes && g->targets && g->rows ? CK_OK : CK_NOMEM;
+    return (!whole || g->hashes) && g->targets && g->rows ? CK_OK : CK_NOMEM;
 }
 
 static size_t exchange_bytes(uint32_t channels) { return sizeof(ck_exchange) + channels * sizeof(target); }
@@ -91,18 +94,21 @@ static ck_status init_hash(ck_exchange *x) {
     const ck_exchange_config *cfg = &x->cfg;
     ck_mem mem = x->group->mem;
     x->types = ck_alloc_array(mem, cfg->key_count, sizeof *x->types);
-    x->target_of_group = ck_alloc_array(mem, cfg->key_groups, sizeof *x->target_of_group);
     x->counts = ck_alloc_array(mem, x->channel_count + 1, sizeof *x->counts);
-    if (!x->types || !x->target_of_group || !x->counts) return CK_NOMEM;
+    if (!x->types || !x->counts) return CK_NOMEM;
     for (uint32_t k = 0; k < cfg->key_count; k++) x->types[k] = cfg->schema->fields[cfg->key[k]].type;
-    for (uint32_t g = 0; g < cfg->key_groups; g++)
-        x->target_of_group[g] = (uint16_t)ck_subtask_for_key_group(g, cfg->target_count, cfg->key_groups);
+    if (!is_power_of_two(cfg->key_groups)) {
+        x->target_of_group = ck_alloc_array(mem, cfg->key_groups, sizeof *x->target_of_group);
+        if (!x->target_of_group) return CK_NOMEM;
+        for (uint32_t g = 0; g < cfg->key_groups; g++)
+            x->target_of_group[g] = (uint16_t)ck_subtask_for_key_group(g, cfg->target_count, cfg->key_groups);
+    }
     x->gather_rows = gather_rows(cfg);
     for (uint32_t t = 0; t < x->channel_count && cfg->target_count > 1; t++) {
         CK_TRY(ck_batch_builder_init(&x->targets[t].builder, mem, cfg->schema, x->gather_rows));
         x->targets[t].has_builder = true;
     }
-    return reserve_scratch(x->group);
+    return reserve_scratch(x->group, cfg->key_groups);
 }
 
 ck_status ck_exchange_new(ck_exchange_group *g, const ck_exchange_config *cfg, ck_exchange **out, ck_error *err) {
@@ -207,25 +213,61 @@ static ck_status gather(ck_exchange *x, target *t, const ck_batch *b, const uint
     return bytes >= CK_EXCHANGE_GATHER_BYTES * 2 ? send_gathered(x, t) : CK_OK; /* long strings */
 }
 
+/* targets[k] for the k-th live row. */
+static void find_targets(ck_exchange *x, const ck_batch *b) {
+    ck_exchange_group *g = x->group;
+    ck_key_spec spec = {x->cfg.key, x->types, x->cfg.key_count};
+    uint32_t n = b->sel_count, groups = x->cfg.key_groups, count = x->cfg.target_count;
+    uint16_t *targets = g->targets;
+    if (x->target_of_group) {
+        ck_key_fnv(&spec, b, g->hashes);
+        for (uint32_t k = 0; k < n; k++) targets[k] = x->target_of_group[ck_key_group_of_hash(g->hashes[k], groups)];
+        return;
+    }
+    /* The usual number, a power of two: low bits of the hash are the group, and vectors make targets of them. */
+    uint32_t shift = (uint32_t)__builtin_ctz(groups);
+    ck_key_fnv16(&spec, b, targets);
+    for (uint32_t k = 0; k < n; k++) targets[k] = (uint16_t)((targets[k] & (groups - 1)) * count >> shift);
+}
+
+/* Of two targets, without a counter in memory a row; counts[0] and counts[1] become the ends. */
+static void place_in_two(ck_exchange *x, const ck_batch *b) {
+    const uint16_t *targets = x->group->targets, *sel = b->sel;
+    uint16_t *rows = x->group->rows;
+    uint32_t n = b->sel_count, low = 0, high = x->counts[1];
+    for (uint32_t k = 0; k < n; k++) {
+        uint32_t t = targets[k];
+        rows[t ? high : low] = sel ? sel[k] : (uint16_t)k;
+        high += t;
+        low += 1 - t;
+    }
+    x->counts[0] = low;
+    x->counts[1] = high;
+}
+
 /* targets[k], counts (as starts) and rows of the live rows of b; the number of targets hit. */
 static uint32_t split(ck_exchange *x, const ck_batch *b, uint32_t *only) {
     ck_exchange_group *g = x->group;
-    ck_key_spec spec = {x->cfg.key, x->types, x->cfg.key_count};
     uint32_t n = b->sel_count, hit = 0;
-    ck_key_fnv(&spec, b, g->hashes);
+    find_targets(x, b);
     memset(x->counts, 0, (x->channel_count + 1) * sizeof *x->counts);
-    uint32_t groups = x->cfg.key_groups;
-    if ((groups & (groups - 1)) == 0) /* the usual number: no division a row */
-        for (uint32_t k = 0; k < n; k++) g->targets[k] = x->target_of_group[g->hashes[k] & (groups - 1)];
-    else
-        for (uint32_t k = 0; k < n; k++) g->targets[k] = x->target_of_group[ck_key_group_of_hash(g->hashes[k], groups)];
-    for (uint32_t k = 0; k < n; k++) x->counts[g->targets[k] + 1]++;
+    if (x->channel_count == 2) {
+        uint32_t second = 0;
+        for (uint32_t k = 0; k < n; k++) second += g->targets[k];
+        x->counts[1] = n - second;
+        x->counts[2] = second;
+    } else {
+        for (uint32_t k = 0; k < n; k++) x->counts[g->targets[k] + 1]++;
+    }
     for (uint32_t t = 0; t < x->channel_count; t++) {
         if (x->counts[t + 1]) hit++, *only = t;
         x->counts[t + 1] += x->counts[t];
     }
     if (hit <= 1) return hit;
-    for (uint32_t k = 0; k < n; k++) g->rows[x->counts[g->targets[k]]++] = (uint16_t)ck_batch_row(b, k);
+    if (x->channel_count == 2)
+        place_in_two(x, b);
+    else
+        for (uint32_t k = 0; k < n; k++) g->rows[x->counts[g->targets[k]]++] = (uint16_t)ck_batch_row(b, k);
     return hit; /* counts[t] is now the end of target t */
 }
 

@@ -25,7 +25,7 @@ typedef struct ck_exchange_group {
     ck_exchange *exchanges;
     size_t gathered_bytes;
     int64_t since_us;         /* the oldest gathered row; INT64_MAX: nothing is gathered */
-    uint64_t *hashes;         /* scratch, CK_BATCH_ROWS_MAX */
+    uint64_t *hashes;         /* scratch, CK_BATCH_ROWS_MAX; where the number of key groups is no power of two */
     uint16_t *targets;        /* scratch: target of the k-th live row */
     uint16_t *rows;           /* scratch: row numbers sorted by target */
     bool full;                /* some target said so since the group was last looked at */

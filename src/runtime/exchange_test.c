@@ -7,14 +7,14 @@
 #include "runtime/test_kit.h"
 #include "stream/key_groups.h"
 
-enum { TARGETS_MAX = 8, KEY_GROUPS = 128 };
+enum { TARGETS_MAX = 9, KEY_GROUPS = 128 };
 
 typedef struct fixture {
     ck_test_proc t;
     ck_manual_clock clock;
     ck_exchange_group group;
     ck_channel channels[TARGETS_MAX];
-    uint32_t targets;
+    uint32_t targets, key_groups;
     ck_exchange *x;
     ck_field fields[2];
     ck_schema schema;
@@ -31,6 +31,7 @@ static int setup(void **state) {
     f.fields[0] = (ck_field){"k", ck_type_simple(CK_TYPE_BIGINT), true};
     f.fields[1] = (ck_field){"s", ck_type_simple(CK_TYPE_VARCHAR), true};
     f.schema = (ck_schema){f.fields, 2};
+    f.key_groups = KEY_GROUPS;
     *state = &f;
     return ck_exchange_group_init(&f.group, &f.t.proc, queue_mem(&f)) == CK_OK ? 0 : -1;
 }
@@ -49,7 +50,7 @@ static void make(fixture *f, ck_edge_kind kind, uint32_t targets, uint32_t batch
                               .schema = &f->schema,
                               .key = key0,
                               .key_count = kind == CK_EDGE_HASH,
-                              .key_groups = KEY_GROUPS,
+                              .key_groups = f->key_groups,
                               .target_count = targets,
                               .batch_rows = batch_rows};
     assert_int_equal(ck_exchange_new(&f->group, &cfg, &f->x, NULL), CK_OK);
@@ -84,11 +85,12 @@ static ck_batch *rows(fixture *f, int64_t first, uint32_t n, size_t string_bytes
 
 static void send(fixture *f, ck_batch *b) { assert_int_equal(ck_exchange_batch(f->x, &b), CK_OK); }
 
-static uint32_t owner_of(int64_t k, uint32_t targets) {
+static uint32_t owner_of(const fixture *f, int64_t k) {
     uint8_t bytes[8] = {0xff};
     size_t n = k % 10 == 9 ? 1 : 8;
     if (n == 8) memcpy(bytes, &k, 8);
-    return ck_subtask_for_key_group(ck_key_group_for_key((ck_view){(char *)bytes, n}, KEY_GROUPS), targets, KEY_GROUPS);
+    uint32_t group = ck_key_group_for_key((ck_view){(char *)bytes, n}, f->key_groups);
+    return ck_subtask_for_key_group(group, f->targets, f->key_groups);
 }
 
 /* Everything in the channel of a target: rows checked and marked in seen. */
@@ -112,7 +114,7 @@ static uint32_t drain(fixture *f, uint32_t t, uint8_t *seen, int64_t seen_max, u
             assert_int_equal(ck_column_is_null(b->columns[0], row), k % 10 == 9);
             if (k % 10 != 9) assert_int_equal(b->columns[0]->i64[row], k);
             assert_int_equal(ck_batch_weight(b, row), k % 7 == 3 ? -1 : 1);
-            if (f->targets > 1) assert_int_equal(owner_of(k, f->targets), t);
+            if (f->targets > 1) assert_int_equal(owner_of(f, k), t);
         }
         total += b->sel_count;
         ck_batch_unref(&b);
@@ -143,6 +145,36 @@ static void rows_go_to_the_owner_of_their_group(void **state) {
     assert_int_equal(f->group.gathered_bytes, 0);
 }
 
+/* Whatever the numbers of groups and targets, with a selection and without, a row goes where its key is owned (drain
+ * looks). */
+static void any_number_of_groups(void **state) {
+    fixture *f = *state;
+    static const uint32_t groups[] = {16, 100, 128, 1000, 1024}, targets[] = {2, 3, 4, 7, 9};
+    static uint8_t seen[5200];
+    for (size_t g = 0; g < sizeof groups / sizeof *groups; g++)
+        for (size_t t = 0; t < sizeof targets / sizeof *targets; t++) {
+            uint32_t total = 0;
+            memset(seen, 0, sizeof seen);
+            f->key_groups = groups[g];
+            make(f, CK_EDGE_HASH, targets[t], 4096);
+            send(f, rows(f, 0, 4096, 0));
+            ck_batch *all = rows(f, 4096, 1000, 20);
+            uint16_t sel[500];
+            for (uint16_t i = 0; i < 500; i++) sel[i] = (uint16_t)(2 * i + 1);
+            send(f, ck_batch_select(all, sel, 500));
+            ck_batch_unref(&all);
+            assert_int_equal(ck_exchange_flush(&f->group), CK_OK);
+            for (uint32_t i = 0; i < f->targets; i++) {
+                uint32_t got = drain(f, i, seen, 5200, NULL);
+                assert_true(got > 0);
+                total += got;
+                ck_channel_destroy(&f->channels[i]);
+            }
+            assert_int_equal(total, 4596);
+        }
+    f->targets = 0;
+}
+
 /* Few targets get selections of one batch, behind what was gathered for them before. */
 static void few_targets_share_a_batch(void **state) {
     fixture *f = *state;
@@ -164,7 +196,7 @@ static void few_targets_share_a_batch(void **state) {
                 if (ck_column_is_null(ev.batch->columns[0], row)) continue;
                 assert_true(ev.batch->columns[0]->i64[row] > last);
                 last = ev.batch->columns[0]->i64[row];
-                assert_int_equal(owner_of(last, 3), t);
+                assert_int_equal(owner_of(f, last), t);
                 seen[last]++;
             }
             ck_batch_unref(&ev.batch);
@@ -390,6 +422,7 @@ int main(void) {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         T(rows_go_to_the_owner_of_their_group),
+        T(any_number_of_groups),
         T(few_targets_share_a_batch),
         T(what_is_sparse_is_the_whole),
         T(gathered_rows_wait_for_company),
