@@ -59,13 +59,17 @@ static ck_status real_pread(ck_file *file, void *p, size_t n, uint64_t offset, s
     return CK_OK;
 }
 
-/* Whatever else goes wrong is for the read that may wait to say. */
+/* Whatever else goes wrong is for the read that may wait to say. The kernel may stop early where nothing is missing. */
 static ck_status real_pread_cached(ck_file *file, void *p, size_t n, uint64_t offset) {
     real_file *f = (real_file *)file;
-    struct iovec whole = {p, n};
     if (offset > INT64_MAX || n > INT64_MAX - offset) return CK_AGAIN;
-    ssize_t r = preadv2(f->fd, &whole, 1, (off_t)offset, RWF_NOWAIT);
-    return r >= 0 && (size_t)r == n ? CK_OK : CK_AGAIN;
+    for (size_t done = 0; done < n;) {
+        struct iovec rest = {(char *)p + done, n - done};
+        ssize_t r = preadv2(f->fd, &rest, 1, (off_t)(offset + done), RWF_NOWAIT);
+        if (r <= 0) return CK_AGAIN;
+        done += (size_t)r;
+    }
+    return CK_OK;
 }
 
 static ck_status real_read(ck_file *file, void *p, size_t n, size_t *got, ck_error *err) {

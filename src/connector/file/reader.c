@@ -5,7 +5,7 @@
 
 #include "connector/file/stdin.h"
 
-enum { SLOTS = 3, SPARES = 8, HEADER_BYTES_MAX = 1 << 20, READS_AFTER_A_MISS = 32 };
+enum { SLOTS = 3, SPARES = 8, HEADER_BYTES_MAX = 1 << 20, AFTER_A_MISS_MAX = 32 };
 
 /* Ownership of what a job touches: IDLE and DONE the step's, BUSY the job's. */
 typedef enum job_state { JOB_IDLE, JOB_BUSY, JOB_DONE } job_state;
@@ -51,6 +51,8 @@ struct ck_file_reader {
     uint64_t head, tail;  /* slots taken and submitted, counted from the start */
     uint64_t next_offset; /* of the next read */
     unsigned not_here;    /* reads to come that are not tried in the step */
+    unsigned after_miss;  /* how many that are the next time */
+    bool last_here;       /* the last one was made in the step */
     bool ended;
     ck_buffer *spares[SPARES]; /* handed out before; reused when nobody else holds them */
     unsigned spare_turn;
@@ -305,27 +307,34 @@ static uint64_t read_limit(const ck_file_reader *r) {
 }
 
 /* What the page cache has is read here: a copy that is still warm when it is decoded costs less than two threads woken.
- * Only with nothing under way, so that a disk keeps being read ahead; after a miss the next many go to the executor. */
+ * After a miss the next few go to the executor, several at once, so that a disk is read ahead; after more misses in a
+ * row, more of them. Then one is tried here, in front of which others may be under way: the kernel says for a moment,
+ * too, that a page is not there. */
 static bool read_here(ck_file_reader *r, read_slot *s) {
     ck_fs *fs = r->ctx->proc->fs;
-    if (!fs->pread_cached || r->is_stdin || is_packed(r) || r->head != r->tail) return false;
+    r->last_here = false;
+    if (!fs->pread_cached || r->is_stdin || is_packed(r)) return false;
     if (r->not_here > 0) {
         r->not_here--;
         return false;
     }
     if (fs->pread_cached(r->file, s->buffer->p + CK_READ_HEADROOM, s->want, s->offset) != CK_OK) {
-        r->not_here = READS_AFTER_A_MISS;
+        r->not_here = r->after_miss ? r->after_miss : SLOTS - 1;
+        r->after_miss = r->not_here * 2 < AFTER_A_MISS_MAX ? r->not_here * 2 : AFTER_A_MISS_MAX;
         return false;
     }
+    r->after_miss = 0;
     s->status = CK_OK;
     s->got = s->want;
     s->ended = false;
+    r->last_here = true;
     atomic_store_explicit(&s->state, JOB_DONE, memory_order_relaxed);
     return true;
 }
 
 static ck_status submit_reads(ck_file_reader *r, ck_error *err) {
     uint64_t limit = read_limit(r);
+    if (r->last_here && r->head != r->tail) return CK_OK; /* read here, one at a time, once what is under way is used */
     while (!r->ended && r->tail - r->head < r->depth && r->next_offset < limit) {
         read_slot *s = &r->slots[r->tail % r->depth];
         uint64_t left = limit - r->next_offset;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "connector/connectors.h"
+#include "connector/file/file_int.h"
 #include "connector/source_test_support.h"
 
 typedef struct fixture {
@@ -151,6 +152,34 @@ static void some_of_it_is_in_memory(void **state) {
     f->proc.proc.fs = ck_fs_system();
 }
 
+static _Atomic int waited_for; /* whole buffers that the executor read */
+
+static ck_status not_the_first_time(ck_file *file, void *p, size_t n, uint64_t offset) {
+    size_t got;
+    if (atomic_fetch_add(&asked, 1) == 0) return CK_AGAIN;
+    return ck_fs_system()->pread(file, p, n, offset, &got, NULL) == CK_OK && got == n ? CK_OK : CK_AGAIN;
+}
+
+static ck_status counted_pread(ck_file *file, void *p, size_t n, uint64_t offset, size_t *got, ck_error *err) {
+    if (n == CK_READ_BYTES) atomic_fetch_add(&waited_for, 1);
+    return ck_fs_system()->pread(file, p, n, offset, got, err);
+}
+
+/* A page that is missing for a moment costs the few reads that were under way, not all that follow. */
+static void a_miss_is_forgotten(void **state) {
+    fixture *f = *state;
+    ck_fs fs = *ck_fs_system();
+    fs.pread_cached = not_the_first_time;
+    fs.pread = counted_pread;
+    f->proc.proc.fs = &fs;
+    atomic_store(&asked, 0);
+    write_and_read_again(f);
+    harness_close(&f->h);
+    assert_true(atomic_load(&asked) > 20);
+    assert_int_equal(atomic_load(&waited_for), 3);
+    f->proc.proc.fs = ck_fs_system();
+}
+
 static void none_of_it_is_in_memory(void **state) {
     fixture *f = *state;
     ck_fs fs = *ck_fs_system();
@@ -228,6 +257,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         T(what_is_written_is_read_again),
         T(some_of_it_is_in_memory),
+        T(a_miss_is_forgotten),
         T(none_of_it_is_in_memory),
         T(a_table_over_standard_input),
         T(a_bad_record_of_standard_input_has_a_line),
