@@ -50,7 +50,7 @@ static void check_round_trip(ck_arena *a, const ck_expr *e) {
     CK_ASSERT(ck_json_new(a, &doc, &err) == CK_OK && ck_expr_to_json(e, doc, &v) == CK_OK);
     yyjson_mut_doc_set_root(doc, v);
     CK_ASSERT(ck_json_write(a, doc, &text, &err) == CK_OK && ck_json_read(a, text, &again, &err) == CK_OK);
-    CK_ASSERT(ck_expr_from_json(a, yyjson_doc_get_root(again), &back, &err) == CK_OK);
+    CK_ASSERT(ck_expr_from_json(a, NULL, yyjson_doc_get_root(again), &back, &err) == CK_OK);
     CK_ASSERT(ck_expr_equal(e, back));
 }
 
@@ -92,7 +92,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     ck_expr *e;
     ck_error err = CK_ERROR_INIT;
     if (ck_json_read(&a, (ck_view){(const char *)data, size}, &doc, &err) == CK_OK) {
-        ck_status s = ck_expr_from_json(&a, yyjson_doc_get_root(doc), &e, &err);
+        ck_status s = ck_expr_from_json(&a, NULL, yyjson_doc_get_root(doc), &e, &err);
         CK_ASSERT(s == CK_OK || s == CK_CORRUPT || s == CK_NOMEM);
         if (s == CK_OK) check_round_trip(&a, e);
         budget.limit = MEMORY_BYTES; /* REPEAT and its like ask for what they want */

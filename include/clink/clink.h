@@ -56,6 +56,8 @@ typedef struct clink_options {
     void (*log)(void *arg, int32_t level, const char *line); /* NULL = stderr */
     void *log_arg;
     const char *catalog_dir; /* tables, views and functions are kept there; NULL: they end with the engine */
+    /* Shared libraries with functions and jobs of your own (plugin.h), paths ended by NULL; NULL: none. */
+    const char *const *plugins;
 } clink_options;
 
 CLINK_API uint32_t clink_abi_version(void);
@@ -118,9 +120,10 @@ typedef struct clink_run {
     clink_alignment alignment;
     int64_t alignment_stall_ms; /* CLINK_ADAPTIVE; 0 = 1000 */
     const char *spill_dir; /* state that would fill the job's memory_bytes goes to a file here; NULL: it is refused */
-    /* A script other than the checkpoint's goes on where that would lose state or compute something else over it too. */
+    /* A script other than the checkpoint's goes on where that would lose state or compute something else over it too.
+     */
     int32_t allow_semantic_change;
-    int32_t rocksdb;       /* with spill_dir: by rows into a RocksDB there, and only what cannot go there to a file */
+    int32_t rocksdb; /* with spill_dir: by rows into a RocksDB there, and only what cannot go there to a file */
     clink_changelog changelog;     /* checkpoints are segments of a changelog; where all rows go once in so many */
     int32_t materialisation_every; /* so many checkpoints, 1 to 1000; 0 = 10 */
 } clink_run;

@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 
-/* Defined in os/ and metrics/. base/ only knows that they exist. */
+/* Defined in os/, metrics/, expr/ and plugin/. base/ only knows that they exist. */
 struct ck_clock;
 struct ck_random;
 struct ck_fs;
@@ -15,6 +15,8 @@ struct ck_io;
 struct ck_net;
 struct ck_metrics;
 struct ck_modules;
+struct ck_library;
+struct ck_plugins;
 
 /* x86-64 baseline and NEON are implied by the build; the rest is chosen per kernel table at start. */
 typedef struct ck_cpu {
@@ -30,7 +32,9 @@ typedef struct ck_proc {
     struct ck_io *io; /* the I/O executor */
     struct ck_net *net;
     struct ck_metrics *metrics;
-    struct ck_modules *modules; /* libraries opened on first use */
+    struct ck_modules *modules;       /* libraries opened on first use */
+    const struct ck_library *library; /* functions of plugins; NULL: none. expr/library.h */
+    const struct ck_plugins *plugins; /* NULL: none. plugin/plugins.h */
     ck_faults *faults;
     const ck_log *log;
     ck_cpu cpu;

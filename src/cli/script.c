@@ -166,6 +166,7 @@ size_t run_flags_table(run_flags *f, flag *out) {
         {"explain", 0, FLAG_SWITCH, &f->explain, NULL, NULL, "show the plan and stop"},
         {"catalog", 0, FLAG_TEXT, &f->catalog, "DIR", "none is kept", "where tables, views and functions are kept"},
         {"set", 0, FLAG_LIST, &f->set, "KEY=VALUE", NULL, "as SET KEY = VALUE in front of the script; may be repeated"},
+        {"plugin", 0, FLAG_LIST, &f->plugins, "FILE.so", NULL, "load functions and jobs of your own; may be repeated"},
         {"memory", 0, FLAG_BYTES, &f->memory_bytes, "SIZE", "the machine's or the cgroup's",
          "bound on the job's memory"},
         {"threads", 0, FLAG_COUNT, &f->threads, "N", "cores", "threads that run operators"},
@@ -214,8 +215,8 @@ size_t run_flags_explain(run_flags *f, flag *out) {
 }
 
 size_t run_flags_shell(run_flags *f, flag *out) {
-    static const char *const names[] = {"parallelism", "changes", "format",  "catalog",
-                                        "set",         "memory",  "threads", "log-level"};
+    static const char *const names[] = {"parallelism", "changes", "format", "catalog",  "set",
+                                        "memory",      "threads", "plugin", "log-level"};
     flag all[RUN_FLAG_COUNT];
     size_t count = run_flags_table(f, all), n = 0;
     for (size_t i = 0; i < count; i++)
@@ -252,12 +253,14 @@ int report_error(clink_status s, const clink_error *e) {
     return 1;
 }
 
-clink_status run_flags_open(const verb *v, const run_flags *f, clink_engine **engine) {
+clink_status run_flags_open(const verb *v, run_flags *f, clink_engine **engine) {
     clink_error e = {0};
     clink_options o = {.struct_bytes = sizeof o,
                        .threads = (uint32_t)f->threads,
                        .memory_bytes = f->memory_bytes,
-                       .catalog_dir = f->catalog};
+                       .catalog_dir = f->catalog,
+                       .plugins = f->plugin_paths};
+    memcpy(f->plugin_paths, f->plugins.items, f->plugins.count * sizeof *f->plugin_paths);
     if (f->catalog && !*f->catalog) {
         usage_error(v, "--catalog needs a directory");
         return CLINK_INVALID;

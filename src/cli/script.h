@@ -31,7 +31,8 @@ typedef struct run_flags {
     int64_t checkpoint_interval_ms, checkpoint_timeout_ms, final_checkpoint_timeout_ms, tolerable_failed, retained;
     bool fresh, allow_duplicates, allow_semantic_change, explain;
     uint64_t memory_bytes;
-    flag_list set;
+    flag_list set, plugins;
+    const char *plugin_paths[FLAG_LIST_MAX + 1];
     const char *alignment;
     int64_t alignment_stall_ms;
     const char *materialisation; /* changelog backends */
@@ -43,7 +44,7 @@ typedef struct run_flags {
 
 void run_flags_init(run_flags *f);
 /* Rows for flags_parse over *f; fills out (room for RUN_FLAG_COUNT). */
-enum { RUN_FLAG_COUNT = 30 };
+enum { RUN_FLAG_COUNT = 31 };
 size_t run_flags_table(run_flags *f, flag *out);
 /* Those of them that the shell takes, and those that explain takes. */
 size_t run_flags_shell(run_flags *f, flag *out);
@@ -52,7 +53,7 @@ size_t run_flags_explain(run_flags *f, flag *out);
 int run_flags_output(const verb *v, const run_flags *f, clink_run *run);
 /* Opens the engine with the flags that are its own and applies --set. CLINK_OK or the code, with a message on stderr.
  */
-clink_status run_flags_open(const verb *v, const run_flags *f, clink_engine **engine);
+clink_status run_flags_open(const verb *v, run_flags *f, clink_engine **engine);
 /* Into a clink_run, which borrows from *f and *s (output and fd are left to the caller). 0 or 2. */
 int run_flags_apply(const verb *v, run_flags *f, const script *s, clink_run *run);
 

@@ -26,7 +26,7 @@ ck_status ck_event_time_read(ck_arena *a, const ck_op_spec *spec, const ck_schem
     if (!s) return ck_nomem(err, a->mem, sizeof *s);
     if (!yyjson_is_obj(v) || !duration(v, "lag_us", &s->lag_us) || !duration(v, "idle_us", &s->idle_us))
         return bad(spec, "expr, lag_us, idle_us", err);
-    ck_status st = ck_expr_from_json(a, yyjson_obj_get(v, "expr"), &s->expr, err);
+    ck_status st = ck_expr_from_json(a, ck_spec_library(spec), yyjson_obj_get(v, "expr"), &s->expr, err);
     if (st == CK_OK) st = ck_expr_check_columns(s->expr, table, err);
     if (st != CK_OK) {
         ck_error_prefix(err, "%s (%s): event_time: ", spec->type, spec->uid);

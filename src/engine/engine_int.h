@@ -11,6 +11,7 @@
 #include "connector/memory/memory.h"
 #include "engine/table.h"
 #include "os/io.h"
+#include "plugin/plugins.h"
 #include "plugin/registry.h"
 #include "runtime/job.h"
 #include "sql/compile.h"
@@ -23,6 +24,7 @@ struct clink_engine {
     void *user_log_arg;
     ck_arena arena; /* registry */
     ck_registry registry;
+    ck_plugins plugins;
     ck_scheduler *scheduler;
     size_t memory_bytes;  /* per job; 0 = none */
     pthread_mutex_t lock; /* guards catalog and jobs */

@@ -22,6 +22,7 @@ typedef struct ck_bound_aggregate {
     const char *finish;     /* how parts become the result: "first" (part 0 as it is), "avg" ... known to operator/ */
     const char *of;         /* a function of the argument that is accumulated in its place; NULL: the argument itself */
     const ck_type *of_type; /* what it gives */
+    const struct ck_plugin_aggregate *plugin; /* its only part is a plugin's; NULL: built in */
 } ck_bound_aggregate;
 
 /* In which order values are taken. */
@@ -49,9 +50,14 @@ typedef struct ck_aggregate {
     const char *group, *syntax, *summary, *example, *result;
     ck_aggregate_order order;
     ck_aggregate_constant constant;
-    bool keeps_nulls; /* NULL is a value like others, unless IGNORE NULLS says otherwise */
-    bool append_only; /* what has been taken cannot be taken back */
+    bool keeps_nulls;                         /* NULL is a value like others, unless IGNORE NULLS says otherwise */
+    bool append_only;                         /* what has been taken cannot be taken back */
+    const struct ck_plugin_aggregate *plugin; /* in place of bind; NULL: built in */
 } ck_aggregate;
+
+/* As fn->bind, for those of plugins too. */
+CK_NODISCARD ck_status ck_aggregate_bind(const ck_aggregate *fn, ck_arena *a, const ck_type *arg, bool arg_nullable,
+                                         ck_bound_aggregate *out, ck_error *err);
 
 const ck_aggregate *ck_aggregate_find(const char *name); /* case ignored */
 size_t ck_aggregate_count(void);

@@ -139,6 +139,7 @@ struct ck_eval {
     ck_arena arena;                 /* of what is prepared once */
     void **states;                  /* by prepared call */
     void *state;                    /* of the call being evaluated */
+    char said[256];                 /* by a plugin, of the first row it marked */
     int64_t now_us;
     ck_code_state values, conjuncts;
     ck_column_pool pool;
@@ -215,6 +216,9 @@ CK_NODISCARD ck_status ck_eval_run_marked(ck_eval *ev, const ck_batch *b, ck_col
                                           ck_error *err);
 /* explain.c: the sentence for a marked row of expression e. Returns CK_DATA. */
 ck_status ck_eval_explain(ck_eval *ev, const ck_batch *b, const ck_expr *e, uint32_t row, uint8_t mark, ck_error *err);
+
+/* Where the row comes from, into the error. */
+void ck_eval_place(const ck_batch *b, uint32_t row, ck_error *err);
 
 /* compile_*.c */
 CK_NODISCARD ck_status ck_code_compile(ck_arena *a, ck_program *p, bool conjuncts, ck_code *out, ck_error *err);

@@ -11,6 +11,7 @@ typedef struct explainer {
     const ck_batch *row; /* the batch with this one row live */
     uint32_t at;
     ck_error *err;
+    char *said; /* by a plugin, of the part evaluated last; room for what ck_eval.said holds */
 } explainer;
 
 typedef struct outcome {
@@ -33,6 +34,7 @@ static ck_status value_of(const explainer *x, const ck_expr *e, outcome *out) {
     if (s == CK_OK) {
         ck_eval_set_now(ev, x->ev->now_us);
         s = ck_eval_run_marked(ev, x->row, &out->col, &out->mark, x->err);
+        if (out->mark == CK_MARK_PLUGIN) memcpy(x->said, ev->said, sizeof ev->said);
     }
     ck_eval_free(ev);
     ck_arena_destroy(&plan);
@@ -129,6 +131,13 @@ static ck_status sentence(const explainer *x, const ck_expr *e, ck_mark mark, ck
                                      : ck_bytes_printf(b, " is out of range for %s in ", type);
     } else if (mark == CK_MARK_CAST) {
         s = ck_bytes_printf(b, "not %s %s: ", ck_article(type), type);
+    } else if (mark == CK_MARK_PLUGIN) {
+        s = ck_bytes_printf(b, "%s: ", x->said);
+        for (uint32_t i = 0; s == CK_OK && e->kind == CK_EXPR_CALL && i < e->arg_count; i++) {
+            if (i) s = ck_bytes_str(b, ", ");
+            if (s == CK_OK) s = print_argument(x, e->args[i], b);
+        }
+        if (s == CK_OK) s = ck_bytes_str(b, e->kind == CK_EXPR_CALL && e->arg_count ? " in " : "");
     } else if (mark == CK_MARK_ARGUMENT) {
         for (uint32_t i = 0; s == CK_OK && e->kind == CK_EXPR_CALL && i < e->arg_count; i++) {
             if (i) s = ck_bytes_str(b, ", ");
@@ -146,7 +155,7 @@ static ck_status sentence(const explainer *x, const ck_expr *e, ck_mark mark, ck
     return s;
 }
 
-static void set_place(const ck_batch *b, uint32_t row, ck_error *err) {
+void ck_eval_place(const ck_batch *b, uint32_t row, ck_error *err) {
     const ck_origin *o = b->origin;
     err->fatal = true;
     if (!o) return;
@@ -162,7 +171,9 @@ ck_status ck_eval_explain(ck_eval *ev, const ck_batch *b, const ck_expr *e, uint
     const uint16_t sel[] = {(uint16_t)row};
     ck_batch *one = ck_batch_select(b, sel, 1);
     if (!one) return ck_nomem(err, ev->mem, sizeof *b);
-    const explainer x = {ev, one, row, err};
+    char said[sizeof ev->said];
+    memcpy(said, ev->said, sizeof said);
+    const explainer x = {ev, one, row, err, said};
     const ck_expr *where = e;
     ck_bytes text;
     ck_bytes_init(&text, ev->mem, sizeof err->msg * 4);
@@ -170,7 +181,7 @@ ck_status ck_eval_explain(ck_eval *ev, const ck_batch *b, const ck_expr *e, uint
     if (s == CK_OK) s = sentence(&x, where, (ck_mark)mark, &text);
     if (s == CK_OK || s == CK_FULL) {
         s = ck_fail(err, CK_DATA, "%.*s", (int)text.n, text.n ? text.p : "");
-        set_place(b, row, err);
+        ck_eval_place(b, row, err);
     }
     ck_bytes_destroy(&text);
     ck_batch_unref(&one);

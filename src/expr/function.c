@@ -77,7 +77,12 @@ ck_status ck_expr_call(ck_arena *a, const char *name, ck_expr *const *args, uint
                        ck_error *err) {
     *out = NULL;
     const ck_function *fn = ck_function_find(name);
-    if (!fn) return unknown(name, err);
+    return fn ? ck_expr_call_of(a, fn, args, arg_count, out, err) : unknown(name, err);
+}
+
+ck_status ck_expr_call_of(ck_arena *a, const ck_function *fn, ck_expr *const *args, uint32_t arg_count, ck_expr **out,
+                          ck_error *err) {
+    *out = NULL;
     ck_expr **copy = ck_arena_array(a, arg_count ? arg_count : 1, sizeof *copy);
     if (!copy) return ck_nomem(err, a->mem, arg_count * sizeof *copy);
     ck_bind_call call = {.arena = a, .name = fn->name, .fn = fn, .args = copy, .arg_count = arg_count};

@@ -8,6 +8,7 @@
 #include "data/column.h"
 
 struct ck_function;
+struct ck_library;
 struct ck_impl; /* the overload chosen, function.h */
 struct yyjson_val;
 struct yyjson_mut_doc;
@@ -53,6 +54,9 @@ ck_expr *ck_expr_null(ck_arena *a, const ck_type *type);
  * the function and the argument types, with did-you-mean for unknown names. */
 CK_NODISCARD ck_status ck_expr_call(ck_arena *a, const char *name, ck_expr *const *args, uint32_t arg_count,
                                     ck_expr **out, ck_error *err);
+/* The same for a function that has been found, also one of a plugin (expr/library.h). */
+CK_NODISCARD ck_status ck_expr_call_of(ck_arena *a, const struct ck_function *fn, ck_expr *const *args,
+                                       uint32_t arg_count, ck_expr **out, ck_error *err);
 /* CAST / TRY_CAST; no node when the type is the same already. */
 CK_NODISCARD ck_status ck_expr_cast(ck_arena *a, ck_expr *e, const ck_type *to, bool try_cast, ck_expr **out,
                                     ck_error *err);
@@ -89,8 +93,10 @@ CK_NODISCARD ck_status ck_expr_fold(ck_arena *a, ck_expr *e, ck_expr **out, ck_e
  * i. */
 CK_NODISCARD ck_status ck_expr_print(const ck_expr *e, const char *const *names, ck_bytes *out);
 
-/* JSON both ways. Decoding binds functions again and checks types; a bad document is CK_CORRUPT with the place. */
+/* JSON both ways. Decoding binds functions again, those of the library too (NULL: none), and checks types; a bad
+ * document is CK_CORRUPT with the place. */
 CK_NODISCARD ck_status ck_expr_to_json(const ck_expr *e, struct yyjson_mut_doc *doc, struct yyjson_mut_val **out);
-CK_NODISCARD ck_status ck_expr_from_json(ck_arena *a, struct yyjson_val *v, ck_expr **out, ck_error *err);
+CK_NODISCARD ck_status ck_expr_from_json(ck_arena *a, const struct ck_library *l, struct yyjson_val *v, ck_expr **out,
+                                         ck_error *err);
 
 #endif

@@ -13,6 +13,7 @@
 #include <yyjson.h>
 
 #include "data/text.h"
+#include "expr/library.h"
 
 /* ---- writing ---- */
 
@@ -112,6 +113,7 @@ typedef struct reader {
     ck_arena *arena;
     ck_error *err;
     uint32_t depth;
+    const ck_library *library;
 } reader;
 
 static ck_status bad(const reader *r, const char *what) {
@@ -208,7 +210,9 @@ static ck_status read_call(reader *r, yyjson_val *v, const char *name, const ck_
         if (!column) return ck_nomem(r->err, r->arena->mem, args[1]->value.str.n);
         s = ck_expr_assign(r->arena, args[0], type, column, out, r->err);
     } else {
-        s = ck_expr_call(r->arena, name, args, (uint32_t)count, out, r->err);
+        const ck_function *fn = ck_library_function(r->library, name);
+        s = fn ? ck_expr_call_of(r->arena, fn, args, (uint32_t)count, out, r->err)
+               : ck_expr_call(r->arena, name, args, (uint32_t)count, out, r->err);
     }
     if (s == CK_INVALID && r->err) r->err->status = CK_CORRUPT;
     if (s != CK_OK) return s == CK_INVALID ? CK_CORRUPT : s;
@@ -259,8 +263,8 @@ static ck_status from_json(reader *r, yyjson_val *v, ck_expr **out) {
     return CK_OK;
 }
 
-ck_status ck_expr_from_json(ck_arena *a, struct yyjson_val *v, ck_expr **out, ck_error *err) {
-    reader r = {.arena = a, .err = err};
+ck_status ck_expr_from_json(ck_arena *a, const ck_library *l, struct yyjson_val *v, ck_expr **out, ck_error *err) {
+    reader r = {.arena = a, .err = err, .library = l};
     *out = NULL;
     return from_json(&r, v, out);
 }

@@ -239,7 +239,7 @@ static void folding(void **state) {
 static ck_status read_text(sample *s, const char *json, ck_expr **out) {
     yyjson_doc *doc;
     assert_int_equal(ck_json_read(&s->arena, ck_view_of(json), &doc, &s->err), CK_OK);
-    return ck_expr_from_json(&s->arena, yyjson_doc_get_root(doc), out, &s->err);
+    return ck_expr_from_json(&s->arena, NULL, yyjson_doc_get_root(doc), out, &s->err);
 }
 
 static const char *to_text(sample *s, const ck_expr *e);

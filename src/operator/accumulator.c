@@ -7,6 +7,7 @@
 enum { NAME_KEPT_MAX = 200 };
 
 ck_status ck_acc_plan(ck_acc *a, ck_arena *arena, const ck_acc_scope *scope, ck_error *err) {
+    if (a->plugin) return ck_acc_plan_plugin(a, arena, err);
     if (strcmp(a->name, "count_star") == 0 || strcmp(a->name, "count") == 0) {
         ck_acc_plan_count(a);
         return CK_OK;

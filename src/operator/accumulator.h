@@ -13,6 +13,7 @@
  *   ordered     any           a slot of values in the order asked for, with counts
  *   first, last any           as ordered, of each group the first or last row alone; append input
  *   distinct_sketch scalar    4 KiB of registers at most (NULL: no value yet); append input
+ *   of a plugin  its own      the fields it names
  *
  * Over retract input a sum, a minimum or a maximum is NULL where the count of its argument is 0: that count is an
  * accumulator of its own, shared with COUNT(x). */
@@ -66,6 +67,7 @@ struct ck_acc {
     int64_t filter;          /* columns and set that made the lane */
     int64_t distinct;
     bool retract;
+    const struct ck_plugin_aggregate *plugin; /* NULL: built in */
     ck_field fields[CK_ACC_FIELDS_MAX]; /* its value fields in the group's slot ... */
     uint32_t field_count, first_field;  /* ... how many, and which of all is the first */
     const ck_slot_schema *side;         /* its own slot, NULL: none */
@@ -175,6 +177,7 @@ CK_NODISCARD ck_status ck_acc_plan_minmax(ck_acc *a, ck_arena *arena, const ck_a
 /* Values in the order of a->by (NULL: of the argument). */
 CK_NODISCARD ck_status ck_acc_plan_values(ck_acc *a, ck_arena *arena, const ck_acc_scope *scope, ck_error *err);
 CK_NODISCARD ck_status ck_acc_plan_sketch(ck_acc *a, ck_arena *arena, ck_error *err);
+CK_NODISCARD ck_status ck_acc_plan_plugin(ck_acc *a, ck_arena *arena, ck_error *err);
 /* Of a distinct_sketch. */
 int64_t ck_acc_distinct_estimate(const ck_acc *a, const ck_row *row);
 

@@ -4,6 +4,7 @@
 
 #include <yyjson.h>
 
+#include "expr/library.h"
 #include "operator/params_int.h"
 
 /* One entry of "aggregates". */
@@ -150,8 +151,8 @@ static bool is_of_order(const char *name) {
     return strcmp(name, "ordered") == 0 || strcmp(name, "first") == 0 || strcmp(name, "last") == 0;
 }
 
-static ck_status acc_of(ck_group_plan *p, const call *c, const char *name, bool takes_arg, ck_acc **out,
-                        ck_error *err) {
+static ck_status acc_of(ck_group_plan *p, const call *c, const char *name, const struct ck_plugin_aggregate *plugin,
+                        bool takes_arg, ck_acc **out, ck_error *err) {
     ck_arena *a = p->arena;
     bool star = strcmp(name, "count_star") == 0, in_order = is_of_order(name);
     bool distinct = c->distinct && takes_arg && !in_order, keeps_nulls = in_order && !c->ignores_nulls;
@@ -172,6 +173,7 @@ static ck_status acc_of(ck_group_plan *p, const call *c, const char *name, bool 
                     .arg = takes_arg ? c->arg : -1,
                     .filter = c->filter,
                     .distinct = -1,
+                    .plugin = plugin,
                     .retract = p->retract};
     if (takes_arg) acc->arg_type = p->input->fields[c->arg].type;
     int64_t not_null = takes_arg && p->input->fields[c->arg].nullable && !keeps_nulls ? c->arg : -1;
@@ -180,9 +182,9 @@ static ck_status acc_of(ck_group_plan *p, const call *c, const char *name, bool 
     else
         acc->lane = lane_of(p, (ck_lane_plan){c->filter, not_null, -1, 0});
     if (in_order) CK_TRY(order_by(p, c, keeps_nulls, acc, err));
-    if (p->retract && takes_arg && !in_order && strcmp(name, "count") != 0 && strcmp(name, "moments") != 0) {
+    if (p->retract && takes_arg && !in_order && !plugin && strcmp(name, "count") != 0 && strcmp(name, "moments") != 0) {
         bool rows = not_null < 0 && !distinct; /* as many as rows */
-        CK_TRY(acc_of(p, c, rows ? "count_star" : "count", !rows, &acc->non_null, err));
+        CK_TRY(acc_of(p, c, rows ? "count_star" : "count", NULL, !rows, &acc->non_null, err));
     }
     CK_TRY(ck_acc_plan(acc, a, &p->scope, err));
     for (uint32_t i = 0; acc->side && i < p->acc_count; i++)
@@ -265,13 +267,13 @@ static bool finish_of(const char *name, ck_finish *out, uint32_t *parts) {
 }
 
 static ck_status plan_result(ck_group_plan *p, const ck_op_spec *spec, call *c, ck_result *r, ck_error *err) {
-    const ck_aggregate *fn = ck_aggregate_find(c->fn);
+    const ck_aggregate *fn = ck_library_aggregate(ck_spec_library(spec), c->fn);
     if (!fn) return ck_fail(err, CK_INVALID, "%s (%s): there is no aggregate \"%s\"", spec->type, spec->uid, c->fn);
     const ck_field *arg = c->arg >= 0 ? &p->input->fields[c->arg] : NULL;
     ck_bound_aggregate bound = {0};
     /* A count of values that cannot be NULL binds as COUNT(*), which is no count of different values. */
     bool nullable = arg && (arg->nullable || c->distinct);
-    CK_TRY(fn->bind(p->arena, arg ? arg->type : NULL, nullable, &bound, err));
+    CK_TRY(ck_aggregate_bind(fn, p->arena, arg ? arg->type : NULL, nullable, &bound, err));
     const ck_type *takes = bound.of ? bound.of_type : bound.argument_type;
     if (arg && takes && !ck_type_eq(arg->type, takes))
         return ck_fail(err, CK_INVALID, "%s (%s): %s takes %s, its column is %s", spec->type, spec->uid, c->fn,
@@ -286,7 +288,7 @@ static ck_status plan_result(ck_group_plan *p, const ck_op_spec *spec, call *c, 
         const char *name = bound.parts[i].accumulator;
         if (r->finish == CK_FINISH_FIRST_VALUE && !p->retract) name = "first";
         if (r->finish == CK_FINISH_LAST_VALUE && !p->retract) name = "last";
-        CK_TRY(acc_of(p, c, name, bound.parts[i].takes_argument, &r->parts[i], err));
+        CK_TRY(acc_of(p, c, name, bound.plugin, bound.parts[i].takes_argument, &r->parts[i], err));
     }
     r->distinct = c->distinct, r->separator = c->separator, r->fraction = c->fraction;
     if (r->finish == CK_FINISH_AVG &&
@@ -396,7 +398,7 @@ ck_status ck_group_plan_make_within(ck_group_plan *p, ck_arena *arena, const ck_
         return ck_nomem(err, arena->mem, p->capacity * sizeof *p->distincts);
     if (p->retract) {
         call star = {.fn = "count", .arg = -1, .filter = -1};
-        CK_TRY(acc_of(p, &star, "count_star", false, &p->row_count, err));
+        CK_TRY(acc_of(p, &star, "count_star", NULL, false, &p->row_count, err));
     }
     yyjson_arr_foreach(list, i, n, v) {
         call c = {0};

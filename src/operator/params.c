@@ -68,7 +68,7 @@ static void check_column(void *arg, uint32_t column) {
 static ck_status read_expr(ck_arena *a, const ck_op_spec *spec, yyjson_val *v, const char *member, const char *wanted,
                            ck_expr **out, ck_error *err) {
     column_check check = {spec->inputs[0].schema->field_count, false};
-    ck_status s = ck_expr_from_json(a, v, out, err);
+    ck_status s = ck_expr_from_json(a, ck_spec_library(spec), v, out, err);
     if (s != CK_OK) {
         ck_error_prefix(err, "%s (%s): ", spec->type, spec->uid);
         return s;

@@ -136,7 +136,7 @@ ck_status ck_time_side_residual(ck_arena *a, ck_mem mem, const ck_op_spec *spec,
     }
     ck_schema both = {fields, width};
     yyjson_arr_foreach(list, i, n, v) {
-        ck_status s = ck_expr_from_json(a, v, &exprs[i], err);
+        ck_status s = ck_expr_from_json(a, ck_spec_library(spec), v, &exprs[i], err);
         if (s == CK_OK) s = ck_expr_check_columns(exprs[i], &both, err);
         if (s != CK_OK) {
             ck_error_prefix(err, "%s (%s): ", spec->type, spec->uid);

@@ -40,6 +40,10 @@ typedef struct ck_op_spec {
     void *job_data;         /* the engine's, for connectors that hand rows to the embedding program (collect, print) */
 } ck_op_spec;
 
+static inline const struct ck_library *ck_spec_library(const ck_op_spec *spec) {
+    return spec->proc ? spec->proc->library : NULL; /* for tests of a single operator */
+}
+
 typedef struct ck_op_desc {
     const char *type;
     const ck_operator_vtbl *op; /* exactly one of op and source; sinks are operators */

@@ -149,7 +149,7 @@ def test_explain_says_what_sources_wait_for(clink, orders):
     (["run", "SELECT 1"], 1, "No such file or directory; -e takes SQL itself"),
     (["run", "a.sql", "b.sql"], 2, "cat FILES | clink run - takes several"),
     (["run", "a.sql", "-e", "SELECT 1"], 2, "(cat a.sql; echo 'SQL') | clink run - takes both"),
-    (["run", "-e", "ADD JAR 'x.jar'"], 1, "connectors and functions are built in"),
+    (["run", "-e", "ADD JAR 'x.jar'"], 1, "--plugin FILE.so brings functions"),
     (["run", "-p", "2", "-e", "SELECT x, COUNT(*) / 0 AS y FROM (VALUES (1)) AS t(x) GROUP BY x"], 1, ", subtask "),
 ])
 def test_errors(clink, args, code, says):

@@ -34,7 +34,7 @@ static ck_status read_rows(values_source *v, const ck_op_spec *spec, ck_error *e
         v->rows[r] = ck_arena_array(&v->arena, v->schema->field_count + 1u, sizeof(ck_expr *));
         if (!v->rows[r]) return ck_nomem(err, v->arena.mem, v->schema->field_count * sizeof(ck_expr *));
         yyjson_arr_foreach(row, c, cn, cell) {
-            CK_TRY(ck_expr_from_json(&v->arena, cell, &v->rows[r][c], err));
+            CK_TRY(ck_expr_from_json(&v->arena, ck_spec_library(spec), cell, &v->rows[r][c], err));
             const ck_expr *e = v->rows[r][c];
             good = good && e->kind == CK_EXPR_LITERAL &&
                    (e->value.null || ck_type_phys(e->type) == ck_type_phys(v->schema->fields[c].type));

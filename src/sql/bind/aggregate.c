@@ -89,9 +89,9 @@ static ck_status argument(ck_binder *b, const ck_bind_place *place, const ck_agg
     CK_TRY(value_of(b, fn, e, &value));
     if (value) CK_TRY(ck_bind_expr(b, place, value, &call->arg));
     CK_TRY(constant(b, fn, e, call));
-    CK_TRY(ck_bind_at(
-        b, e->sign,
-        fn->bind(b->plan.arena, call->arg ? call->arg->type : NULL, call->arg && call->arg->nullable, bound, b->err)));
+    CK_TRY(ck_bind_at(b, e->sign,
+                      ck_aggregate_bind(fn, b->plan.arena, call->arg ? call->arg->type : NULL,
+                                        call->arg && call->arg->nullable, bound, b->err)));
     if (call->arg && bound->argument_type)
         CK_TRY(ck_bind_cast(b, call->arg, bound->argument_type, false, value->pos, &call->arg));
     if (!bound->of) return CK_OK;

@@ -1,7 +1,7 @@
 /* CREATE FUNCTION: the body is an expression over the parameters, bound once and put in the place of each call. */
 #include <stdio.h>
 
-#include "expr/function.h"
+#include "expr/library.h"
 #include "sql/bind/create_int.h"
 
 /* Fields of a row made of the parameters: what names in the body mean. */
@@ -70,7 +70,11 @@ static ck_status refuse_built_in(ck_binder *b, const ck_ast_ident *id) {
     char name[64];
     snprintf(name, sizeof name, "%.*s", id->text.n < sizeof name ? (int)id->text.n : 0, id->text.p);
     for (char *c = name; *c; c++) *c = ck_ascii_lower(*c);
-    if (!ck_function_find(name) && !ck_aggregate_find(name) && !ck_bind_is_time_window(id->text)) return CK_OK;
+    const ck_library *l = b->catalog->proc->library;
+    if (!ck_function_find(name) && !ck_aggregate_find(name) && !ck_bind_is_time_window(id->text)) {
+        if (!ck_library_function(l, name) && !ck_library_aggregate(l, name)) return CK_OK;
+        return ck_bind_fail(b, id->pos, "there is a function \"%s\" of a plugin already; choose another name", name);
+    }
     return ck_bind_fail(b, id->pos, "there is a function \"%s\" already, which is built in; choose another name", name);
 }
 

@@ -1,4 +1,5 @@
 /* Expressions: one case a syntax node. Calls are in expr_call.c, names in scope.c, literals in literal.c. */
+#include "expr/library.h"
 #include "sql/bind/bind_int.h"
 
 /* ---- what everything goes through ---- */
@@ -6,7 +7,10 @@
 ck_status ck_bind_function(ck_binder *b, const char *name, ck_expr *const *args, uint32_t count, ck_pos at,
                            ck_expr **out) {
     ck_expr *made; /* *out may be one of the arguments */
-    CK_TRY(ck_bind_at(b, at, ck_expr_call(b->plan.arena, name, args, count, &made, b->err)));
+    const ck_function *fn = ck_library_function(b->catalog->proc->library, name);
+    CK_TRY(ck_bind_at(b, at,
+                      fn ? ck_expr_call_of(b->plan.arena, fn, args, count, &made, b->err)
+                         : ck_expr_call(b->plan.arena, name, args, count, &made, b->err)));
     if (b->catalog->settings.eval_error_null) ck_expr_fails_to_null(made, args, count);
     made->line = at.line, made->col = at.column;
     *out = made;

@@ -1,7 +1,7 @@
 /* Function calls: scalar functions by the table in expr/, the forms SQL writes differently, and where aggregates may
  * stand. */
 #include "base/suggest.h"
-#include "expr/function.h"
+#include "expr/library.h"
 #include "sql/bind/bind_int.h"
 #include "sql/foreign.h"
 
@@ -59,7 +59,7 @@ static ck_status not_foreign(ck_binder *b, const ck_ast_expr *e) {
     const char *advice = ck_foreign_name(CK_FOREIGN_FUNCTION, e->name), *name = advice ? lower_name(b, e->name) : NULL;
     if (!advice) return CK_OK;
     if (!name) return ck_bind_nomem(b);
-    return ck_function_find(name)
+    return ck_library_function(b->catalog->proc->library, name)
                ? CK_OK
                : ck_bind_fail(b, e->sign, "there is no function \"%.*s\"; %s", ck_cut(e->name), e->name.p, advice);
 }
@@ -71,6 +71,9 @@ static ck_status no_such_function(ck_binder *b, const ck_ast_expr *e, const char
         if (f->kind == CK_ENTRY_FUNCTION) ck_suggest_offer(&near, ck_view_of(f->name));
     if (!near.best.n) {
         ck_suggest_offer(&near, ck_function_suggest(name));
+        const ck_library *l = b->catalog->proc->library;
+        for (const ck_library_item *i = l ? l->items : NULL; i; i = i->next)
+            ck_suggest_offer(&near, ck_view_of(i->function ? i->function->name : i->aggregate->name));
         for (size_t i = 0; i < ck_aggregate_count(); i++) ck_suggest_offer(&near, ck_view_of(ck_aggregate_at(i)->name));
     }
     if (near.best.n && ck_ascii_lower(near.best.p[0]) >= 'a')
@@ -100,10 +103,11 @@ static ck_status scalar(ck_binder *b, const ck_bind_place *place, const ck_ast_e
     bool to_unit = e->args.count == 2 && e->args.last->kind == CK_AST_STRING;
     if (to_unit && (is_called(e, "ceil") || is_called(e, "ceiling") || is_called(e, "floor")))
         return ck_bind_function(b, is_called(e, "floor") ? "floor_to" : "ceil_to", args, 2, e->sign, out);
-    const ck_function *fn = ck_function_find(name);
+    const ck_function *fn = ck_library_function(b->catalog->proc->library, name);
     if (fn && (fn->flags & CK_FN_INTERNAL)) fn = NULL;
     if (!fn && (is_called(e, "extract") || is_called(e, "if") || is_called(e, "substring") || is_called(e, "position")))
-        fn = ck_function_find(name); /* forms of the grammar, whatever the table calls them */
+        fn = ck_library_function(b->catalog->proc->library,
+                                 name); /* forms of the grammar, whatever the table calls them */
     if (!fn) return no_such_function(b, e, name);
     return ck_bind_function(b, name, args, e->args.count, e->sign, out);
 }
@@ -114,7 +118,7 @@ ck_status ck_bind_call_expr(ck_binder *b, const ck_bind_place *place, const ck_a
     if (e->name.n < sizeof name) {
         memcpy(name, e->name.p, e->name.n);
         name[e->name.n] = 0;
-        fn = ck_aggregate_find(name);
+        fn = ck_library_aggregate(b->catalog->proc->library, name);
     }
     if (e->call && e->call->over)
         return ck_bind_is_look_or(e) ? ck_bind_look_or(b, place, e, out) : ck_bind_over(b, place, e, out);

@@ -138,7 +138,7 @@ static ck_status simplify_children(ck_plan *p, ck_expr *e, ck_expr **out) {
         changed = changed || args[i] != e->args[i];
     }
     if (!changed) return CK_OK;
-    CK_TRY(ck_expr_call(p->arena, e->fn->name, args, e->arg_count, out, p->err));
+    CK_TRY(ck_expr_call_of(p->arena, e->fn, args, e->arg_count, out, p->err));
     (*out)->line = e->line, (*out)->col = e->col;
     return CK_OK;
 }

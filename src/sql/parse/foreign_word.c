@@ -22,10 +22,11 @@ static const row statements[] = {
     {"commit", "there are no transactions to commit: sinks commit with each checkpoint"},
     {"rollback", "there are no transactions to roll back: sinks commit with each checkpoint"},
     {"use", "there are no catalogs or databases to choose from: tables are named alone"},
-    {"load",
-     "LOAD is not a statement here: connectors and functions are built in, and CREATE FUNCTION f (a INT) RETURNS "
-     "INT RETURN a + 1 makes more"},
-    {"add", "ADD is not a statement here: connectors and functions are built in, and CREATE FUNCTION f (a INT) RETURNS "
+    {"load", "LOAD is not a statement here: connectors are built in, --plugin FILE.so brings functions, and CREATE "
+             "FUNCTION f (a INT) RETURNS "
+             "INT RETURN a + 1 makes more"},
+    {"add", "ADD is not a statement here: connectors are built in, --plugin FILE.so brings functions, and CREATE "
+            "FUNCTION f (a INT) RETURNS "
             "INT RETURN a + 1 makes more"},
     {"copy", "COPY is not a statement here: CREATE TABLE ... WITH (connector = 'file', path = 'file.csv') names a "
              "file, and INSERT INTO ... "

@@ -1,0 +1,41 @@
+/* The functions that are not built in: those of the plugins a process has loaded (clink/plugin.h). Filled when the
+ * process starts and read-only afterwards, so that any thread may look things up. */
+#ifndef CK_EXPR_LIBRARY_H
+#define CK_EXPR_LIBRARY_H
+
+#include "clink/plugin.h"
+#include "expr/aggregate.h"
+#include "expr/function.h"
+
+typedef struct ck_library_item {
+    const ck_function *function; /* or */
+    const ck_aggregate *aggregate;
+    struct ck_library_item *next;
+} ck_library_item;
+
+typedef struct ck_library {
+    ck_library_item *items;
+} ck_library;
+
+/* Built in, or of the library (NULL: none). Case is ignored. */
+const ck_function *ck_library_function(const ck_library *l, const char *name);
+const ck_aggregate *ck_library_aggregate(const ck_library *l, const char *name);
+
+/* Enters what a plugin has; f and a live as long as the library, what is made of them in the arena. A name that is
+ * taken, a type that is none and what is missing are CK_INVALID, with the plugin's name. Overloads of one name are of
+ * one plugin. */
+CK_NODISCARD ck_status ck_library_add_function(ck_library *l, ck_arena *arena, const char *plugin,
+                                               const clink_function *f, ck_error *err);
+CK_NODISCARD ck_status ck_library_add_aggregate(ck_library *l, ck_arena *arena, const char *plugin,
+                                                const clink_aggregate *a, ck_error *err);
+
+/* An aggregate of a plugin, for who runs it: operator/accumulator_plugin.c. */
+typedef struct ck_plugin_aggregate {
+    ck_aggregate base; /* first: found by name */
+    const clink_aggregate *face;
+    const char *plugin;
+    const ck_type *argument, *returns; /* argument NULL: none */
+    const ck_type **state;             /* types of the face's fields */
+} ck_plugin_aggregate;
+
+#endif

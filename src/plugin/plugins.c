@@ -1,0 +1,154 @@
+/* See plugins.h. */
+#include "plugin/plugins.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+
+#include "os/fs.h"
+#include "os/trial.h"
+#include "plugin/note.h"
+
+enum { FILE_BYTES_MAX = 512 << 20, TRIAL_MS = 20000, LIST_MAX = 10000 };
+
+/* What version 1 of the ABI has at least: up to and with the member named. */
+#define LEAST(type, member) (offsetof(type, member) + sizeof(((type *)0)->member))
+
+void ck_plugins_init(ck_plugins *p, ck_arena *arena) { *p = (ck_plugins){.arena = arena}; }
+
+/* ---- the gate ---- */
+
+static ck_status check_note(ck_proc *proc, const char *path, ck_error *err) {
+    ck_arena a;
+    ck_view file;
+    ck_plugin_note note;
+    ck_arena_init(&a, ck_proc_mem(proc, CK_MEM_PLAN), FILE_BYTES_MAX + (1 << 20));
+    ck_status s = ck_fs_read_all(proc, path, FILE_BYTES_MAX, &a, &file, err);
+    if (s == CK_OK) {
+        s = ck_plugin_note_read(file, &note, err);
+        if (s == CK_OK && note.abi != CLINK_PLUGIN_ABI)
+            s = ck_fail(
+                err, CK_REFUSED,
+                "it is made for version %u of the plugin ABI, and this clink has version %u; build it again with "
+                "this clink's plugin.h",
+                note.abi, CLINK_PLUGIN_ABI);
+        if (s != CK_OK) ck_error_prefix(err, "plugin %s: ", path);
+    }
+    ck_arena_destroy(&a);
+    return s;
+}
+
+/* dlopen searches for a name without a slash. */
+static ck_status open_library(ck_arena *a, const char *path, const clink_plugin **out, ck_error *err) {
+    const char *at = strchr(path, '/') ? path : ck_arena_printf(a, "./%s", path);
+    if (!at) return ck_nomem(err, a->mem, strlen(path));
+    void *handle = dlopen(at, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    if (!handle) {
+        const char *why = dlerror();
+        /* "./x.so: undefined symbol: y" names the file already */
+        size_t n = strlen(at);
+        if (why && strncmp(why, at, n) == 0 && strncmp(why + n, ": ", 2) == 0) why += n + 2;
+        return ck_fail(err, CK_REFUSED, "plugin %s: it cannot be loaded: %s", path, why ? why : "nobody says why");
+    }
+    const clink_plugin *(*table)(void);
+    void *symbol = dlsym(handle, "clink_plugin_table");
+    if (!symbol)
+        return ck_fail(err, CK_REFUSED, "plugin %s: it does not export clink_plugin_table: CLINK_PLUGIN(table) does",
+                       path);
+    memcpy(&table, &symbol, sizeof table);
+    *out = table();
+    return *out ? CK_OK : ck_fail(err, CK_REFUSED, "plugin %s: clink_plugin_table gave NULL", path);
+}
+
+/* ---- what crosses: copies of this build's size ---- */
+
+/* A plugin made with an older header gives less, and the rest is zero. One made with a newer header may give more, as
+ * long as it does not use it. */
+static ck_status copy_struct(ck_plugins *p, const char *path, const char *what, const void *from, size_t least,
+                             size_t ours, void **out, ck_error *err) {
+    uint32_t bytes;
+    memcpy(&bytes, from, sizeof bytes);
+    if (bytes < least)
+        return ck_fail(err, CK_REFUSED, "plugin %s: the struct_bytes of %s is %u, and %zu is the least", path, what,
+                       bytes, least);
+    for (size_t i = ours; i < bytes; i++)
+        if (((const char *)from)[i])
+            return ck_fail(
+                err, CK_REFUSED,
+                "plugin %s: %s has %u bytes and uses what this clink, which knows %zu, does not have; a newer "
+                "clink does",
+                path, what, bytes, ours);
+    if (!(*out = ck_arena_zero(p->arena, ours))) return ck_nomem(err, p->arena->mem, ours);
+    memcpy(*out, from, bytes < ours ? bytes : ours);
+    return CK_OK;
+}
+
+static ck_status add_functions(ck_plugins *p, const char *path, const clink_plugin *t, ck_error *err) {
+    for (size_t i = 0; t->functions && t->functions[i]; i++) {
+        void *f;
+        if (i == LIST_MAX) return ck_fail(err, CK_REFUSED, "plugin %s: its list of functions has no end", path);
+        CK_TRY(copy_struct(p, path, "a function", t->functions[i], LEAST(clink_function, summary),
+                           sizeof(clink_function), &f, err));
+        CK_TRY(ck_library_add_function(&p->library, p->arena, t->name, f, err));
+    }
+    return CK_OK;
+}
+
+static ck_status add_aggregates(ck_plugins *p, const char *path, const clink_plugin *t, ck_error *err) {
+    for (size_t i = 0; t->aggregates && t->aggregates[i]; i++) {
+        void *f;
+        if (i == LIST_MAX) return ck_fail(err, CK_REFUSED, "plugin %s: its list of aggregates has no end", path);
+        CK_TRY(copy_struct(p, path, "an aggregate", t->aggregates[i], LEAST(clink_aggregate, summary),
+                           sizeof(clink_aggregate), &f, err));
+        CK_TRY(ck_library_add_aggregate(&p->library, p->arena, t->name, f, err));
+    }
+    return CK_OK;
+}
+
+static ck_status enter(ck_plugins *p, const char *path, const clink_plugin *from, ck_error *err) {
+    void *copy;
+    CK_TRY(copy_struct(p, path, "its table", from, LEAST(clink_plugin, aggregates), sizeof(clink_plugin), &copy, err));
+    const clink_plugin *t = copy;
+    if (t->abi != CLINK_PLUGIN_ABI)
+        return ck_fail(err, CK_REFUSED,
+                       "plugin %s: its table is of version %u of the plugin ABI, and this clink has version %u", path,
+                       t->abi, CLINK_PLUGIN_ABI);
+    if (!t->name || !*t->name || strlen(t->name) > 200)
+        return ck_fail(err, CK_REFUSED, "plugin %s: its table has no name", path);
+    for (const ck_plugin *other = p->first; other; other = other->next)
+        if (strcmp(other->table->name, t->name) == 0)
+            return ck_fail(err, CK_REFUSED, "plugin %s: %s is a plugin named %s already", path, other->path, t->name);
+    ck_plugin *made = CK_ARENA_NEW(p->arena, ck_plugin);
+    if (!made || !(made->path = ck_arena_strdup(p->arena, path))) return ck_nomem(err, p->arena->mem, sizeof *made);
+    made->table = t;
+    CK_TRY(add_functions(p, path, t, err));
+    CK_TRY(add_aggregates(p, path, t, err));
+    if (p->last)
+        p->last->next = made;
+    else
+        p->first = made;
+    p->last = made;
+    return CK_OK;
+}
+
+typedef struct loading {
+    ck_plugins *plugins;
+    const char *path;
+} loading;
+
+static ck_status load_now(void *arg, ck_error *err) {
+    const loading *l = arg;
+    const clink_plugin *table;
+    CK_TRY(open_library(l->plugins->arena, l->path, &table, err));
+    return enter(l->plugins, l->path, table, err);
+}
+
+ck_status ck_plugins_load(ck_plugins *p, ck_proc *proc, const char *path, ck_error *err) {
+    loading l = {p, path};
+    for (const ck_plugin *other = p->first; other; other = other->next)
+        if (strcmp(other->path, path) == 0) return CK_OK;
+    CK_TRY(check_note(proc, path, err));
+    const char *what = ck_arena_printf(p->arena, "loading plugin %s", path);
+    if (!what) return ck_nomem(err, p->arena->mem, strlen(path));
+    CK_TRY(ck_trial(what, TRIAL_MS, load_now, &l, err));
+    return load_now(&l, err);
+}

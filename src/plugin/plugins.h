@@ -1,0 +1,28 @@
+/* The plugins of a process: shared libraries that brought functions, operators and jobs (clink/plugin.h).
+ *
+ * A file is looked at before it is loaded (note.h), loaded once in a child that is thrown away, and only then here:
+ * RTLD_NOW | RTLD_LOCAL, and never unloaded, since what it gave is used until the process ends. */
+#ifndef CK_PLUGIN_PLUGINS_H
+#define CK_PLUGIN_PLUGINS_H
+
+#include "base/proc.h"
+#include "expr/library.h"
+
+typedef struct ck_plugin {
+    const char *path;
+    const clink_plugin *table; /* a copy of this build's size */
+    struct ck_plugin *next;
+} ck_plugin;
+
+typedef struct ck_plugins {
+    ck_arena *arena;
+    ck_library library;
+    ck_plugin *first, *last; /* as loaded */
+} ck_plugins;
+
+void ck_plugins_init(ck_plugins *p, ck_arena *arena);
+/* Loads one and enters what it has. Blocking. The sentence names the file; both versions where they differ. Several
+ * files of one plugin's name are refused; the same file twice is one. */
+CK_NODISCARD ck_status ck_plugins_load(ck_plugins *p, ck_proc *proc, const char *path, ck_error *err);
+
+#endif
