@@ -130,6 +130,7 @@ static ck_status upsert_path(ck_table *t, const ck_key_source *s, ck_row **rows,
     case CK_PATH_I64: return upsert_loop(t, s, CK_PATH_I64, rows, fresh, done);
     case CK_PATH_STR: return upsert_loop(t, s, CK_PATH_STR, rows, fresh, done);
     case CK_PATH_I64X2: return upsert_loop(t, s, CK_PATH_I64X2, rows, fresh, done);
+    case CK_PATH_PAIR: return upsert_loop(t, s, CK_PATH_PAIR, rows, fresh, done);
     case CK_PATH_ANY: break;
     }
     return upsert_loop(t, s, CK_PATH_ANY, rows, fresh, done);
@@ -141,6 +142,7 @@ void ck_table_find_keys(const ck_table *t, const ck_key_source *s, const ck_row 
     case CK_PATH_I64: find_loop(t, s, CK_PATH_I64, rows); return;
     case CK_PATH_STR: find_loop(t, s, CK_PATH_STR, rows); return;
     case CK_PATH_I64X2: find_loop(t, s, CK_PATH_I64X2, rows); return;
+    case CK_PATH_PAIR: find_loop(t, s, CK_PATH_PAIR, rows); return;
     case CK_PATH_ANY: break;
     }
     find_loop(t, s, CK_PATH_ANY, rows);

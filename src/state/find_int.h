@@ -10,25 +10,28 @@ enum { RUN = 64 };
 #define NO_REF UINT32_MAX
 
 /* What the specialised paths read, hoisted out of the loop. */
+typedef struct fast_part {
+    const ck_column *c;
+    const uint64_t *valid;
+    uint32_t offset, null_bit;
+    bool is_text, nullable;
+} fast_part;
+
 typedef struct fast_key {
     const uint16_t *sel;
-    const ck_column *c0, *c1;
-    const uint64_t *valid0, *valid1;
-    uint32_t off0, off1, null0, null1;
-    bool nullable; /* some key field may be NULL */
+    fast_part part[2];
 } fast_key;
 
 static inline fast_key fast_key_of(const ck_key_source *s) {
     fast_key f = {.sel = s->keys->batch->sel};
-    if (s->count > 0) {
-        f.c0 = s->columns[0].c, f.valid0 = f.c0->validity;
-        f.off0 = s->columns[0].f->offset, f.null0 = s->columns[0].f->null_bit;
-        f.nullable = s->columns[0].nullable;
-    }
-    if (s->count > 1) {
-        f.c1 = s->columns[1].c, f.valid1 = f.c1->validity;
-        f.off1 = s->columns[1].f->offset, f.null1 = s->columns[1].f->null_bit;
-        f.nullable |= s->columns[1].nullable;
+    for (uint32_t i = 0; i < 2 && i < s->count; i++) {
+        const ck_key_column *kc = &s->columns[i];
+        f.part[i] = (fast_part){.c = kc->c,
+                                .valid = kc->c->validity,
+                                .offset = kc->f->offset,
+                                .null_bit = kc->f->null_bit,
+                                .is_text = kc->f->phys == CK_PHYS_VIEW,
+                                .nullable = kc->nullable};
     }
     return f;
 }
@@ -40,27 +43,34 @@ static inline ck_key_path path_of(const ck_key_source *s) {
     return s->path;
 }
 
-static inline bool i64_equal(const ck_column *c, const uint64_t *valid, uint32_t b, const ck_row *row, uint32_t offset,
-                             uint32_t null_bit, bool nullable) {
-    if (nullable) {
-        bool is_null = valid && !ck_bit_get(valid, b), row_null = ck_row_null(row, null_bit);
-        if (is_null || row_null) return is_null && row_null;
-    }
-    return c->i64[b] == ck_row_i64(row, offset);
+/* Whether one of them is NULL; then *equal says whether both are. */
+static inline bool null_decides(const fast_part *p, uint32_t b, const ck_row *row, bool *equal) {
+    if (!p->nullable) return false;
+    bool is_null = p->valid && !ck_bit_get(p->valid, b), row_null = ck_row_null(row, p->null_bit);
+    *equal = is_null && row_null;
+    return is_null || row_null;
 }
 
-static inline bool str_equal(const ck_table *t, const fast_key *f, uint32_t b, const ck_row *row) {
-    if (f->nullable) {
-        bool is_null = f->valid0 && !ck_bit_get(f->valid0, b), row_null = ck_row_null(row, f->null0);
-        if (is_null || row_null) return is_null && row_null;
-    }
-    const ck_strview *v = &f->c0->views[b];
+static inline bool i64_equal(const fast_part *p, uint32_t b, const ck_row *row) {
+    bool equal;
+    if (null_decides(p, b, row, &equal)) return equal;
+    return p->c->i64[b] == ck_row_i64(row, p->offset);
+}
+
+static inline bool str_equal(const ck_table *t, const fast_part *p, uint32_t b, const ck_row *row) {
+    bool equal;
+    if (null_decides(p, b, row, &equal)) return equal;
+    const ck_strview *v = &p->c->views[b];
     uint64_t a[2], r[2];
     memcpy(a, v, 16);
-    memcpy(r, row + f->off0, 16);
+    memcpy(r, row + p->offset, 16);
     if (a[0] != r[0]) return false; /* length and the first four bytes */
     if (v->length <= CK_STRVIEW_INLINE) return a[1] == r[1];
-    return memcmp(ck_column_str(f->c0, b).p, ck_var_get(t, row, f->off0).p, (size_t)v->length) == 0;
+    return memcmp(ck_column_str(p->c, b).p, ck_var_get(t, row, p->offset).p, (size_t)v->length) == 0;
+}
+
+static inline bool part_equal(const ck_table *t, const fast_part *p, uint32_t b, const ck_row *row) {
+    return p->is_text ? str_equal(t, p, b, row) : i64_equal(p, b, row);
 }
 
 static inline __attribute__((always_inline)) bool key_equal(const ck_table *t, const ck_key_source *s,
@@ -69,11 +79,10 @@ static inline __attribute__((always_inline)) bool key_equal(const ck_table *t, c
     uint32_t b = f->sel ? f->sel[k] : k;
     switch (path) {
     case CK_PATH_NONE: return true;
-    case CK_PATH_I64: return i64_equal(f->c0, f->valid0, b, row, f->off0, f->null0, f->nullable);
-    case CK_PATH_STR: return str_equal(t, f, b, row);
-    case CK_PATH_I64X2:
-        return i64_equal(f->c0, f->valid0, b, row, f->off0, f->null0, f->nullable && f->null0 != UINT32_MAX) &&
-               i64_equal(f->c1, f->valid1, b, row, f->off1, f->null1, f->nullable && f->null1 != UINT32_MAX);
+    case CK_PATH_I64: return i64_equal(&f->part[0], b, row);
+    case CK_PATH_STR: return str_equal(t, &f->part[0], b, row);
+    case CK_PATH_I64X2: return i64_equal(&f->part[0], b, row) && i64_equal(&f->part[1], b, row);
+    case CK_PATH_PAIR: return part_equal(t, &f->part[1], b, row) && part_equal(t, &f->part[0], b, row);
     case CK_PATH_ANY: break;
     }
     return ck_key_equal_any(t, s, k, row);

@@ -202,6 +202,7 @@ static ck_status add_path(ck_table *t, const ck_key_source *s, ck_row **rows, ui
     case CK_PATH_I64: return add_loop(t, s, CK_PATH_I64, rows, done);
     case CK_PATH_STR: return add_loop(t, s, CK_PATH_STR, rows, done);
     case CK_PATH_I64X2: return add_loop(t, s, CK_PATH_I64X2, rows, done);
+    case CK_PATH_PAIR: return add_loop(t, s, CK_PATH_PAIR, rows, done);
     case CK_PATH_ANY: break;
     }
     return add_loop(t, s, CK_PATH_ANY, rows, done);
@@ -213,6 +214,7 @@ static void heads_path(const ck_table *t, const ck_key_source *s, ck_list *heads
     case CK_PATH_I64: heads_loop(t, s, CK_PATH_I64, heads); return;
     case CK_PATH_STR: heads_loop(t, s, CK_PATH_STR, heads); return;
     case CK_PATH_I64X2: heads_loop(t, s, CK_PATH_I64X2, heads); return;
+    case CK_PATH_PAIR: heads_loop(t, s, CK_PATH_PAIR, heads); return;
     case CK_PATH_ANY: break;
     }
     heads_loop(t, s, CK_PATH_ANY, heads);

@@ -148,11 +148,11 @@ static void form_pages(ck_shape *s) {
 static ck_key_path path_of(const ck_shape *s, uint32_t count) {
     ck_phys p0 = count > 0 ? s->fields[s->key_fields[0]].phys : CK_PHYS_NULL;
     ck_phys p1 = count > 1 ? s->fields[s->key_fields[1]].phys : CK_PHYS_NULL;
-    return count == 0                                             ? CK_PATH_NONE
-           : count == 1 && p0 == CK_PHYS_I64                      ? CK_PATH_I64
-           : count == 1 && p0 == CK_PHYS_VIEW                     ? CK_PATH_STR
-           : count == 2 && p0 == CK_PHYS_I64 && p1 == CK_PHYS_I64 ? CK_PATH_I64X2
-                                                                  : CK_PATH_ANY;
+    bool i0 = p0 == CK_PHYS_I64, i1 = p1 == CK_PHYS_I64, text0 = p0 == CK_PHYS_VIEW, text1 = p1 == CK_PHYS_VIEW;
+    if (count == 0) return CK_PATH_NONE;
+    if (count == 1) return i0 ? CK_PATH_I64 : text0 ? CK_PATH_STR : CK_PATH_ANY;
+    if (count > 2 || !(i0 || text0) || !(i1 || text1)) return CK_PATH_ANY;
+    return i0 && i1 ? CK_PATH_I64X2 : CK_PATH_PAIR;
 }
 
 static bool is_plain(const ck_shape *s) {

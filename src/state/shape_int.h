@@ -21,7 +21,14 @@ typedef struct ck_list_link {
     uint32_t next, prev;
 } ck_list_link;
 
-typedef enum ck_key_path { CK_PATH_NONE, CK_PATH_I64, CK_PATH_STR, CK_PATH_I64X2, CK_PATH_ANY } ck_key_path;
+typedef enum ck_key_path {
+    CK_PATH_NONE,
+    CK_PATH_I64,
+    CK_PATH_STR,
+    CK_PATH_I64X2,
+    CK_PATH_PAIR, /* two, a text at least among them and nothing but integers beside */
+    CK_PATH_ANY
+} ck_key_path;
 
 typedef struct ck_page_head {
     uint32_t id;
