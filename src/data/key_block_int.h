@@ -48,6 +48,16 @@ static inline const uint64_t *ck_key_block_words(const ck_key_block *b, uint64_t
     return scratch;
 }
 
+/* Whether all rows of a column of views have the same, as the day of rows that come by time. Most columns say no in the
+ * first rows. */
+static inline bool ck_key_block_is_one_view(const ck_key_block *b) {
+    const ck_strview *v = b->c->views + b->start;
+    if (!b->sel) return b->n == 1 || memcmp(v, v + 1, (b->n - 1) * sizeof *v) == 0;
+    for (uint32_t i = 1; i < b->n; i++)
+        if (memcmp(&v[b->sel[i]], &v[b->sel[0]], sizeof *v) != 0) return false;
+    return true;
+}
+
 /* Keeps a compiler from taking a loop of 64-bit multiplications to vectors, which emulate each with three of 32 bits.
  */
 static inline uint64_t ck_key_scalar(uint64_t x) {

@@ -32,6 +32,11 @@ static void hash_words(const ck_key_block *b, uint64_t seed, uint64_t *restrict 
 }
 
 static void hash_strings(const ck_key_block *b, const uint8_t *present, uint64_t seed, uint64_t *restrict out) {
+    if (!present && ck_key_block_is_one_view(b)) {
+        uint64_t h = ck_value_hash_str(seed, ck_column_str(b->c, ck_key_block_row(b, 0)));
+        for (uint32_t i = 0; i < b->n; i++) out[i] = h;
+        return;
+    }
     for (uint32_t i = 0; i < b->n; i++) {
         if (present && !present[i]) continue;
         ck_view v = ck_column_str(b->c, ck_key_block_row(b, i));
