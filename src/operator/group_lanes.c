@@ -43,6 +43,21 @@ ck_status ck_lanes_begin(ck_lanes *l, const ck_batch *b, ck_row **rows, ck_op_ct
     return CK_OK;
 }
 
+/* Rows where a column without NULLs is TRUE, none of them with a weight: the common case. */
+static uint32_t keep_true(const ck_column *filter, const ck_lane *all, ck_lane_buffers *restrict out) {
+    ck_row *const *rows = all->rows;
+    const uint64_t *bits = filter->bits;
+    const uint16_t *at = all->at;
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < all->n; k++) {
+        uint32_t row = at ? at[k] : k;
+        out->rows[n] = rows[k];
+        out->at[n] = (uint16_t)row;
+        n += ck_bit_get(bits, row);
+    }
+    return n;
+}
+
 static ck_status cut(ck_lanes *l, uint32_t lane, const ck_batch *b, ck_op_ctx *ctx) {
     const ck_lane_plan *p = &l->plan->lanes[lane];
     const ck_lane *all = &l->lanes[l->plan->lane_count];
@@ -60,6 +75,11 @@ static ck_status cut(ck_lanes *l, uint32_t lane, const ck_batch *b, ck_op_ctx *c
     ck_lane_buffers *out = buffers_of(l, lane, ctx);
     if (!out) return CK_NOMEM;
     uint32_t n = 0;
+    if (filter && !value && !all->weights && filter->phys == CK_PHYS_BOOL && !filter->validity) {
+        n = keep_true(filter, all, out);
+        l->lanes[lane] = (ck_lane){out->rows, out->at, NULL, n};
+        return CK_OK;
+    }
     for (uint32_t k = 0; k < all->n; k++) {
         uint32_t at = ck_lane_at(all, k);
         bool pass = !value || ck_bit_get(value->validity, at);
@@ -197,19 +217,28 @@ static ck_status drop_passing_none(ck_lane *in, uint64_t *bits, ck_op_ctx *ctx) 
     return CK_OK;
 }
 
-/* bits[k]: those of the row's members for which its value is new, from here on no longer. */
-static void keep_new_bits(const ck_table *set, ck_row *const *values, uint32_t n, uint64_t *bits) {
-    const ck_row_layout *layout = ck_table_layout(set);
-    uint32_t at = layout->fields[layout->value_first].offset; /* a byte each, in the members' order */
-    for (uint32_t k = 0; k < n; k++) {
-        uint64_t fresh = 0;
-        for (uint64_t left = bits[k]; left; left &= left - 1) {
-            uint32_t m = (uint32_t)__builtin_ctzll(left);
-            if (!ck_row_bool(values[k], at + m)) fresh |= left & -left;
-            ck_row_set_bool(values[k], at + m, true);
-        }
-        bits[k] = fresh;
+/* The members a row passes for which its value is new, from here on no longer. */
+static inline uint64_t take_new_bits(ck_row *value, uint32_t at, uint64_t bits) {
+    uint64_t fresh = 0;
+    for (uint64_t left = bits; left; left &= left - 1) {
+        uint32_t m = (uint32_t)__builtin_ctzll(left);
+        if (!ck_row_bool(value, at + m)) fresh |= left & -left;
+        ck_row_set_bool(value, at + m, true);
     }
+    return fresh;
+}
+
+/* bits[k]: those of the row's members for which its value is new. Into fresh_at the numbers of the rows that have such,
+ * how many is the answer: few, once values come again. */
+static uint32_t keep_new(const ck_table *set, ck_row *const *values, uint32_t n, uint64_t *bits, uint16_t *fresh_at) {
+    const ck_row_layout *layout = ck_table_layout(set);
+    uint32_t at = layout->fields[layout->value_first].offset, found = 0; /* a byte each, in the members' order */
+    for (uint32_t k = 0; k < n; k++) {
+        bits[k] = take_new_bits(values[k], at, bits[k]);
+        fresh_at[found] = (uint16_t)k;
+        found += bits[k] != 0;
+    }
+    return found;
 }
 
 /* The lanes of all members at once. */
@@ -219,21 +248,24 @@ static ck_status cut_members(ck_lanes *l, uint32_t set_number, const ck_batch *b
     CK_TRY(ck_lanes_get(l, d->lane, b, &taken, ctx));
     ck_lane in = *taken;
     uint64_t *bits = ck_arena_alloc(ctx->arena, (in.n + 1u) * sizeof *bits);
+    uint16_t *fresh_at = ck_arena_alloc(ctx->arena, (in.n + 1u) * sizeof *fresh_at);
+    uint32_t found = 0;
     ck_row **values;
     uint8_t *fresh;
     bool none;
-    if (!bits) return ck_nomem(ctx->error, ctx->mem, in.n * sizeof *bits);
+    if (!bits || !fresh_at) return ck_nomem(ctx->error, ctx->mem, in.n * sizeof *bits);
     member_bits(d, b, &in, bits, &none);
     if (none) CK_TRY(drop_passing_none(&in, bits, ctx));
     if (in.n) {
         CK_TRY(set_rows(l, d, l->sets[set_number], b, &in, &values, &fresh, ctx));
-        keep_new_bits(l->sets[set_number], values, in.n, bits);
+        found = keep_new(l->sets[set_number], values, in.n, bits, fresh_at);
     }
     for (uint32_t m = 0; m < d->member_count; m++) {
         uint32_t lane = d->members[m].lane, n = 0;
         ck_lane_buffers *out = buffers_of(l, lane, ctx);
         if (!out) return CK_NOMEM;
-        for (uint32_t k = 0; k < in.n; k++) {
+        for (uint32_t i = 0; i < found; i++) {
+            uint32_t k = fresh_at[i];
             out->rows[n] = in.rows[k];
             out->at[n] = (uint16_t)ck_lane_at(&in, k);
             n += (uint32_t)(bits[k] >> m & 1);
