@@ -459,11 +459,12 @@ static ck_status interval_pre_snapshot(void *self, uint64_t checkpoint, ck_op_ct
     return ck_event_clock_store(&((interval_join *)self)->clock, ctx);
 }
 
-/* A pair is as old as the older of its rows, which was kept while partners could come. */
+/* A pair is as old as the older of its rows, which was kept while partners could come. In whole milliseconds, as
+ * watermarks are. */
 static int64_t interval_delay(const void *self) {
     const interval_join *op = self;
     int64_t us = op->upper_us > -op->lower_us ? op->upper_us : -op->lower_us;
-    return us > 0 ? us : 0;
+    return (us > 0 ? us : 0) + (op->slack_us > 0 ? op->slack_us + 1 : 0);
 }
 
 static void interval_close(void *self, ck_op_ctx *ctx) {

@@ -103,6 +103,12 @@ static ck_status top_n_pre_snapshot(void *self, uint64_t checkpoint, ck_op_ctx *
     return op->top.plan.windowed ? ck_event_clock_store(&op->top.windows.clock, ctx) : CK_OK;
 }
 
+/* A window's top is said when the lateness is over, too. */
+static int64_t top_n_delay(const void *self) {
+    const ck_top_plan *plan = &((const top_n *)self)->top.plan;
+    return plan->windowed && plan->at_end ? plan->lateness_us : 0;
+}
+
 static void top_n_close(void *self, ck_op_ctx *ctx) {
     (void)ctx;
     top_n_free(self);
@@ -114,6 +120,7 @@ static const ck_operator_vtbl top_n_vtbl = {
     .on_event = top_n_on_event,
     .pre_snapshot = top_n_pre_snapshot,
     .close = top_n_close,
+    .watermark_delay_us = top_n_delay,
 };
 
 const ck_op_desc ck_op_top_n = {.type = "top_n", .op = &top_n_vtbl, .create = top_n_create, .slots = top_n_slots};

@@ -120,3 +120,25 @@ def test_what_changes_within_the_lateness_is_changed(clink, tmp_path, changes):
     assert {k for k, n in net.items() if n} == {("1970-01-01T00:00:10Z", "a", 6), ("1970-01-01T00:00:50Z", "c", 3),
                                                     ("1970-01-01T00:01:10Z", "d", 1), ("1970-01-01T00:01:20Z", "d", 1)}
     assert all(n in (0, 1) for n in net.values()) and ("-D " in r.out) == changes
+
+
+@pytest.mark.parametrize("batch", [1, 7])
+@pytest.mark.parametrize("rows", [
+    "SELECT window_time AS w, k, v FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY window_start, window_end ORDER BY v, t, k) AS n FROM {tumble}) WHERE n <= 99",
+    "SELECT a.window_time AS w, a.k, a.v FROM {tumble} a LEFT JOIN {tumble} b ON a.window_start = b.window_start AND a.window_end = b.window_end AND b.v < 0",
+    "SELECT o.window_time AS w, a.k, a.v FROM (SELECT window_time, window_start, window_end, COUNT(*) AS n FROM TABLE(TUMBLE(TABLE once, DESCRIPTOR(t), "
+    "INTERVAL '10' SECOND)) GROUP BY window_start, window_end, window_time) o JOIN {tumble} a ON a.window_start = o.window_start AND a.window_end = o.window_end"])
+@pytest.mark.parametrize("above", [
+    "SELECT k, v, COUNT(*) OVER (ORDER BY w ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS n FROM ({rows})",
+    "SELECT x.k, x.v FROM ({rows}) x LEFT JOIN ({rows}) y ON x.k = y.k AND y.w BETWEEN x.w - INTERVAL '0.5' SECOND AND x.w AND x.v = -y.v",
+    "SELECT k, v FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY k, v ORDER BY w) AS n FROM ({rows})) WHERE n <= 99",
+    "SELECT MIN(k) AS k, SUM(v) AS v FROM ({rows}) GROUP BY TUMBLE(w, INTERVAL '10' SECOND), k, v"])
+def test_what_waits_for_late_rows_is_in_time_for_what_is_above(clink, tmp_path, above, rows, batch):
+    """Windows that are said when the lateness is over, too, hold back the watermark as long: nothing above them is late, and nothing changes."""
+    rnd = random.Random(SEED)
+    data = [(1000 * i - rnd.randrange(25_000), rnd.choice("ab"), i + 1) for i in range(120)]
+    write(tmp_path / "src.ndjson", data)
+    rows = rows.format(tumble="TABLE(TUMBLE(TABLE src, DESCRIPTOR(t), INTERVAL '10' SECOND))")
+    got = clink("run", "--changes", "--set", f"batch_rows={batch}", "-e", table("src.ndjson", 0, ", allowed_lateness_ms='26000'") +
+                table("src.ndjson", 26_000).replace("TABLE src", "TABLE once") + above.format(rows=rows))
+    assert "late" not in got.err and sorted((r["k"], r["v"]) for r in got.rows) == sorted((k, v) for _, k, v in data)

@@ -303,6 +303,7 @@ ck_status ck_bind_window_function(ck_binder *b, const ck_bind_place *place, cons
 typedef struct sorted_keys {
     const ck_plan_node *window; /* NULL: no window is named by its start and its end */
     uint32_t start, end;        /* columns of the input */
+    int64_t lateness_us;        /* which rows still come so long behind the end */
     uint32_t *keys, key_count;  /* the others */
     uint32_t *from;             /* by group key: column of the window aggregate */
 } sorted_keys;
@@ -316,7 +317,8 @@ static ck_status sort_keys(ck_binder *b, const ck_plan_node *input, ck_columns g
     for (uint32_t i = 0; i < group.count; i++) {
         of[i] = ck_plan_time_of(input, group.at[i]);
         if (of[i].role == CK_TIME_WINDOW_START) k->window = of[i].node, k->start = group.at[i];
-        if (of[i].role == CK_TIME_WINDOW_END) ends = of[i].node, k->end = group.at[i];
+        if (of[i].role != CK_TIME_WINDOW_END) continue;
+        ends = of[i].node, k->end = group.at[i], k->lateness_us = of[i].lateness_us;
     }
     if (!k->window || k->window != ends) {
         k->window = NULL;
@@ -388,7 +390,7 @@ static ck_status window_below(ck_binder *b, ck_plan_node *input, const sorted_ke
                           .start = k->start,
                           .end = k->end,
                           .type = w->type,
-                          .lateness_us = w->lateness_us};
+                          .lateness_us = k->lateness_us};
     *node = input;
     return CK_OK;
 }

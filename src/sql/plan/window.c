@@ -142,7 +142,8 @@ static ck_time_origin of_union(const ck_plan_node *n, uint32_t column) {
 
 static bool is_of_window(const ck_plan_node *n) { return n->kind == CK_PLAN_WINDOW || n->kind == CK_PLAN_WINDOW_AGG; }
 
-/* A join in time passes on how far time has come, so long after that no row is late; padded times are NULL. */
+/* A join in time passes on how far time has come, so long after that no row is late; padded times are NULL. One of
+ * windows has waited for what the tables allow, and its watermark with it. */
 static ck_time_origin of_join(const ck_plan_node *n, uint32_t column) {
     ck_time_bounds b;
     uint32_t left = n->inputs[0]->schema->field_count;
@@ -154,14 +155,17 @@ static ck_time_origin of_join(const ck_plan_node *n, uint32_t column) {
     if (!ck_plan_time_bounds(n, &b)) return (ck_time_origin){0};
     if (b.lower_us == -CK_TIME_UNBOUNDED || b.upper_us == CK_TIME_UNBOUNDED) return (ck_time_origin){0};
     ck_time_origin o = ck_plan_time_of(n->inputs[right], right ? column - left : column);
+    if (b.windowed) o.lateness_us = 0;
     return !b.windowed || (o.node && is_of_window(o.node)) ? o : (ck_time_origin){0}; /* as in of_top_n */
 }
 
 /* Ranks by event time let rows go before the watermark that settled them; those in a window all at its end, when their
- * own time may be behind the watermark, and the window's is not. */
+ * own time may be behind the watermark, and the window's is not: over rows that do not change the watermark waits with
+ * them for what the table allows. */
 static ck_time_origin of_top_n(const ck_plan_node *n, uint32_t column) {
     if (column >= n->inputs[0]->schema->field_count || !(n->top.timed || n->top.windowed)) return (ck_time_origin){0};
     ck_time_origin o = ck_plan_time_of(n->inputs[0], column);
+    if (n->top.windowed && n->inputs[0]->mode == CK_MODE_APPEND) o.lateness_us = 0;
     return n->top.timed || (o.node && is_of_window(o.node)) ? o : (ck_time_origin){0};
 }
 
