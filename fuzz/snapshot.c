@@ -53,7 +53,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         ck_state_store *s;
         CK_ASSERT(ck_state_store_new(&cfg, &s, NULL) == CK_OK);
         for (uint32_t i = 0; i < h->slot_count; i++) {
-            const ck_snapshot_slot *slot = &h->slots[i];
+            const ck_stored_slot *slot = &h->slots[i];
             ck_status st = ck_state_restore_slot(s, slot->op_id, slot->uid, slot->op_type, slot->schema, NULL);
             (void)st; /* schemas no table can hold are refused */
         }

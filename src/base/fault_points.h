@@ -28,6 +28,7 @@ CK_FAULT_POINT(COMMITTED_BEFORE_MARK, "commit.before_committed",
 CK_FAULT_POINT(COMMITTED_AFTER_MARK, "commit.after_committed", "checkpoint-N.committed is durable")
 CK_FAULT_POINT(RETENTION_BEFORE_DELETE, "retention.before_delete", "a file no kept checkpoint needs is about to go")
 CK_FAULT_POINT(RESTORE_BEFORE_LOAD, "restore.before_load", "the manifest is read, no state is loaded")
+CK_FAULT_POINT(RESTORE_BEFORE_MIGRATION, "restore.before_migration", "the state is loaded as it was stored")
 CK_FAULT_POINT(RESTORE_AFTER_LOAD, "restore.after_load", "state is loaded, nothing runs")
 CK_FAULT_POINT(RESTORE_BEFORE_REPLAY, "restore.before_replay", "an in-flight file is about to be dealt out")
 CK_FAULT_POINT(RESTORE_AFTER_COMMIT, "restore.after_commit", "what the restored checkpoint carries is committed")

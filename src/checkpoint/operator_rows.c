@@ -38,7 +38,7 @@ static int64_t as_i64(ck_view v) {
 }
 
 static ck_slot_mode mode_of(const ck_restore_op *op, ck_view slot) {
-    const ck_snapshot_slot *s = ck_map_get(&op->slots, slot);
+    const ck_stored_slot *s = ck_map_get(&op->slots, slot);
     return s ? s->schema->mode : CK_SLOT_UNION;
 }
 
@@ -101,7 +101,7 @@ static ck_status put(const ck_restore_into *t, const ck_restore_op *op, const ck
 }
 
 /* Rows of one split slot, over all subtasks: row k to subtask k mod parallelism. */
-static ck_status deal_split(ck_restore *r, ck_restore_op *op, const ck_snapshot_slot *slot, ck_error *err) {
+static ck_status deal_split(ck_restore *r, ck_restore_op *op, const ck_stored_slot *slot, ck_error *err) {
     dealt *rows = ck_arena_array(&r->arena, op->rows.count + 1, sizeof *rows);
     if (!rows) return ck_nomem(err, r->mem, op->rows.count * sizeof *rows);
     long at = order_offset(slot->schema);
@@ -169,7 +169,7 @@ ck_status ck_operator_rows_deal(ck_restore *r, ck_error *err) {
         CK_TRY(collect_committables(r, op, err));
         CK_TRY(deal_to_all(op, err));
         for (size_t k = 0; k < op->slots.count; k++) {
-            const ck_snapshot_slot *slot = op->slots.entries[k].value;
+            const ck_stored_slot *slot = op->slots.entries[k].value;
             bool committed = strcmp(slot->schema->slot, CK_COMMIT_SLOT) == 0;
             if (slot->schema->mode == CK_SLOT_SPLIT && !committed) CK_TRY(deal_split(r, op, slot, err));
         }

@@ -15,7 +15,7 @@ ck_status ck_restore_new(ck_proc *proc, ck_mem mem, const char *dir, const ck_ma
     r->proc = proc, r->mem = plan, r->dir = dir, r->m = m;
     ck_arena_init(&r->arena, plan, SIZE_MAX);
     ck_map_init(&r->ops, &r->arena, false);
-    ck_map_init(&r->versions, &r->arena, false);
+    ck_version_map_init(&r->versions, &r->arena);
     ck_map_init(&r->chain, &r->arena, false);
     *out = r;
     return CK_OK;
@@ -92,18 +92,16 @@ static ck_status check_header(const ck_restore *r, const ck_manifest_file *f, co
     return CK_OK;
 }
 
+/* The file's versions with those of the others, and into every store that has their operator. */
 static ck_status unite_versions(ck_restore *r, const ck_snapshot_header *h, ck_error *err) {
-    for (uint32_t i = 0; i < h->version_count; i++) {
-        const ck_state_version *v = &h->versions[i];
-        const char *key =
-            ck_arena_printf(&r->arena, "%" PRIu64 "|%s|%s", v->op_id, v->state_type, v->slot ? v->slot : "");
-        void *was = NULL;
-        if (!key || ck_map_put(&r->versions, ck_view_of(key), (void *)(uintptr_t)v->version, &was) != CK_OK)
-            return ck_nomem(err, r->mem, 0);
-        if (was && (uintptr_t)was != v->version)
-            return ck_fail(err, CK_REFUSED,
-                           "operator %" PRIu64 ", state type '%s' is in version %u here and in %u elsewhere", v->op_id,
-                           v->state_type, v->version, (unsigned)(uintptr_t)was);
+    CK_TRY(ck_version_map_unite(&r->versions, &h->versions, err));
+    for (uint32_t i = 0; i < ck_version_map_count(&h->versions); i++) {
+        ck_state_version v = *ck_version_map_at(&h->versions, i);
+        ck_restore_op *op = ck_restore_op_find(r, v.op_id);
+        if (!op) continue;
+        v.op_id = op->as;
+        for (ck_target_ref *t = op->targets; t; t = t->next)
+            CK_TRY(ck_state_restore_version(t->target->store, &v, err));
     }
     return CK_OK;
 }
@@ -111,7 +109,7 @@ static ck_status unite_versions(ck_restore *r, const ck_snapshot_header *h, ck_e
 /* The file's slots into every store that has their operator; the store refuses what disagrees. */
 static ck_status unite_slots(ck_restore *r, const ck_snapshot_header *h, ck_error *err) {
     for (uint32_t i = 0; i < h->slot_count; i++) {
-        const ck_snapshot_slot *s = &h->slots[i];
+        const ck_stored_slot *s = &h->slots[i];
         ck_restore_op *op = ck_restore_op_find(r, s->op_id);
         if (!op) continue;
         if (ck_map_put(&op->slots, ck_view_of(s->schema->slot), (void *)(uintptr_t)s, NULL) != CK_OK)
@@ -264,40 +262,53 @@ ck_status ck_restore_committables(ck_restore *r, uint64_t op_id, const ck_commit
 
 /* ---- what there is, without the rows ---- */
 
-static ck_status slots_of_file(ck_proc *proc, ck_arena *a, const char *path, ck_map *seen, ck_error *err) {
+typedef struct describing {
+    ck_proc *proc;
+    ck_arena *arena;
+    ck_map slots; /* "op|slot": ck_stored_slot */
+    ck_version_map *versions;
+    bool described; /* some file describes its slots */
+} describing;
+
+static ck_status describe_file(describing *d, const char *path, ck_error *err) {
     ck_snapshot_reader *reader;
-    CK_TRY(ck_snapshot_open(proc, ck_mem_as(a->mem, CK_MEM_DECODE), a, path, &reader, err));
+    CK_TRY(ck_snapshot_open(d->proc, ck_mem_as(d->arena->mem, CK_MEM_DECODE), d->arena, path, &reader, err));
     const ck_snapshot_header *h = ck_snapshot_header_of(reader);
-    ck_status s = CK_OK;
+    ck_status s = ck_version_map_unite(d->versions, &h->versions, err);
     for (uint32_t i = 0; s == CK_OK && i < h->slot_count; i++) {
-        const ck_snapshot_slot *slot = &h->slots[i];
-        const char *key = ck_arena_printf(a, "%" PRIu64 "|%s", slot->op_id, slot->schema->slot);
-        if (!key || ck_map_put(seen, ck_view_of(key), (void *)(uintptr_t)slot, NULL) != CK_OK)
-            s = ck_nomem(err, a->mem, 0);
+        const ck_stored_slot *slot = &h->slots[i];
+        const char *key = ck_arena_printf(d->arena, "%" PRIu64 "|%s", slot->op_id, slot->schema->slot);
+        if (!key || ck_map_put(&d->slots, ck_view_of(key), (void *)(uintptr_t)slot, NULL) != CK_OK)
+            s = ck_nomem(err, d->arena->mem, 0);
     }
+    d->described |= h->described;
     ck_snapshot_close(reader);
     return s;
 }
 
-ck_status ck_manifest_slots(ck_proc *proc, ck_arena *a, const char *dir, const ck_manifest *m,
-                            const ck_snapshot_slot **out, uint32_t *count, ck_error *err) {
-    ck_map seen;
-    ck_map_init(&seen, a, false);
+ck_status ck_manifest_stored(ck_proc *proc, ck_arena *a, const char *dir, const ck_manifest *m, ck_stored_state *out,
+                             ck_error *err) {
+    describing d = {.proc = proc, .arena = a, .versions = CK_ARENA_NEW(a, ck_version_map)};
+    uint32_t files = 0;
+    if (!d.versions) return ck_nomem(err, a->mem, 0);
+    ck_map_init(&d.slots, a, false);
+    ck_version_map_init(d.versions, a);
     for (uint32_t i = 0; i < m->file_count; i++) {
         const ck_manifest_file *f = &m->files[i];
         if (!ck_file_is_state(f->kind)) continue;
         const char *path = ck_arena_printf(a, "%s/%s", dir, f->path);
         if (!path) return ck_nomem(err, a->mem, 0);
-        ck_status s = slots_of_file(proc, a, path, &seen, err);
+        ck_status s = describe_file(&d, path, err);
         if (s != CK_OK) {
             (void)ck_error_prefix(err, "%s: ", path);
             return s;
         }
+        files++;
     }
-    ck_snapshot_slot *slots = ck_arena_array(a, seen.count + 1u, sizeof *slots);
+    ck_stored_slot *slots = ck_arena_array(a, d.slots.count + 1u, sizeof *slots);
     if (!slots) return ck_nomem(err, a->mem, 0);
-    for (size_t i = 0; i < seen.count; i++) slots[i] = *(const ck_snapshot_slot *)seen.entries[i].value;
-    *out = slots, *count = (uint32_t)seen.count;
+    for (size_t i = 0; i < d.slots.count; i++) slots[i] = *(const ck_stored_slot *)d.slots.entries[i].value;
+    *out = (ck_stored_state){slots, (uint32_t)d.slots.count, d.versions, files > 0 && !d.described};
     return CK_OK;
 }
 

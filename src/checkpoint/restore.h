@@ -15,7 +15,7 @@
 #define CK_CHECKPOINT_RESTORE_H
 
 #include "checkpoint/manifest.h"
-#include "state/state.h"
+#include "state/state_migration_on_restore.h"
 #include "stream/committer.h"
 
 typedef struct ck_restore ck_restore;
@@ -47,10 +47,9 @@ CK_NODISCARD ck_status ck_restore_run(ck_restore *r, ck_error *err);
 /* Of one stored operator, over all its subtasks, by checkpoint and name. They live as long as r. */
 CK_NODISCARD ck_status ck_restore_committables(ck_restore *r, uint64_t op_id, const ck_committable **out,
                                                uint32_t *count);
-/* The slots a manifest's files hold, each once, by operator; read from the files' heads. In the arena. */
-struct ck_snapshot_slot;
-CK_NODISCARD ck_status ck_manifest_slots(ck_proc *proc, ck_arena *a, const char *dir, const ck_manifest *m,
-                                         const struct ck_snapshot_slot **out, uint32_t *count, ck_error *err);
+/* The slots and versions a manifest's files hold, each once, by operator; read from the files' heads. In the arena. */
+CK_NODISCARD ck_status ck_manifest_stored(ck_proc *proc, ck_arena *a, const char *dir, const ck_manifest *m,
+                                          ck_stored_state *out, ck_error *err);
 typedef struct ck_restore_stats {
     uint64_t files, bytes, rows, rows_kept;
 } ck_restore_stats;

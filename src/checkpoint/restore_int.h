@@ -36,7 +36,7 @@ typedef struct ck_restore_op {
     bool want_committables;
     ck_target_ref *targets;
     ck_restore_into **owner; /* by key group: the target whose range holds it; NULL: another process's */
-    ck_map slots;            /* by name: ck_snapshot_slot */
+    ck_map slots;            /* by name: ck_stored_slot */
     ck_map rows;             /* operator rows by stored key: ck_operator_row */
     ck_committable *committables;
     uint32_t committable_count;
@@ -54,7 +54,7 @@ struct ck_restore {
     uint64_t last_id;
     bool last_known;
     const char *handle; /* the materialisation that the file being read names; NULL: none */
-    ck_map versions; /* by "op|type|slot": version */
+    ck_version_map versions;
     ck_map chain;    /* operator rows of the chain being read: op id and stored key */
     ck_restore_stats stats;
     bool done;

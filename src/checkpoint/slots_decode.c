@@ -117,7 +117,7 @@ static ck_slot_mode mode_of(reader *r, yyjson_val *o) {
     return CK_SLOT_UNION;
 }
 
-static void read_slot(reader *r, yyjson_val *o, ck_snapshot_slot *out) {
+static void read_slot(reader *r, yyjson_val *o, ck_stored_slot *out) {
     ck_slot_schema *s = CK_ARENA_NEW(r->a, ck_slot_schema);
     if (!s) {
         r->status = ck_nomem(r->err, r->a->mem, sizeof *s);
@@ -127,12 +127,12 @@ static void read_slot(reader *r, yyjson_val *o, ck_snapshot_slot *out) {
         bad(r, "", "is not an object");
         return;
     }
-    *out = (ck_snapshot_slot){id_of(r, o), text_of(r, o, "uid", false), text_of(r, o, "op_type", false), s};
+    *out = (ck_stored_slot){id_of(r, o), text_of(r, o, "uid", false), text_of(r, o, "op_type", false), s, false};
     s->slot = text_of(r, o, "slot", true);
     s->state_type = text_of(r, o, "state_type", false);
     s->mode = mode_of(r, o);
     yyjson_val *version = yyjson_obj_get(o, "version"), *ttl = yyjson_obj_get(o, "ttl");
-    s->version = version ? (uint32_t)yyjson_get_uint(version) : 1;
+    s->version = version ? (uint32_t)yyjson_get_uint(version) : 0;
     if (version && (!yyjson_is_uint(version) || yyjson_get_uint(version) > UINT32_MAX || s->version == 0))
         bad(r, "version", "is not a version");
     s->ttl_us = ttl ? yyjson_get_sint(ttl) : 0;
@@ -153,7 +153,7 @@ ck_status ck_slots_decode(ck_arena *a, ck_view json, ck_snapshot_header *h, ck_e
     if (!yyjson_is_arr(array) || yyjson_arr_size(array) > CK_SNAPSHOT_SLOTS_MAX)
         return ck_fail(err, CK_CORRUPT, CK_META_SLOTS " is not an array of at most %d slots", CK_SNAPSHOT_SLOTS_MAX);
     size_t n = yyjson_arr_size(array), i, max;
-    ck_snapshot_slot *slots = ck_arena_array(a, n ? n : 1, sizeof *slots);
+    ck_stored_slot *slots = ck_arena_array(a, n ? n : 1, sizeof *slots);
     if (!slots) return ck_nomem(err, a->mem, n * sizeof *slots);
     reader r = {.a = a, .err = err};
     yyjson_arr_foreach(array, i, max, item) {
@@ -167,39 +167,21 @@ ck_status ck_slots_decode(ck_arena *a, ck_view json, ck_snapshot_header *h, ck_e
 
 /* ---- versions ---- */
 
-/* "op_id|state_type|version" or with "|slot" behind; line is a NUL-terminated copy. */
-static bool read_version(char *line, ck_state_version *out) {
-    char *part[4] = {line};
-    unsigned n = 1;
-    for (char *p = line; *p; p++) {
-        if (*p != '|') continue;
-        if (n == 4) return false;
-        *p = 0;
-        part[n++] = p + 1;
-    }
-    bool ok_id, ok_version;
-    if (n < 3) return false;
-    out->op_id = parse_u64(part[0], &ok_id);
-    uint64_t version = parse_u64(part[2], &ok_version);
-    *out = (ck_state_version){out->op_id, part[1], (uint32_t)version, n == 4 ? part[3] : NULL};
-    return ok_id && ok_version && version > 0 && version <= UINT32_MAX && (n < 4 || *part[3]);
+/* A slot that does not say its version gets the one the lines have for it, else stays without. */
+static ck_status agree(ck_snapshot_header *h, uint32_t i, ck_error *err) {
+    ck_slot_schema *s = (ck_slot_schema *)(uintptr_t)h->slots[i].schema; /* made by ck_slots_decode */
+    uint32_t version = ck_version_map_get(&h->versions, h->slots[i].op_id, s->state_type, s->slot);
+    if (version && s->version && version != s->version)
+        return ck_fail(err, CK_CORRUPT,
+                       "slot \"%s\" is in version %u by " CK_META_SLOTS " and in %u by " CK_META_STATE_VERSIONS,
+                       s->slot, s->version, version);
+    if (!s->version) s->version = version;
+    return CK_OK;
 }
 
 ck_status ck_versions_decode(ck_arena *a, ck_view lines, ck_snapshot_header *h, ck_error *err) {
-    if (lines.n == 0) return CK_OK;
-    uint32_t count = 1;
-    for (size_t i = 0; i < lines.n; i++) count += lines.p[i] == '\n';
-    ck_state_version *list = ck_arena_array(a, count, sizeof *list);
-    char *text = ck_arena_strndup(a, lines.p, lines.n);
-    if (!list || !text) return ck_nomem(err, a->mem, lines.n);
-    char *at = text;
-    for (uint32_t i = 0; i < count; i++) {
-        char *end = strchr(at, '\n');
-        if (end) *end = 0;
-        if (!read_version(at, &list[i]) || (!end && i + 1 < count))
-            return ck_fail(err, CK_CORRUPT, CK_META_STATE_VERSIONS ": line %u does not parse", i + 1);
-        at = end ? end + 1 : at;
-    }
-    h->versions = list, h->version_count = count;
+    ck_version_map_init(&h->versions, a);
+    CK_TRY(ck_version_map_decode(&h->versions, lines, err));
+    for (uint32_t i = 0; i < h->slot_count; i++) CK_TRY(agree(h, i, err));
     return CK_OK;
 }

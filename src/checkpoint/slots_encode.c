@@ -11,7 +11,6 @@
 #include "checkpoint/snapshot_int.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <yyjson.h>
 
 #include "base/json.h"
@@ -77,7 +76,7 @@ static yyjson_mut_val *slot_value(writer *w, const ck_marked_slot *m) {
     put(w, o, "op_type", yyjson_mut_str(w->doc, m->op_type));
     put(w, o, "slot", yyjson_mut_str(w->doc, s->slot));
     put(w, o, "state_type", yyjson_mut_str(w->doc, s->state_type));
-    put(w, o, "version", yyjson_mut_uint(w->doc, s->version));
+    if (s->version) put(w, o, "version", yyjson_mut_uint(w->doc, s->version));
     put(w, o, "mode", yyjson_mut_str(w->doc, mode_names[s->mode]));
     put(w, o, "partition", fields_value(w, s->partition, s->partition_count));
     put(w, o, "order", order_value(w, s->order, s->order_count));
@@ -107,29 +106,16 @@ ck_status ck_slots_encode(ck_arena *a, const ck_marked_slot *slots, uint32_t cou
 
 /* ---- versions ---- */
 
-static int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
-
-ck_status ck_versions_encode(ck_arena *a, const ck_marked_slot *slots, uint32_t count, const char **out,
-                             ck_error *err) {
-    const char **lines = ck_arena_array(a, count ? count : 1, sizeof *lines);
-    if (!lines) return ck_nomem(err, a->mem, 0);
-    size_t bytes = 1;
-    for (uint32_t i = 0; i < count; i++) {
-        const ck_slot_schema *s = slots[i].schema;
-        lines[i] = ck_arena_printf(a, "%" PRIu64 "|%s|%u|%s", slots[i].op_id, s->state_type, s->version, s->slot);
-        if (!lines[i]) return ck_nomem(err, a->mem, 0);
-        bytes += strlen(lines[i]) + 1;
+ck_status ck_versions_encode(ck_arena *a, const ck_version_map *others, const ck_marked_slot *slots, uint32_t count,
+                             const char **out, ck_error *err) {
+    ck_version_map all;
+    ck_version_map_init(&all, a);
+    ck_status s = others ? ck_version_map_merge(&all, others) : CK_OK;
+    for (uint32_t i = 0; s == CK_OK && i < count; i++) {
+        const ck_slot_schema *slot = slots[i].schema;
+        const ck_state_version v = {slots[i].op_id, slot->state_type, slot->version, slot->slot};
+        if (v.version) s = ck_version_map_stamp(&all, &v); /* without one: nobody has said, and nobody says now */
     }
-    qsort(lines, count, sizeof *lines, by_text);
-    char *text = ck_arena_alloc(a, bytes), *at = text;
-    if (!text) return ck_nomem(err, a->mem, bytes);
-    for (uint32_t i = 0; i < count; i++) {
-        if (i) *at++ = '\n';
-        size_t n = strlen(lines[i]);
-        memcpy(at, lines[i], n);
-        at += n;
-    }
-    *at = 0;
-    *out = text;
-    return CK_OK;
+    *out = s == CK_OK ? ck_version_map_encode(&all, a) : NULL;
+    return *out ? CK_OK : ck_nomem(err, a->mem, 0);
 }

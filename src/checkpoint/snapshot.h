@@ -9,6 +9,7 @@
 #include "checkpoint/manifest.h"
 #include "os/durable.h"
 #include "state/mark.h"
+#include "state/state_migration_on_restore.h"
 
 #define CK_SNAPSHOT_FORMAT_MAX 2
 
@@ -41,19 +42,6 @@ CK_NODISCARD ck_status ck_snapshot_write(const ck_snapshot_spec *spec, ck_state_
 
 /* ---- reading ---- */
 
-typedef struct ck_snapshot_slot {
-    uint64_t op_id;
-    const char *uid, *op_type; /* "" when the file does not say */
-    const ck_slot_schema *schema;
-} ck_snapshot_slot;
-
-typedef struct ck_state_version {
-    uint64_t op_id;
-    const char *state_type;
-    uint32_t version;
-    const char *slot; /* NULL: every slot of the type */
-} ck_state_version;
-
 typedef struct ck_snapshot_header {
     uint32_t format_version;
     uint32_t key_groups;
@@ -61,10 +49,10 @@ typedef struct ck_snapshot_header {
     const char *parent;  /* deltas; "" when absent */
     uint64_t checkpoint; /* 0 when absent */
     const char *engine;  /* "" when absent */
-    const ck_snapshot_slot *slots;
+    const ck_stored_slot *slots; /* none of them raw */
     uint32_t slot_count;
-    const ck_state_version *versions;
-    uint32_t version_count;
+    ck_version_map versions;
+    bool described; /* it has a slot table: what is not in it is not in the file */
 } ck_snapshot_header;
 
 typedef struct ck_snapshot_row {

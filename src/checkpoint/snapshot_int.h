@@ -21,9 +21,10 @@ enum {
 /* The JSON of clink.slots and the lines of clink.state_versions, in the arena. */
 CK_NODISCARD ck_status ck_slots_encode(ck_arena *a, const ck_marked_slot *slots, uint32_t count, const char **out,
                                        ck_error *err);
-CK_NODISCARD ck_status ck_versions_encode(ck_arena *a, const ck_marked_slot *slots, uint32_t count, const char **out,
-                                          ck_error *err);
+CK_NODISCARD ck_status ck_versions_encode(ck_arena *a, const ck_version_map *others, const ck_marked_slot *slots,
+                                          uint32_t count, const char **out, ck_error *err);
 CK_NODISCARD ck_status ck_slots_decode(ck_arena *a, ck_view json, ck_snapshot_header *h, ck_error *err);
+/* The lines, and versions of slots from their schemas and the lines; the two must not tell different things. */
 CK_NODISCARD ck_status ck_versions_decode(ck_arena *a, ck_view lines, ck_snapshot_header *h, ck_error *err);
 
 #endif

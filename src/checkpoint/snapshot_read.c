@@ -134,9 +134,10 @@ static ck_status read_metadata(ck_snapshot_reader *r, ck_arena *a, ck_error *err
     if (there && !number(id, &r->header.checkpoint)) return corrupt(r, err, CK_META_CHECKPOINT " is not a number");
     CK_TRY(copy_text(a, metadata(r, CK_META_ENGINE, &there), &r->header.engine, err));
     CK_TRY(copy_text(a, metadata(r, CK_META_PARENT, &there), &r->header.parent, err));
-    ck_status s = ck_versions_decode(a, metadata(r, CK_META_STATE_VERSIONS, &there), &r->header, err);
     ck_view slots = metadata(r, CK_META_SLOTS, &there);
-    if (s == CK_OK && there) s = ck_slots_decode(a, slots, &r->header, err);
+    r->header.described = there;
+    ck_status s = there ? ck_slots_decode(a, slots, &r->header, err) : CK_OK;
+    if (s == CK_OK) s = ck_versions_decode(a, metadata(r, CK_META_STATE_VERSIONS, &there), &r->header, err);
     if (s != CK_OK) ck_error_prefix(err, "%s: ", r->name);
     return s;
 }

@@ -305,7 +305,7 @@ static void many_batches_and_two_byte_groups(void **state) {
     OK(ck_snapshot_open(&w.t.proc, w.mem, &w.a, path, &r, &err));
     const ck_snapshot_header *h = ck_snapshot_header_of(r);
     assert_true(h->format_version == 2 && h->key_groups == groups && h->checkpoint == 5 && !h->delta);
-    assert_true(h->slot_count == 1 && strcmp(h->slots[0].uid, "op") == 0 && h->version_count == 1);
+    assert_true(h->slot_count == 1 && strcmp(h->slots[0].uid, "op") == 0 && ck_version_map_count(&h->versions) == 1);
     assert_int_equal(h->slots[0].schema->value_count, 2);
     uint64_t rows = 0;
     const ck_snapshot_row *row;

@@ -55,7 +55,7 @@ static int fill_metadata(writer *w, ck_state_mark *m, ck_arena *a, struct ArrowB
     const char *slots_text = "", *versions = "";
     uint32_t n = ck_state_mark_slots(m, &slots);
     *s = ck_slots_encode(a, slots, n, &slots_text, w->err);
-    if (*s == CK_OK) *s = ck_versions_encode(a, slots, n, &versions, w->err);
+    if (*s == CK_OK) *s = ck_versions_encode(a, ck_state_mark_versions(m), slots, n, &versions, w->err);
     if (*s != CK_OK) return 0;
     const ck_snapshot_spec *spec = w->spec;
     char groups[16], checkpoint[24];

@@ -7,6 +7,7 @@ void ck_registry_init(ck_registry *r, ck_arena *arena) {
     r->arena = arena;
     ck_map_init(&r->ops, arena, false);
     ck_map_init(&r->connectors, arena, true);
+    ck_state_migrations_init(&r->migrations, arena);
 }
 
 static ck_status add(ck_registry *r, ck_map *m, const char *what, const char *name, const void *d, ck_error *err) {

@@ -3,13 +3,14 @@
 #ifndef CK_PLUGIN_REGISTRY_H
 #define CK_PLUGIN_REGISTRY_H
 
-#include "base/map.h"
+#include "state/state_migrations.h"
 #include "stream/descriptor.h"
 
 typedef struct ck_registry {
     ck_arena *arena;
-    ck_map ops;        /* type -> const ck_op_desc * */
-    ck_map connectors; /* name -> const ck_connector_desc * */
+    ck_map ops;                     /* type -> const ck_op_desc * */
+    ck_map connectors;              /* name -> const ck_connector_desc * */
+    ck_state_migrations migrations; /* of state types; filled by their own calls (state/state_migrations.h) */
 } ck_registry;
 
 void ck_registry_init(ck_registry *r, ck_arena *arena);

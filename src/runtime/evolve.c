@@ -6,15 +6,13 @@
 #include "base/json.h"
 #include "checkpoint/restore.h"
 #include "checkpoint/snapshot.h"
-#include "state/slot_change.h"
 
 typedef struct evolving {
     const ck_evolve_config *cfg;
     ck_arena *arena;
     ck_error *err;
     const ck_graph *stored;
-    const ck_snapshot_slot *slots; /* of all stored operators */
-    uint32_t slot_count;
+    ck_stored_state state; /* of all stored operators */
     ck_evolve_op *ops;
     uint32_t count;
 } evolving;
@@ -63,12 +61,6 @@ static const ck_slot_schema *find_slot(const ck_slot_schema *slots, uint32_t cou
     return NULL;
 }
 
-static const ck_slot_schema *snapshot_slot(const evolving *e, uint64_t op, const char *name) {
-    for (uint32_t i = 0; i < e->slot_count; i++)
-        if (e->slots[i].op_id == op && strcmp(e->slots[i].schema->slot, name) == 0) return e->slots[i].schema;
-    return NULL;
-}
-
 /* ---- comparing ---- */
 
 static bool add_why(evolving *e, ck_evolve_op *to, const char *why) {
@@ -76,18 +68,48 @@ static bool add_why(evolving *e, ck_evolve_op *to, const char *why) {
     return to->why != NULL;
 }
 
-static ck_status compare_slot(evolving *e, ck_evolve_op *to, const ck_slot_schema *was, const ck_slot_schema *now) {
-    ck_slot_change c;
-    if (ck_slot_compare(e->arena, was, now, &c) != CK_OK) return nomem(e);
-    if (c.verdict == CK_SLOT_SAME) return CK_OK;
-    if (c.verdict == CK_SLOT_REFUSED)
+/* A slot that is not in the checkpoint as it is described there: one that never held anything is in no snapshot. */
+static ck_status plan_slot(evolving *e, const ck_slot_schema *described, const ck_expected_slot *want,
+                           ck_slot_plan *plan, bool *there) {
+    const ck_state_migrations *m = &e->cfg->registry->migrations;
+    if (ck_slot_plan_expected(e->arena, &e->state, m, want, plan, there) != CK_OK) return nomem(e);
+    if (*there || !described) return CK_OK;
+    *there = true;
+    ck_status s = ck_slot_plan_of(e->arena, m, described, described->version, want->schema, plan);
+    return s == CK_OK ? CK_OK : nomem(e);
+}
+
+static ck_status compare_slot(evolving *e, ck_evolve_op *to, const ck_slot_schema *described,
+                              const ck_expected_slot *want) {
+    ck_slot_plan plan;
+    bool there;
+    CK_TRY(plan_slot(e, described, want, &plan, &there));
+    if (!there) {
+        to->verdict = CK_EVOLVE_REBUILD;
+        const char *why = ck_arena_printf(e->arena, "its state \"%s\" is not in the checkpoint", want->schema->slot);
+        return add_why(e, to, why) ? CK_OK : nomem(e);
+    }
+    if (plan.verdict == CK_SLOT_SAME) return CK_OK;
+    if (plan.verdict == CK_SLOT_REFUSED)
         to->verdict = CK_EVOLVE_REBUILD;
     else if (to->verdict == CK_EVOLVE_REUSE)
         to->verdict = CK_EVOLVE_MIGRATE;
-    return add_why(e, to, c.what) ? CK_OK : nomem(e);
+    return add_why(e, to, plan.what) ? CK_OK : nomem(e);
 }
 
-/* The layout of what is kept. The snapshot says what was stored; a slot that never held anything is in no snapshot. */
+/* Whether a slot of the stored job is one of these, perhaps under a name it got since. */
+static bool goes_on(const evolving *e, const ck_slot_schema *was, const ck_slot_schema *now, uint32_t now_count) {
+    for (uint32_t i = 0; i < now_count; i++) {
+        const char *name = now[i].slot;
+        for (uint32_t n = 0; name && n < CK_MIGRATIONS_MAX; n++) {
+            if (strcmp(name, was->slot) == 0) return true;
+            name = ck_state_slot_before(&e->cfg->registry->migrations, now[i].state_type, name);
+        }
+    }
+    return false;
+}
+
+/* The layout of what is kept. The snapshot says what was stored. */
 static ck_status compare_slots(evolving *e, ck_evolve_op *to) {
     const ck_slot_schema *was, *now;
     uint32_t was_count, now_count;
@@ -95,18 +117,11 @@ static ck_status compare_slots(evolving *e, ck_evolve_op *to) {
     CK_TRY(described_slots(e, e->stored, to->stored, &was, &was_count));
     CK_TRY(described_slots(e, e->cfg->wanted, to->wanted, &now, &now_count));
     for (uint32_t i = 0; i < now_count; i++) {
-        const ck_slot_schema *s = snapshot_slot(e, id, now[i].slot);
-        if (!s) s = find_slot(was, was_count, now[i].slot);
-        if (s) {
-            CK_TRY(compare_slot(e, to, s, &now[i]));
-            continue;
-        }
-        to->verdict = CK_EVOLVE_REBUILD;
-        if (!add_why(e, to, ck_arena_printf(e->arena, "its state \"%s\" is not in the checkpoint", now[i].slot)))
-            return nomem(e);
+        const ck_expected_slot want = {id, to->wanted->uid, &now[i]};
+        CK_TRY(compare_slot(e, to, find_slot(was, was_count, now[i].slot), &want));
     }
     for (uint32_t i = 0; i < was_count; i++) {
-        if (find_slot(now, now_count, was[i].slot)) continue;
+        if (goes_on(e, &was[i], now, now_count)) continue;
         if (to->verdict == CK_EVOLVE_REUSE) to->verdict = CK_EVOLVE_MIGRATE;
         if (!add_why(e, to, ck_arena_printf(e->arena, "drops its state \"%s\"", was[i].slot))) return nomem(e);
     }
@@ -231,7 +246,7 @@ static ck_status judge_all(evolving *e) {
     uint32_t n;
     CK_TRY(ck_graph_match(e->arena, e->stored, e->cfg->wanted, &pairs, &n, e->err));
     CK_TRY(pair_renamed_sinks(e, pairs, n));
-    CK_TRY(ck_manifest_slots(e->cfg->proc, e->arena, e->cfg->dir, e->cfg->manifest, &e->slots, &e->slot_count, e->err));
+    CK_TRY(ck_manifest_stored(e->cfg->proc, e->arena, e->cfg->dir, e->cfg->manifest, &e->state, e->err));
     if (!(e->ops = ck_arena_array(e->arena, n + 1u, sizeof *e->ops))) return nomem(e);
     for (uint32_t i = 0; i < n; i++) CK_TRY(judge(e, &pairs[i]));
     return CK_OK;

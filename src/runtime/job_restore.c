@@ -339,11 +339,44 @@ static ck_status want_committables(ck_job *j, ck_restore *r, ck_error *err) {
     return CK_OK;
 }
 
+/* The slots the operators of a vertex will open, with the ids they have in its stores. out NULL: counted only. */
+static ck_status expect(ck_job *j, const ck_vertex *v, ck_expected_slot *out, uint32_t *count, ck_error *err) {
+    *count = 0;
+    for (uint32_t i = 0; i < v->op_count; i++) {
+        const ck_job_op *o = &j->ops[v->ops[i] - j->graph->ops];
+        const ck_slot_schema *slots;
+        uint32_t n;
+        CK_TRY(ck_job_op_slots(j, o, &slots, &n, err));
+        for (uint32_t k = 0; out && k < n; k++)
+            out[*count + k] = (ck_expected_slot){ck_op_id(o->op->uid), o->op->uid, &slots[k]};
+        *count += n;
+    }
+    return CK_OK;
+}
+
+/* Stored rows become rows of the slots this job has, before any operator runs; without any, only versions are noted. */
+static ck_status migrate(ck_job *j, ck_error *err) {
+    for (uint32_t i = 0; i < j->subtask_count; i++) {
+        if (!j->subtasks[i]) continue; /* another process has it */
+        const ck_vertex *v = &j->plan.vertices[ck_job_vertex_of(j, i)];
+        ck_state_store *store = ck_subtask_store(j->subtasks[i]);
+        uint32_t count;
+        CK_TRY(expect(j, v, NULL, &count, err));
+        ck_expected_slot *slots = ck_arena_array(&j->arena, count + 1u, sizeof *slots);
+        if (!slots) return nomem(j, err);
+        CK_TRY(expect(j, v, slots, &count, err));
+        CK_TRY(ck_migrate_restored_state(store, slots, count, &j->registry->migrations, err));
+    }
+    return CK_OK;
+}
+
 static ck_status load(ck_job *j, ck_restore *r, ck_error *err) {
     for (uint32_t i = 0; i < j->subtask_count && !j->was_finished; i++) CK_TRY(add_target(j, r, i, err));
     CK_TRY(want_committables(j, r, err));
     CK_FAULT(j->proc, RESTORE_BEFORE_LOAD);
     CK_TRY(note_damage(j, ck_restore_run(r, err)));
+    CK_FAULT(j->proc, RESTORE_BEFORE_MIGRATION);
+    if (!j->was_finished) CK_TRY(migrate(j, err));
     if (!j->was_finished) CK_TRY(note_damage(j, ck_job_replay(j, err)));
     CK_FAULT(j->proc, RESTORE_AFTER_LOAD);
     return CK_OK;
@@ -352,7 +385,7 @@ static ck_status load(ck_job *j, ck_restore *r, ck_error *err) {
 static ck_status begin_empty(ck_job *j, ck_error *err) {
     for (uint32_t i = 0; i < j->subtask_count; i++)
         if (j->subtasks[i]) CK_TRY(ck_state_restore_end(ck_subtask_store(j->subtasks[i]), err));
-    return CK_OK;
+    return migrate(j, err);
 }
 
 ck_status ck_job_restore(ck_job *j, ck_error *err) {

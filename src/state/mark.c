@@ -191,6 +191,7 @@ uint64_t ck_state_mark_parent(const ck_state_mark *m) { return m->parent; }
 bool ck_state_mark_changed(const ck_state_mark *m) { return m->changed; }
 uint64_t ck_state_mark_rows(const ck_state_mark *m) { return m->rows; }
 uint64_t ck_state_mark_changed_rows(const ck_state_mark *m) { return m->changed_rows; }
+const ck_version_map *ck_state_mark_versions(const ck_state_mark *m) { return &m->store->versions; }
 uint32_t ck_state_mark_slots(const ck_state_mark *m, const ck_marked_slot **slots) {
     *slots = m->slots;
     return m->slot_count;

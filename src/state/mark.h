@@ -33,6 +33,9 @@ typedef struct ck_marked_slot {
     const char *uid, *op_type;
     const ck_slot_schema *schema;
 } ck_marked_slot;
+/* Versions of what is not among the slots; constant once anything is marked. */
+struct ck_version_map;
+const struct ck_version_map *ck_state_mark_versions(const ck_state_mark *m);
 uint32_t ck_state_mark_slots(const ck_state_mark *m, const ck_marked_slot **slots);
 
 /* Rows in pieces, by operator and slot. kind: 1 put, 2 erase (deltas only). Views are valid until the next call.

@@ -17,6 +17,10 @@ ck_status ck_state_restore_slot(ck_state_store *s, uint64_t op_id, const char *u
     return ck_slot_make(st, schema, false, &slot, err);
 }
 
+ck_status ck_state_restore_version(ck_state_store *s, const ck_state_version *v, ck_error *err) {
+    return ck_version_map_stamp(&s->versions, v) == CK_OK ? CK_OK : ck_nomem(err, s->mem, sizeof *v);
+}
+
 /* Rows of a slot nobody described: stored key and value as bytes. */
 static ck_status make_raw(ck_state_store *s, uint64_t op_id, ck_view name, ck_state_slot **out, ck_error *err) {
     char z[CK_NAME_BYTES_MAX + 1];

@@ -57,6 +57,9 @@ static ck_status check(const ck_slot_schema *s, ck_error *err) {
     if (!s->slot || !*s->slot || strlen(s->slot) > CK_NAME_BYTES_MAX || strpbrk(s->slot, "|\n"))
         return ck_fail(err, CK_REFUSED, "a slot name is 1 to %d bytes without '|' and newline: '%s'", CK_NAME_BYTES_MAX,
                        s->slot ? s->slot : "");
+    if (s->state_type && (strlen(s->state_type) > CK_NAME_BYTES_MAX || strpbrk(s->state_type, "|\n")))
+        return ck_fail(err, CK_REFUSED, "slot \"%s\": a state type is at most %d bytes without '|' and newline", s->slot,
+                       CK_NAME_BYTES_MAX);
     if (s->ttl_us < 0 || (s->ttl_us && (s->mode != CK_SLOT_KEYED || s->bucketed)))
         return ck_fail(err, CK_REFUSED,
                        "slot \"%s\": only keyed state without buckets expires, after a time above zero", s->slot);

@@ -1,7 +1,7 @@
 /* See slot_change.h. */
 #include "state/slot_change.h"
 
-#include "base/bytes.h"
+#include "state/schema_additive.h"
 
 typedef struct change {
     ck_arena *arena;
@@ -14,22 +14,6 @@ static void say(change *c, ck_bytes *to, const char *text) {
     if (!text || (to->n && ck_bytes_str(to, "; ") != CK_OK) || ck_bytes_str(to, text) != CK_OK) c->no_memory = true;
 }
 
-/* Kinds of integers stand in the order of their widths. */
-static bool widens_integer(const ck_type *from, const ck_type *to) {
-    return ck_kind_is_integer(from->kind) && ck_kind_is_integer(to->kind) && to->kind > from->kind;
-}
-
-/* Every stored value is a value of the wider type, and its bytes are the same. */
-static bool widens(const ck_type *from, const ck_type *to) {
-    if (ck_type_phys(from) != ck_type_phys(to)) return false;
-    if (widens_integer(from, to)) return true;
-    if (from->kind != to->kind) return false;
-    if (from->kind == CK_TYPE_DECIMAL) return from->scale == to->scale && to->precision > from->precision;
-    if (from->kind == CK_TYPE_VARCHAR || from->kind == CK_TYPE_BYTES)
-        return to->precision == 0 || (from->precision != 0 && to->precision > from->precision);
-    return false;
-}
-
 static const char *typed(change *c, const ck_field *f) {
     const char *s = ck_arena_printf(c->arena, "%s%s", ck_type_name(c->arena, f->type), f->nullable ? "" : " NOT NULL");
     return s ? s : "?";
@@ -37,7 +21,7 @@ static const char *typed(change *c, const ck_field *f) {
 
 static void compare_field(change *c, const ck_field *s, const ck_field *w, bool integers_only) {
     bool same_type = ck_type_eq(s->type, w->type);
-    bool wider = integers_only ? widens_integer(s->type, w->type) : widens(s->type, w->type);
+    bool wider = integers_only ? ck_integer_widens(s->type, w->type) : ck_type_widens(s->type, w->type);
     if (same_type && s->nullable == w->nullable) return;
     if ((same_type || wider) && (w->nullable || !s->nullable))
         say(c, &c->done, ck_arena_printf(c->arena, "'%s' %s -> %s", w->name, typed(c, s), typed(c, w)));
@@ -100,7 +84,7 @@ static void compare_all(change *c, const ck_slot_schema *s, const ck_slot_schema
     if (strcmp(s->state_type, wanted_type) != 0)
         say(c, &c->refused,
             ck_arena_printf(c->arena, "it is stored as type '%s', this job has '%s'", s->state_type, wanted_type));
-    else if (s->version != w->version)
+    else if (s->version && s->version != w->version)
         say(c, &c->refused,
             ck_arena_printf(c->arena, "type '%s' is stored in version %u, this job has %u", s->state_type, s->version,
                             w->version));

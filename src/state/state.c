@@ -1,6 +1,7 @@
 /* See state.h. */
 #include "state/state_int.h"
 
+#include "state/rebuild_int.h"
 #include "state/slot_change.h"
 #include "state/tree_int.h"
 
@@ -14,6 +15,7 @@ ck_status ck_state_store_new(const ck_state_config *cfg, ck_state_store **out, c
     if (!s) return ck_nomem(err, mem, sizeof *s);
     s->cfg = *cfg, s->mem = mem;
     ck_arena_init(&s->arena, mem, SIZE_MAX);
+    ck_version_map_init(&s->versions, &s->arena);
     ck_page_pool_init(&s->pool, mem);
     s->epochs = s->hidden_epochs = (ck_epochs){.pool = &s->pool, .mem = mem, .epoch = 1};
     *out = s;
@@ -111,13 +113,13 @@ ck_state_slot *ck_slot_find(const ck_state *st, ck_view name) {
     return slot;
 }
 
-static ck_status add_partitions(ck_state_store *s, ck_state_slot *slot, ck_error *err) {
+ck_status ck_slot_add_partitions(ck_state_store *s, ck_state_slot *slot, ck_error *err) {
     ck_shape *hidden;
     CK_TRY(ck_shape_partitions(&s->arena, slot->shape, sizeof(ck_partition_head), &hidden, err));
     return ck_table_new(&s->hidden_epochs, s->mem, hidden, s->cfg.hash_seed, &slot->table->partitions, err);
 }
 
-static ck_status name_slot(ck_state_store *s, ck_state_slot *slot, ck_error *err) {
+ck_status ck_state_slot_name(ck_state_store *s, ck_state_slot *slot, ck_error *err) {
     slot->name = slot->shape->schema->slot;
     slot->prefix[0] = ck_arena_printf(&s->arena, "%s\n", slot->name);
     slot->prefix[1] = ck_arena_printf(&s->arena, "%s|", slot->name);
@@ -131,10 +133,10 @@ ck_status ck_slot_make(ck_state *st, const ck_slot_schema *schema, bool raw, ck_
     if (!slot) return ck_nomem(err, s->mem, sizeof *slot);
     *slot = (ck_state_slot){.raw = raw};
     CK_TRY(ck_shape_new(&s->arena, schema, &slot->shape, err));
-    CK_TRY(name_slot(s, slot, err));
+    CK_TRY(ck_state_slot_name(s, slot, err));
     CK_TRY(ck_table_new(&s->epochs, s->mem, slot->shape, s->cfg.hash_seed, &slot->table, err));
     ck_status added = s->cold ? ck_cold_adopt(s->cold, slot->table, err) : CK_OK;
-    if (added == CK_OK && slot->shape->ordered) added = add_partitions(s, slot, err);
+    if (added == CK_OK && slot->shape->ordered) added = ck_slot_add_partitions(s, slot, err);
     if (added != CK_OK) {
         ck_table_free(slot->table);
         return added;
@@ -147,88 +149,19 @@ ck_status ck_slot_make(ck_state *st, const ck_slot_schema *schema, bool raw, ck_
     return CK_OK;
 }
 
-/* Moves the rows of a slot into a new table under another schema: one found as bytes gets its types, one restored under
- * other index flags (hashed, bucketed, listed) is built anew. The stored bytes are the same. */
-typedef struct rebuild {
-    ck_table *to;
-    ck_state_slot *slot;
-    ck_state_store *store;
-    const uint32_t *value_of; /* ck_slot_change; NULL: the value fields are the same */
-    ck_bytes key, value;
-} rebuild;
-
-static ck_status rebuild_row(rebuild *r, const ck_table *from, const ck_row *row) {
-    ck_var_source v = {.pages = from->var.pages};
-    uint32_t n;
-    ck_bytes_clear(&r->key);
-    ck_bytes_clear(&r->value);
-    if (!r->slot->raw) {
-        CK_TRY(ck_key_rest_encode(from->shape, v, row, &r->key, &n));
-        CK_TRY(r->value_of ? ck_value_encode_as(from->shape, v, row, r->to->shape, r->value_of, &r->value)
-                           : ck_value_encode(from->shape, v, row, &r->value));
-        CK_TRY(ck_ttl_convert(from->shape->schema, r->to->shape->schema, &r->value));
-        const ck_stored_put typed = {ck_bytes_as_view(&r->key), ck_bytes_as_view(&r->value), 0};
-        return ck_table_stored_put(r->to, &typed, UINT32_MAX);
-    }
-    ck_view stored = ck_var_get(from, row, from->shape->fields[0].offset);
-    ck_view value = ck_var_get(from, row, from->shape->fields[1].offset);
-    size_t head = (ck_one_byte_groups(r->store->cfg.key_groups) ? 1u : 2u) + strlen(r->slot->name);
-    if (stored.n > head) head++; /* '|' or newline */
-    const ck_stored_put p = {{stored.p + head, stored.n - head}, value, 0};
-    return ck_table_stored_put(r->to, &p, UINT32_MAX);
-}
-
-static ck_status rebuild_rows(rebuild *r, ck_table *from) {
-    ck_table_scan scan = {0};
-    ck_row *rows[64];
-    for (uint32_t n; (n = ck_table_scan_next(from, &scan, rows, 64)) > 0;) {
-        for (uint32_t i = 0; i < n; i++) CK_TRY(rebuild_row(r, from, rows[i]));
-        if (from->cold) CK_TRY(ck_cold_relieve(r->to));
-    }
-    if (!from->cold) return CK_OK;
-    CK_TRY(ck_cold_check(from->cold, NULL));
-    return ck_cold_forget(from);
-}
-
-static ck_status slot_rebuild(ck_state *st, ck_state_slot *slot, const ck_slot_schema *schema,
-                              const uint32_t *value_of, ck_error *err) {
-    ck_state_store *s = st->store;
-    ck_state_slot made = *slot;
-    CK_TRY(ck_shape_new(&s->arena, schema, &made.shape, err));
-    CK_TRY(ck_table_new(&s->epochs, s->mem, made.shape, s->cfg.hash_seed, &made.table, err));
-    ck_status added = s->cold ? ck_cold_adopt(s->cold, made.table, err) : CK_OK;
-    if (added == CK_OK && made.shape->ordered) added = add_partitions(s, &made, err);
-    rebuild r = {.to = made.table, .slot = slot, .store = s, .value_of = value_of};
-    ck_bytes_init(&r.key, s->mem, SIZE_MAX);
-    ck_bytes_init(&r.value, s->mem, SIZE_MAX);
-    if (added == CK_OK) {
-        added = rebuild_rows(&r, slot->table);
-        if (s->cold && ck_cold_check(s->cold, NULL) != CK_OK)
-            added = ck_cold_check(s->cold, err);
-        else if (added == CK_CORRUPT)
-            ck_fail(err, CK_REFUSED, "operator '%s', slot \"%s\": stored rows do not fit its schema", st->uid,
-                    slot->name);
-        else if (added != CK_OK)
-            ck_nomem(err, s->mem, ck_table_bytes(slot->table));
-    }
-    ck_bytes_destroy(&r.key);
-    ck_bytes_destroy(&r.value);
-    if (added != CK_OK) {
-        ck_table_free(made.table);
-        return added == CK_CORRUPT && (!s->cold || ck_cold_check(s->cold, NULL) == CK_OK) ? CK_REFUSED : added;
-    }
-    ck_table_free(slot->table);
-    s->last_slot = NULL, s->last_prefix.n = 0;
-    slot->shape = made.shape, slot->table = made.table;
-    slot->raw = false;
-    return CK_OK;
-}
-
 /* Other ways of finding rows, another time to live. */
-static bool needs_rebuild(const ck_state_slot *slot, const ck_slot_schema *schema) {
+bool ck_slot_found_otherwise(const ck_state_slot *slot, const ck_slot_schema *schema) {
     const ck_slot_schema *stored = slot->shape->schema;
     return stored->hashed != schema->hashed || stored->bucketed != schema->bucketed ||
            stored->listed != schema->listed || stored->ttl_us != schema->ttl_us;
+}
+
+static ck_status rebuild(ck_state *st, ck_state_slot *slot, const ck_slot_schema *schema, const uint32_t *value_of,
+                         ck_error *err) {
+    const ck_slot_way way = {.value_of = value_of};
+    ck_slot_build b;
+    CK_TRY(ck_slot_build_rows(st, slot, schema, &way, &b, err));
+    return ck_slot_build_adopt(&b, err);
 }
 
 /* A slot stored under another schema: its rows become rows of this one, or it is refused. */
@@ -241,8 +174,8 @@ static ck_status slot_convert(ck_state *st, ck_state_slot *slot, const ck_slot_s
         s = ck_nomem(err, st->store->mem, 0);
     else if (change.verdict == CK_SLOT_REFUSED)
         s = ck_fail(err, CK_REFUSED, "operator '%s', slot \"%s\": %s", st->uid, slot->name, change.what);
-    else if (change.verdict == CK_SLOT_CONVERTS || needs_rebuild(slot, schema))
-        s = slot_rebuild(st, slot, schema, change.verdict == CK_SLOT_CONVERTS ? change.value_of : NULL, err);
+    else if (change.verdict == CK_SLOT_CONVERTS || ck_slot_found_otherwise(slot, schema))
+        s = rebuild(st, slot, schema, change.verdict == CK_SLOT_CONVERTS ? change.value_of : NULL, err);
     ck_arena_destroy(&scratch);
     return s;
 }
@@ -255,7 +188,7 @@ ck_status ck_state_table(ck_state *st, const ck_slot_schema *schema, ck_table **
         CK_TRY(ck_slot_agree(st->store->mem, st->uid, slot->shape->schema, schema, err));
     } else {
         CK_ASSERT(!st->store->marks); /* slots are opened before the first barrier */
-        CK_TRY(slot->raw ? slot_rebuild(st, slot, schema, NULL, err) : slot_convert(st, slot, schema, err));
+        CK_TRY(slot->raw ? rebuild(st, slot, schema, NULL, err) : slot_convert(st, slot, schema, err));
     }
     slot->opened = true;
     *out = slot->table;

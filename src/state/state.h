@@ -79,6 +79,9 @@ typedef struct ck_stored_row {
 /* Declares a slot found in a snapshot (its schema from the file) before its rows come. */
 CK_NODISCARD ck_status ck_state_restore_slot(ck_state_store *s, uint64_t op_id, const char *uid, const char *op_type,
                                              const ck_slot_schema *schema, ck_error *err);
+/* A version found in a snapshot's map (state/schema_version.h), under the operator's id in this store. CK_NOMEM. */
+struct ck_state_version;
+CK_NODISCARD ck_status ck_state_restore_version(ck_state_store *s, const struct ck_state_version *v, ck_error *err);
 /* One stored row of operator op_id: put. Keyed rows outside the store's range are skipped; operator rows are taken as
  * they come (checkpoint/restore deals them out), an equal one of 8 bytes keeps the greater value where the slot's mode
  * is union or not known. Rows of a slot that was not declared are kept as bytes until ck_state_table names their

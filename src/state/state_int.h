@@ -1,11 +1,12 @@
 /* The body of a store. Files: state.c (store, operators, slots), agree.c (schemas against each other), restore.c,
- * operator_rows.c, mark.c and mark_scan.c. */
+ * rebuild.c (a slot under another schema), migrate.c (all of them after a restore), operator_rows.c, mark.c and mark_scan.c. */
 #ifndef CK_STATE_STATE_INT_H
 #define CK_STATE_STATE_INT_H
 
 #include "state/mark.h"
 #include "state/operator_rows.h"
 #include "state/cold_int.h"
+#include "state/schema_version.h"
 
 enum { CK_MARKS_LIVE_MAX = 4, CK_MARKS_UNRESOLVED = 32, CK_SLOTS_MAX = 4096 };
 
@@ -48,6 +49,7 @@ struct ck_state_store {
     ck_unresolved unresolved[CK_MARKS_UNRESOLVED];
     uint32_t unresolved_count;
     uint64_t completed_checkpoint;
+    ck_version_map versions; /* of slots that do not say themselves; the restore's and migration's */
     ck_cold *cold; /* NULL: no RocksDB */
     uint32_t put_count; /* by a restore */
     ck_state_slot *last_slot; /* of the restore: rows come slot by slot */
@@ -63,6 +65,11 @@ CK_NODISCARD ck_status ck_state_make(ck_state_store *s, uint64_t op_id, const ch
 ck_state_slot *ck_slot_find(const ck_state *st, ck_view name);
 CK_NODISCARD ck_status ck_slot_make(ck_state *st, const ck_slot_schema *schema, bool raw, ck_state_slot **out,
                                     ck_error *err);
+/* What ck_slot_make does beside the table: keys of partitions, the name and its prefixes of stored keys. */
+CK_NODISCARD ck_status ck_slot_add_partitions(ck_state_store *s, ck_state_slot *slot, ck_error *err);
+CK_NODISCARD ck_status ck_state_slot_name(ck_state_store *s, ck_state_slot *slot, ck_error *err);
+/* Whether equal fields are held another way, or live another time. */
+bool ck_slot_found_otherwise(const ck_state_slot *slot, const ck_slot_schema *schema);
 CK_NODISCARD ck_status ck_slot_agree(ck_mem mem, const char *uid, const ck_slot_schema *stored,
                                      const ck_slot_schema *wanted, ck_error *err);
 /* All tables that hold rows, buckets included: fn for each. */

@@ -3,6 +3,8 @@
 #ifndef CK_STREAM_SLOT_H
 #define CK_STREAM_SLOT_H
 
+#include <string.h>
+
 #include "data/type.h"
 
 typedef enum ck_slot_mode {
@@ -20,7 +22,7 @@ typedef struct ck_order_field {
 typedef struct ck_slot_schema {
     const char *slot;       /* no '|' and no newline */
     const char *state_type; /* names the value layout for versions and migration, e.g. "group_agg" */
-    uint32_t version;       /* of state_type, default 1 */
+    uint32_t version;       /* of state_type, default 1; 0 in a file that does not say */
     ck_slot_mode mode;
     const ck_field *partition; /* the user key; operator state: the row key, one VARCHAR NOT NULL */
     uint32_t partition_count;
@@ -33,5 +35,13 @@ typedef struct ck_slot_schema {
     bool listed;    /* the rows of a key are found as a list, in no order; with `hashed` each also by its whole key */
     int64_t ttl_us; /* 0 = rows live for ever */
 } ck_slot_schema;
+
+/* A slot of values only its operator understands: one field of this name, BYTES NOT NULL. */
+#define CK_OPAQUE_FIELD "opaque"
+static inline bool ck_slot_is_opaque(const ck_slot_schema *s) {
+    const ck_field *f = s->values;
+    return s->value_count == 1 && f->type->kind == CK_TYPE_BYTES && !f->nullable &&
+           strcmp(f->name, CK_OPAQUE_FIELD) == 0;
+}
 
 #endif
