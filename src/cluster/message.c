@@ -23,7 +23,8 @@ enum { NAME = CK_CLUSTER_NAME_MAX, PATH = CK_CLUSTER_PATH_MAX, TASKS = CK_CLUSTE
 
 static const ck_proto_field hosted_fields[] = {
     UINT_FIELD(1, ck_msg_hosted, job, 0), UINT_FIELD(2, ck_msg_hosted, attempt, 0),
-    UINT_FIELD(3, ck_msg_hosted, phase, CK_HOST_STARTED), TEXT_FIELD(4, ck_msg_hosted, address, NAME)};
+    UINT_FIELD(3, ck_msg_hosted, phase, CK_HOST_STARTED), TEXT_FIELD(4, ck_msg_hosted, address, NAME),
+    UINT_FIELD(5, ck_msg_hosted, checkpoint, 0)};
 TYPE(hosted, "hosted");
 
 static const ck_proto_field register_fields[] = {

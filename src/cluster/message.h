@@ -56,7 +56,8 @@ typedef enum ck_host_phase { CK_HOST_DEPLOYED, CK_HOST_READY, CK_HOST_STARTED } 
 /* A task host that a worker has: one process with all tasks of one attempt of a job on that worker. */
 typedef struct ck_msg_hosted {
     uint64_t job, attempt, phase;
-    ck_view address; /* of its data port, once it is ready */
+    ck_view address;     /* of its data port, once it is ready */
+    uint64_t checkpoint; /* the last one it completed; 0 = none */
 } ck_msg_hosted;
 
 typedef struct ck_msg_register {

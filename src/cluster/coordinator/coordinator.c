@@ -161,7 +161,7 @@ static void on_ready(ck_coordinator *c, job *j, const worker *w, const ck_msg_re
     deploy_check_ready(c, j);
 }
 
-static void on_checkpoint(ck_coordinator *c, job *j, uint64_t checkpoint) {
+void coordinator_on_checkpoint(ck_coordinator *c, job *j, uint64_t checkpoint) {
     if (job_is_over(j) || checkpoint <= j->latest_completed_checkpoint_id) return; /* ids never go back */
     j->latest_completed_checkpoint_id = checkpoint;
     j->skip_record[0] = 0; /* the reader is past it */
@@ -177,7 +177,7 @@ static ck_status worker_said(ck_coordinator *c, uint64_t conn, const ck_message 
     switch ((int)m->kind) {
     case CK_MSG_READY: on_ready(c, j, w, &m->as.ready); break;
     case CK_MSG_ENDED: job_on_ended(c, j, w, &m->as.ended); break;
-    case CK_MSG_CHECKPOINT: on_checkpoint(c, j, m->as.checkpoint.checkpoint); break;
+    case CK_MSG_CHECKPOINT: coordinator_on_checkpoint(c, j, m->as.checkpoint.checkpoint); break;
     case CK_MSG_SAVEPOINT_ENDED: commands_savepoint_ended(c, j, &m->as.savepoint_ended); break;
     }
     return CK_OK;

@@ -118,6 +118,7 @@ struct ck_coordinator {
 void coordinator_send(ck_coordinator *c, uint64_t conn, const ck_message *m);
 void coordinator_act(ck_coordinator *c, ck_action_kind kind, uint64_t conn, uint64_t number, const char *address);
 void coordinator_persist(ck_coordinator *c, uint64_t number, const ck_message *m);
+void coordinator_on_checkpoint(ck_coordinator *c, job *j, uint64_t checkpoint); /* is complete */
 uint64_t coordinator_random(ck_coordinator *c);
 ck_msg_fence coordinator_fence(const ck_coordinator *c, const job *j); /* j NULL: of no job */
 

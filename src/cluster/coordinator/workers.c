@@ -71,6 +71,7 @@ static void take_up(ck_coordinator *c, job *j, uint32_t host, const ck_msg_hoste
     job_host *h = &j->hosts[host];
     h->ready = hosted->phase >= CK_HOST_READY;
     snprintf(h->address, sizeof h->address, "%.*s", (int)hosted->address.n, hosted->address.p);
+    coordinator_on_checkpoint(c, j, hosted->checkpoint);
     if (job_is_over(j) || j->state == JOB_DRAINING) {
         restart_cancel_host(c, j, host);
         return;

@@ -1,0 +1,292 @@
+#include "cluster/worker/session.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "os/test_proc.h"
+
+#define OK(call) assert_int_equal((call), CK_OK)
+
+enum { ACTIONS_MAX = 64 };
+
+typedef struct fixture {
+    ck_test_proc t;
+    ck_mem mem;
+    ck_arena arena;
+    ck_session *s;
+    struct {
+        ck_session_action_kind kind;
+        uint64_t job, attempt;
+        ck_message m;
+    } log[ACTIONS_MAX];
+    uint32_t count;
+} fixture;
+
+static const ck_session_config *config(fixture *f) {
+    static ck_session_config cfg;
+    cfg = (ck_session_config){
+        .mem = f->mem, .worker = CK_VIEW("w1"), .address = CK_VIEW("127.0.0.1:7001"), .incarnation = 5, .slots = 4};
+    return &cfg;
+}
+
+static int setup(void **state) {
+    static fixture f;
+    memset(&f, 0, sizeof f);
+    ck_test_proc_init(&f.t);
+    f.mem = ck_proc_mem(&f.t.proc, CK_MEM_PLAN);
+    ck_arena_init(&f.arena, f.mem, 64 << 20);
+    *state = &f;
+    return ck_session_new(config(&f), &f.s, NULL) == CK_OK ? 0 : -1;
+}
+static int teardown(void **state) {
+    fixture *f = *state;
+    ck_session_free(f->s);
+    ck_arena_destroy(&f->arena);
+    ck_test_proc_destroy(&f->t);
+    return 0;
+}
+
+static void take(fixture *f) {
+    f->count = 0;
+    for (ck_session_action *a; (a = ck_session_next(f->s)) != NULL; ck_session_action_free(f->s, a)) {
+        assert_true(f->count < ACTIONS_MAX);
+        f->log[f->count].kind = a->kind, f->log[f->count].job = a->job, f->log[f->count].attempt = a->attempt;
+        if (a->frame) {
+            ck_frame copy = {.kind = a->frame->kind, .n = a->frame->n, .p = ck_arena_alloc(&f->arena, a->frame->n + 1)};
+            memcpy(copy.p, a->frame->p, a->frame->n);
+            OK(ck_message_read(&copy, &f->arena, &f->log[f->count].m, NULL));
+        }
+        f->count++;
+    }
+}
+
+static uint32_t count(const fixture *f, ck_session_action_kind kind) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < f->count; i++) n += f->log[i].kind == kind;
+    return n;
+}
+
+static const ck_message *said(const fixture *f, ck_message_kind kind) {
+    for (uint32_t i = 0; i < f->count; i++)
+        if (f->log[i].kind == CK_SESSION_SEND && f->log[i].m.kind == kind) return &f->log[i].m;
+    return NULL;
+}
+
+static ck_status tell(fixture *f, const ck_message *m) {
+    ck_status s = ck_session_heard(f->s, 1000, m, NULL);
+    take(f);
+    return s;
+}
+
+static void welcome(fixture *f, uint64_t epoch) {
+    OK(ck_session_connected(f->s, 1000, NULL));
+    take(f);
+    OK(ck_session_heard(f->s, 1000,
+                        &(ck_message){.kind = CK_MSG_WELCOME,
+                                      .as.welcome = {.fence.epoch = epoch, .heartbeat_ms = 666, .timeout_ms = 2000}},
+                        NULL));
+}
+
+static void deploy(fixture *f, uint64_t epoch, uint64_t attempt) {
+    OK(tell(f,
+            &(ck_message){.kind = CK_MSG_DEPLOY, .as.deploy = {.fence = {epoch, 1, attempt}, .name = CK_VIEW("n")}}));
+}
+static void cancel(fixture *f, uint64_t epoch, uint64_t attempt) {
+    OK(tell(f, &(ck_message){.kind = CK_MSG_CANCEL_JOB, .as.cancel_job.fence = {epoch, 1, attempt}}));
+}
+static void start(fixture *f, uint64_t attempt) {
+    OK(tell(f, &(ck_message){.kind = CK_MSG_START, .as.start.fence = {3, 1, attempt}}));
+}
+static void ended(fixture *f, uint64_t attempt, ck_task_outcome outcome, const char *error) {
+    OK(ck_session_host_ended(f->s, 1, attempt, outcome, 0, ck_view_of(error), NULL));
+    take(f);
+}
+
+static void it_registers_and_beats_as_it_is_told(void **state) {
+    fixture *f = *state;
+    assert_true(ck_session_due(f->s) == INT64_MAX);
+    OK(ck_session_connected(f->s, 0, NULL));
+    take(f);
+    const ck_msg_register *r = &said(f, CK_MSG_REGISTER)->as.reg;
+    assert_true(ck_view_is(r->worker, "w1") && ck_view_is(r->address, "127.0.0.1:7001"));
+    assert_true(r->incarnation == 5 && r->slots == 4 && r->fence.epoch == 0);
+    welcome(f, 3);
+    assert_int_equal(ck_session_due(f->s), 1000 + 666000);
+    OK(ck_session_tick(f->s, 666999, NULL));
+    take(f);
+    assert_int_equal(f->count, 0);
+    OK(ck_session_tick(f->s, 667000, NULL));
+    take(f);
+    assert_int_equal(said(f, CK_MSG_HEARTBEAT)->as.fence.epoch, 3);
+    ck_session_disconnected(f->s);
+    assert_true(ck_session_due(f->s) == INT64_MAX);
+}
+
+static void a_hosts_life_is_reported(void **state) {
+    fixture *f = *state;
+    welcome(f, 3);
+    deploy(f, 3, 1);
+    assert_int_equal(f->log[0].kind, CK_SESSION_SPAWN);
+    assert_true(ck_view_is(f->log[0].m.as.deploy.name, "n"));
+    start(f, 1);
+    assert_int_equal(f->count, 0); /* not ready */
+    OK(ck_session_host_ready(f->s, 1, 1, CK_VIEW("x:1"), NULL));
+    take(f);
+    assert_true(ck_view_is(said(f, CK_MSG_READY)->as.ready.address, "x:1"));
+    start(f, 1);
+    assert_int_equal(count(f, CK_SESSION_START), 1);
+    start(f, 1);
+    assert_int_equal(f->count, 0); /* once */
+    OK(ck_session_host_checkpoint(f->s, 1, 1, 9, NULL));
+    take(f);
+    assert_int_equal(said(f, CK_MSG_CHECKPOINT)->as.checkpoint.checkpoint, 9);
+    ended(f, 1, CK_TASK_FAILED, "boom");
+    assert_true(ck_view_is(said(f, CK_MSG_ENDED)->as.ended.error, "boom"));
+    assert_int_equal(said(f, CK_MSG_ENDED)->as.ended.outcome, CK_TASK_FAILED);
+    ended(f, 1, CK_TASK_FAILED, "boom");
+    assert_int_equal(f->count, 0);
+}
+
+static void what_was_told_to_end_was_cancelled(void **state) {
+    fixture *f = *state;
+    welcome(f, 3);
+    deploy(f, 3, 1);
+    cancel(f, 3, 1);
+    assert_int_equal(count(f, CK_SESSION_KILL), 1);
+    cancel(f, 3, 1);
+    assert_int_equal(f->count, 0);
+    ended(f, 1, CK_TASK_FAILED, "killed by a signal");
+    assert_int_equal(said(f, CK_MSG_ENDED)->as.ended.outcome, CK_TASK_CANCELLED);
+}
+
+static void of_a_job_there_is_one_host(void **state) {
+    fixture *f = *state;
+    welcome(f, 3);
+    deploy(f, 3, 1);
+    deploy(f, 3, 2);
+    assert_int_equal(count(f, CK_SESSION_SPAWN), 0);
+    assert_int_equal(count(f, CK_SESSION_KILL), 1);
+    deploy(f, 3, 3); /* 2 never gets a process */
+    assert_int_equal(said(f, CK_MSG_ENDED)->as.fence.attempt, 2);
+    deploy(f, 3, 2); /* came late */
+    assert_int_equal(f->count, 0);
+    ended(f, 1, CK_TASK_FINISHED, "");
+    assert_int_equal(count(f, CK_SESSION_SPAWN), 1);
+    assert_int_equal(f->log[f->count - 1].attempt, 3);
+    assert_int_equal(ck_session_host_count(f->s), 1);
+}
+
+static void whoever_leads_next_is_told_of_all_hosts(void **state) {
+    fixture *f = *state;
+    welcome(f, 3);
+    deploy(f, 3, 1);
+    ck_session_disconnected(f->s);
+    OK(ck_session_host_ready(f->s, 1, 1, CK_VIEW("x:1"), NULL));
+    OK(ck_session_host_checkpoint(f->s, 1, 1, 7, NULL));
+    take(f);
+    assert_int_equal(f->count, 0);
+    OK(ck_session_connected(f->s, 5000, NULL));
+    take(f);
+    const ck_msg_register *r = &said(f, CK_MSG_REGISTER)->as.reg;
+    const ck_msg_hosted *h = r->hosted.items;
+    assert_int_equal(r->fence.epoch, 3);
+    assert_int_equal(r->hosted.count, 1);
+    assert_true(h->phase == CK_HOST_READY && h->checkpoint == 7 && ck_view_is(h->address, "x:1"));
+    ck_session_disconnected(f->s);
+    ended(f, 1, CK_TASK_FAILED, "while nobody heard");
+    assert_int_equal(f->count, 0);
+    welcome(f, 4);
+    take(f);
+    assert_true(ck_view_is(said(f, CK_MSG_ENDED)->as.ended.error, "while nobody heard"));
+    assert_int_equal(said(f, CK_MSG_ENDED)->as.fence.epoch, 4);
+}
+
+/* READY between REGISTER and WELCOME is not lost. */
+static void what_happens_before_the_welcome_is_said_after_it(void **state) {
+    fixture *f = *state;
+    welcome(f, 3);
+    deploy(f, 3, 1);
+    ck_session_disconnected(f->s);
+    OK(ck_session_connected(f->s, 5000, NULL));
+    OK(ck_session_host_ready(f->s, 1, 1, CK_VIEW("x:1"), NULL));
+    take(f);
+    assert_null(said(f, CK_MSG_READY));
+    OK(tell(f, &(ck_message){.kind = CK_MSG_WELCOME, .as.welcome.fence.epoch = 3}));
+    assert_non_null(said(f, CK_MSG_READY));
+}
+
+static void words_of_the_past_have_no_effect(void **state) {
+    fixture *f = *state;
+    assert_int_equal(tell(f, &(ck_message){.kind = CK_MSG_DEPLOY}), CK_CORRUPT); /* nobody has been welcomed */
+    welcome(f, 3);
+    deploy(f, 2, 1);
+    assert_int_equal(f->count, 0);
+    deploy(f, 3, 1);
+    cancel(f, 2, 1);
+    assert_int_equal(f->count, 0);
+    cancel(f, 3, 9); /* no such attempt */
+    assert_int_equal(f->count, 0);
+    assert_int_equal(tell(f, &(ck_message){.kind = CK_MSG_REPLY, .as.reply.fence.epoch = 3}), CK_CORRUPT);
+    ck_session_disconnected(f->s);
+    OK(ck_session_connected(f->s, 1, NULL));
+    assert_int_equal(tell(f, &(ck_message){.kind = CK_MSG_WELCOME, .as.welcome.fence.epoch = 2}), CK_REFUSED);
+}
+
+static void savepoints_are_passed_on(void **state) {
+    fixture *f = *state;
+    const ck_message ask = {.kind = CK_MSG_TAKE_SAVEPOINT, .as.take_savepoint = {.fence = {3, 1, 1}, .request = 8}};
+    welcome(f, 3);
+    deploy(f, 3, 1);
+    OK(tell(f, &ask));
+    assert_int_equal(f->count, 0);
+    OK(ck_session_host_ready(f->s, 1, 1, CK_VIEW("x:1"), NULL));
+    start(f, 1);
+    OK(tell(f, &ask));
+    assert_int_equal(f->log[0].m.as.take_savepoint.request, 8);
+    const ck_msg_savepoint_ended done = {.request = 8, .checkpoint = 4};
+    OK(ck_session_host_savepoint(f->s, 1, 1, &done, NULL));
+    take(f);
+    assert_int_equal(said(f, CK_MSG_SAVEPOINT_ENDED)->as.savepoint_ended.checkpoint, 4);
+    assert_int_equal(said(f, CK_MSG_SAVEPOINT_ENDED)->as.fence.attempt, 1);
+}
+
+static void every_allocation_may_fail(void **state) {
+    fixture *f = *state;
+    for (uint64_t n = 1;; n++) {
+        ck_session *s = NULL;
+        const ck_message hello = {.kind = CK_MSG_WELCOME, .as.welcome.fence.epoch = 3};
+        const ck_message job = {.kind = CK_MSG_DEPLOY, .as.deploy.fence = {3, 1, 1}};
+        const ck_message next = {.kind = CK_MSG_DEPLOY, .as.deploy.fence = {3, 1, 2}};
+        ck_tracked_heap_fail_nth(f->t.heap, n);
+        ck_status st = ck_session_new(config(f), &s, NULL);
+        if (st == CK_OK) st = ck_session_connected(s, 1, NULL);
+        if (st == CK_OK) st = ck_session_heard(s, 1, &hello, NULL);
+        if (st == CK_OK) st = ck_session_heard(s, 1, &job, NULL);
+        if (st == CK_OK) st = ck_session_host_ready(s, 1, 1, CK_VIEW("x"), NULL);
+        if (st == CK_OK) st = ck_session_heard(s, 1, &next, NULL);
+        if (st == CK_OK) st = ck_session_host_ended(s, 1, 1, CK_TASK_FAILED, 0, CK_VIEW("x"), NULL);
+        bool fired = ck_tracked_heap_fired(f->t.heap);
+        ck_tracked_heap_fail_nth(f->t.heap, 0);
+        ck_session_free(s);
+        assert_int_equal(st, fired ? CK_NOMEM : CK_OK);
+        if (!fired) return;
+    }
+}
+
+int main(void) {
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        T(it_registers_and_beats_as_it_is_told),
+        T(a_hosts_life_is_reported),
+        T(what_was_told_to_end_was_cancelled),
+        T(of_a_job_there_is_one_host),
+        T(whoever_leads_next_is_told_of_all_hosts),
+        T(what_happens_before_the_welcome_is_said_after_it),
+        T(words_of_the_past_have_no_effect),
+        T(savepoints_are_passed_on),
+        T(every_allocation_may_fail),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
