@@ -89,7 +89,7 @@ instructions: release ## counts the instructions of five queries and writes benc
 SEEDS ?= 2000
 sim: deps ## whole jobs on a simulated machine: make sim [SEEDS=2000], with crashes at every fault point
 	@$(CMAKE) -S . -B build -DCMAKE_BUILD_TYPE=Release >/dev/null
-	@ninja -C build -j $(JOBS) --quiet sim sql_sim
+	@ninja -C build -j $(JOBS) --quiet sim sql_sim cluster_sim
 	@tools/sim.sh $(SEEDS) $(JOBS)
 
 kill-matrix: release test-deps ## queries x fault points x alignment x parallelism, compared with undisturbed runs: make kill-matrix [QUERY=top] [POINT=commit.before] [BACKEND=rocksdb|changelog|changelog-inside|changelog-rocksdb]

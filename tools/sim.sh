@@ -7,6 +7,7 @@ some=$(((seeds + 9) / 10))
 {
   echo "build/sim --seeds $seeds"
   echo "build/sql_sim --seeds $seeds"
+  echo "build/cluster_sim --seeds $seeds"
   echo "build/sql_sim --seeds $some --skewed"
   echo "build/sql_sim --seeds $(((seeds + 99) / 100)) --small --allocations 1"
   for rows in 1 7 4096; do
