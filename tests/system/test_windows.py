@@ -186,6 +186,16 @@ def test_a_window_shows_milliseconds_over_times_that_do_not(clink, tmp_path, cal
     assert [(r["s"], r["e"], r["w"]) for r in got] == [(s, f"2026-01-02T09:00:{e}.500", f"2026-01-02T09:00:{e}.499") for s, e in starts]
 
 
+@pytest.mark.parametrize("by", ["k", "(k, v)"])
+def test_sessions_of_a_query_are_partitioned(clink, tmp_path, by):
+    write(tmp_path / "src.ndjson", [(t * 1000, "ab"[t % 2], t // 4 % 2) for t in range(16)])
+    keys = by.strip("()")
+    over = [clink("run", "-e", table("src.ndjson", 0) + "CREATE VIEW q AS SELECT t, k, v FROM src WHERE v >= 0;" f"SELECT {keys}, window_start AS s, COUNT(*) AS n FROM "
+                  f"TABLE(SESSION(TABLE {data} PARTITION BY {by}, DESCRIPTOR(t), INTERVAL '3' SECOND)) GROUP BY {keys}, window_start, window_end").rows
+            for data in ("q", "(SELECT t, k, v FROM src WHERE v >= 0)")]
+    assert over[0] == over[1] and len(over[0]) == (2 if by == "k" else 8)
+
+
 def test_a_session_between_two_milliseconds_is_in_time_for_a_window_above(clink, tmp_path):
     """Its window_time is the last whole millisecond in it: the watermark that does not close it has not passed that either."""
     (tmp_path / "src.ndjson").write_text("".join(f'{{"t":"2026-01-02T09:00:00.{us:06}","k":"{k}"}}\n' for us, k in ((9500, "a"), (19000, "b"), (900000, "c"))))

@@ -145,6 +145,11 @@ static ck_status versions(ck_binder *b, const ck_ast_from *f, const ck_scope *le
                               "and WATERMARK FOR, or a view that keeps the last row of each key: SELECT * FROM (SELECT "
                               "*, ROW_NUMBER() OVER "
                               "(PARTITION BY key ORDER BY time DESC) AS n FROM t) WHERE n = 1");
+    if (v.node->mode != CK_MODE_APPEND)
+        return ck_bind_refuse(
+            b, f->right->pos,
+            "the rows right of FOR SYSTEM_TIME AS OF change, and one that is taken back does not say since when it is "
+            "gone: read its versions as new rows, or write FOR SYSTEM_TIME AS OF PROCTIME()");
     if (v.time == CK_NO_COLUMN)
         return ck_bind_refuse(
             b, f->right->pos,

@@ -1185,6 +1185,14 @@ table_arg:
         NEED(ck_ast_build_from_done(ps, $$->from));
         $$->depth = $$->from->depth;
     }
+  | K_TABLE query_parens K_PARTITION K_BY expr {
+        ck_ast_exprs by = $5->kind == CK_AST_ROW && !$5->flag ? $5->args : ck_exprs_of($5);
+        NEED($$ = ck_ast_build_expr(ps, CK_AST_TABLE_ARG, @$, @1, by));
+        NEED($$->from = ck_ast_build_from(ps, CK_FROM_QUERY, @$));
+        $$->from->query = $2;
+        NEED(ck_ast_build_from_done(ps, $$->from));
+        if ($$->from->depth > $$->depth) $$->depth = $$->from->depth;
+    }
   ;
 opt_within: %empty { $$ = (ck_ast_orders){0}; } | K_WITHIN K_GROUP '(' order_by ')' { $$ = $4; };
 opt_filter: %empty { $$ = NULL; } | K_FILTER '(' K_WHERE expr ')' { $$ = $4; };
