@@ -158,6 +158,18 @@ typedef enum clink_restore_verdict {
 } clink_restore_verdict;
 CLINK_API clink_status clink_explain_restore(clink_engine *engine, const char *sql, const clink_run *run, char **text,
                                              clink_restore_verdict *verdict, clink_error *error);
+/* What a snapshot file, a checkpoint directory (DIR: its newest; DIR:N) or a manifest holds: entries, operators, versions;
+ * with `expected` (a script, or a job graph in a file that ends in .json) also whether that job could go on from it. *text
+ * is freed with clink_free; json: one object. Every file is read and checked. CLINK_OK: *verdict is COMPATIBLE or
+ * INCOMPATIBLE. Otherwise it says what could not be read: UNREADABLE the savepoint, NO_JOB the expected job. */
+typedef enum clink_savepoint_verdict {
+    CLINK_SAVEPOINT_COMPATIBLE = 0,
+    CLINK_SAVEPOINT_UNREADABLE = 1,
+    CLINK_SAVEPOINT_NO_JOB = 2,
+    CLINK_SAVEPOINT_INCOMPATIBLE = 3,
+} clink_savepoint_verdict;
+CLINK_API clink_status clink_check_savepoint(clink_engine *engine, const char *path, const char *expected, int32_t json,
+                                             char **text, clink_savepoint_verdict *verdict, clink_error *error);
 CLINK_API void clink_free(void *p);
 
 /* CLINK_OK: finished. CLINK_TIMEOUT after timeout_ms (-1: never). Otherwise how it failed. */

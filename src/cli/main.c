@@ -11,8 +11,13 @@
 #include "cli/verbs.h"
 
 const verb *const *verbs_all(size_t *count) {
-    static const verb *const all[] = {
-        &verb_run, &verb_sql, &verb_explain, &verb_dead_letter_replay, &verb_savepoint, &verb_checkpoint_verify};
+    static const verb *const all[] = {&verb_run,
+                                      &verb_sql,
+                                      &verb_explain,
+                                      &verb_dead_letter_replay,
+                                      &verb_savepoint,
+                                      &verb_checkpoint_verify,
+                                      &verb_check_savepoint};
     *count = sizeof all / sizeof all[0];
     return all;
 }

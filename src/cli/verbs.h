@@ -4,7 +4,8 @@
 
 #include "cli/script.h"
 
-extern const verb verb_run, verb_sql, verb_explain, verb_dead_letter_replay, verb_savepoint, verb_checkpoint_verify;
+extern const verb verb_run, verb_sql, verb_explain, verb_dead_letter_replay, verb_savepoint, verb_checkpoint_verify,
+    verb_check_savepoint;
 
 /* All verbs, for dispatch and `clink help`. */
 const verb *const *verbs_all(size_t *count);

@@ -5,7 +5,6 @@
 
 #include "base/json.h"
 #include "checkpoint/restore.h"
-#include "checkpoint/snapshot.h"
 
 typedef struct evolving {
     const ck_evolve_config *cfg;
@@ -40,19 +39,9 @@ static bool keeps(const evolving *e, const ck_graph_op *op) {
     return op->state_fingerprint != 0 || is_source(e, op) || is_sink(op);
 }
 
-/* The slots its descriptor says it opens. An operator this build does not know has none to show. */
 static ck_status described_slots(evolving *e, const ck_graph *g, const ck_graph_op *op, const ck_slot_schema **out,
                                  uint32_t *count) {
-    const ck_op_desc *d = desc_of(e, op);
-    *out = NULL, *count = 0;
-    if (!d || !d->slots) return CK_OK;
-    ck_op_spec *spec = ck_graph_op_spec(e->arena, g, op);
-    if (!spec) return nomem(e);
-    spec->proc = e->cfg->proc;
-    spec->settings = e->cfg->settings;
-    ck_status s = d->slots(spec, e->arena, out, count, e->err);
-    if (s != CK_OK) (void)ck_error_prefix(e->err, "operator %s: ", op->uid);
-    return s;
+    return ck_described_slots(e->cfg, e->arena, g, op, out, count, e->err);
 }
 
 static const ck_slot_schema *find_slot(const ck_slot_schema *slots, uint32_t count, const char *name) {

@@ -16,6 +16,7 @@
 #include "checkpoint/manifest.h"
 #include "graph/match.h"
 #include "plugin/registry.h"
+#include "state/state_migration_on_restore.h"
 
 typedef enum ck_evolve_verdict {
     CK_EVOLVE_REUSE,
@@ -58,6 +59,13 @@ CK_NODISCARD ck_status ck_evolve(ck_arena *a, const ck_evolve_config *cfg, ck_ev
  * but dir and manifest, which are filled in. CK_NOTFOUND: there is none. Nothing is locked or written. */
 CK_NODISCARD ck_status ck_evolve_from(ck_arena *a, const char *checkpoint_dir, const char *restore,
                                       const char *job_name, ck_evolve_config *cfg, ck_evolution *out, ck_error *err);
+/* The slots an operator's descriptor says it opens. An operator this build does not know has none to show. */
+CK_NODISCARD ck_status ck_described_slots(const ck_evolve_config *cfg, ck_arena *a, const ck_graph *g,
+                                          const ck_graph_op *op, const ck_slot_schema **out, uint32_t *count,
+                                          ck_error *err);
+/* Those of all operators of cfg->wanted, under their own uids. In the arena. */
+CK_NODISCARD ck_status ck_expected_slots(const ck_evolve_config *cfg, ck_arena *a, const ck_expected_slot **out,
+                                         uint32_t *count, ck_error *err);
 /* The operator of the stored graph whose state this one goes on with; NULL: none. */
 const ck_graph_op *ck_evolve_stored(const ck_evolution *e, const ck_graph_op *wanted);
 

@@ -46,7 +46,7 @@ def test_examples_run(verb, tmp_path):
     (tmp_path / "job.sql").write_text(JOB)
     if verb == "dead-letter-replay":
         run_clink("run", "job.sql", cwd=tmp_path)
-    if verb == "checkpoint-verify":
+    if verb in ("checkpoint-verify", "check-savepoint"):
         run_clink("run", "--checkpoint-dir", "ck", "job.sql", cwd=tmp_path)
     number = str(take_savepoints(tmp_path)) if verb == "savepoint" else "12"
     found = examples(verb)

@@ -1,0 +1,53 @@
+/* clink check-savepoint: what a savepoint holds, and whether a job could go on from it. Exit codes: 0 compatible (or
+ * readable, where no job is given), 1 unreadable, 2 usage or a job that cannot be read, 3 incompatible. */
+#include <stdio.h>
+
+#include "cli/script.h"
+#include "cli/verbs.h"
+
+static int check(const char *path, const char *expected, bool json) {
+    const clink_options o = {.struct_bytes = sizeof o, .threads = 1};
+    clink_engine *engine = NULL;
+    clink_error e = {0};
+    char *text = NULL;
+    clink_savepoint_verdict verdict = CLINK_SAVEPOINT_UNREADABLE;
+    clink_status s = clink_open(&o, &engine, &e);
+    if (s == CLINK_OK) s = clink_check_savepoint(engine, path, expected, json, &text, &verdict, &e);
+    if (s == CLINK_OK)
+        fputs(text, stdout);
+    else
+        (void)report_error(s, &e);
+    clink_free(text);
+    clink_close(engine);
+    return (int)verdict;
+}
+
+static int check_savepoint_main(const verb *v, int argc, char **argv) {
+    const char *expected = NULL;
+    bool json = false, help;
+    flag table[] = {{"expected", 0, FLAG_TEXT, &expected, "FILE", NULL, "a job: script.sql or graph.json"},
+                    {"json", 0, FLAG_SWITCH, &json, NULL, NULL, "one object"}};
+    int rc = flags_parse(v, table, sizeof table / sizeof *table, &argc, argv, &help);
+    if (rc) return rc;
+    if (help) {
+        flags_print_help(v, table, sizeof table / sizeof *table);
+        return 0;
+    }
+    if (argc != 1) return usage_error(v, argc ? "one savepoint at a time" : "a savepoint is missing");
+    return check(argv[0], expected, json);
+}
+
+const verb verb_check_savepoint = {
+    .name = "check-savepoint",
+    .summary = "show what a savepoint holds, and whether a job could go on from it",
+    .usage = "clink check-savepoint FILE|DIR|DIR:N [--expected FILE] [--json]",
+    .notes =
+        "FILE is a snapshot or a checkpoint's manifest, DIR a checkpoint directory (its newest, or N). Every file is "
+        "read and\n"
+        "checked against its checksum. Exit code 0: the job could go on from it (or, without --expected: it can be "
+        "read);\n"
+        "1: it cannot be read; 2: usage, or the expected job cannot be read; 3: incompatible, each reason a line.\n"
+        "clink explain --restore shows what becomes of every operator.",
+    .example = "  clink check-savepoint ck --expected job.sql",
+    .main = check_savepoint_main,
+};
