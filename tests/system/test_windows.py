@@ -1,11 +1,13 @@
 """Windows over event time against plain Python: real data, every batch size and parallelism, disorder, lateness, kill -9."""
 import collections
 import csv
+import datetime
 import json
 import os
 import random
 import signal
 import subprocess
+import zoneinfo
 
 import pytest
 from conftest import CLINK, read_rows, run_clink
@@ -77,7 +79,6 @@ def aligned(t, size, offset=0):
 
 
 def iso(ms):
-    import datetime
     t = datetime.datetime(1970, 1, 1) + datetime.timedelta(milliseconds=ms)
     return t.strftime("%Y-%m-%dT%H:%M:%S") + (".%03d" % (ms % 1000) if ms % 1000 else "") + "Z"
 
@@ -184,6 +185,35 @@ def test_a_window_shows_milliseconds_over_times_that_do_not(clink, tmp_path, cal
                 f"SELECT window_start AS s, window_end AS e, window_time AS w FROM src GROUP BY {call}").rows
     starts = [("2026-01-02T09:00:00", "01"), ("2026-01-02T09:00:0" + ("4" if "SESSION" in call else "3"), "05" if "SESSION" in call else "04")]
     assert [(r["s"], r["e"], r["w"]) for r in got] == [(s, f"2026-01-02T09:00:{e}.500", f"2026-01-02T09:00:{e}.499") for s, e in starts]
+
+
+ZONES = {"Europe/Berlin": ([3600], 86400), "Asia/Kathmandu": ([900], 3600), "Australia/Lord_Howe": ([900, 1800], 3600), "+05:30": ([1800], 3600)}
+
+
+@pytest.mark.parametrize("zone", ZONES)
+def test_windows_of_instants_and_of_the_wall_clock(clink, tmp_path, zone):
+    """Over a year with its changes of the clock: windows that begin at the same times in UTC are those of the zone, others are refused, and the wall
+    clock, with a delay of an hour for when it is set back, has those of the zone, too."""
+    start = datetime.datetime(2025, 12, 31, 20, tzinfo=datetime.timezone.utc)
+    at = [start + datetime.timedelta(minutes=97 * i) for i in range(6000)]
+    with open(tmp_path / "src.ndjson", "w") as f:
+        f.writelines('{"t":"%s"}\n' % t.strftime("%Y-%m-%dT%H:%M:%SZ") for t in at)
+    tz = zoneinfo.ZoneInfo(zone) if "/" in zone else datetime.timezone(datetime.timedelta(hours=5, minutes=30))
+    ddl = ("CREATE TABLE src (t TIMESTAMP_LTZ(3), l AS CAST(t AS TIMESTAMP(3)), WATERMARK FOR {0} AS {0} - INTERVAL '1' HOUR) WITH (connector='file', path='src.ndjson');"
+           "SELECT window_start AS s, COUNT(*) AS n FROM src GROUP BY {1}({0}, INTERVAL '{2}' SECOND)")
+    wall = [int(t.astimezone(tz).replace(tzinfo=datetime.timezone.utc).timestamp()) for t in at]
+    same, other = ZONES[zone]
+    for seconds in same:
+        for call in ("TUMBLE", f"HOP(t, INTERVAL '{seconds}' SECOND, INTERVAL '{3 * seconds}' SECOND)"):
+            sql = ddl.format("t", call, seconds) if call == "TUMBLE" else ddl.format("t", "TUMBLE", seconds).replace(f"TUMBLE(t, INTERVAL '{seconds}' SECOND)", call)
+            got = {r["s"]: r["n"] for r in clink("run", "--set", f"timezone={zone}", "-e", sql).rows}
+            per = collections.Counter(s for t in at for s in range(aligned(int(t.timestamp()), seconds), aligned(int(t.timestamp()), seconds) - (0 if call == "TUMBLE" else 2 * seconds) - 1, -seconds))
+            assert got == {iso(s * 1000): n for s, n in per.items()}
+            assert all((s + (w - int(t.timestamp()))) % seconds == 0 for t, w in zip(at, wall) for s in [aligned(int(t.timestamp()), seconds)])
+    r = clink("run", "--set", f"timezone={zone}", "-e", ddl.format("t", "TUMBLE", other), ok=False)
+    assert r.code == 1 and "begin at other times" in r.err and zone in r.err
+    r = clink("run", "--set", f"timezone={zone}", "-e", ddl.format("l", "TUMBLE", other))
+    assert {x["s"]: x["n"] for x in r.rows} == {iso(s * 1000)[:-1]: n for s, n in collections.Counter(aligned(w, other) for w in wall).items()} and "late" not in r.err
 
 
 @pytest.mark.parametrize("by", ["k", "(k, v)"])

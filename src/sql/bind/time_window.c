@@ -1,6 +1,7 @@
 /* Windows over event time or PROCTIME(): TABLE(TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL ...)) in FROM, and GROUP BY
  * TUMBLE(ts, ...). Both become a node that adds the window's columns; a GROUP BY them becomes an aggregation of
  * windows. */
+#include "expr/timezone.h"
 #include "sql/bind/bind_int.h"
 #include "stream/event.h"
 
@@ -137,6 +138,20 @@ static ck_status no_time(ck_binder *b, const ck_plan_node *n, uint32_t column, c
                           name);
 }
 
+/* Whether the session's clock has been off UTC by whole windows only since 1970, and will be: hours are the same in
+ * Berlin, days are not. */
+static ck_status same_as_in_utc(ck_binder *b, const ck_plan_window *w, bool *out) {
+    const int64_t until_us = 4102444800000000LL; /* 2100 */
+    const ck_timezone *zone;
+    int64_t unit = w->kind == CK_PLAN_WINDOW_HOP ? w->slide_us : w->size_us, at = 0, next = 0;
+    *out = strcmp(b->catalog->settings.timezone, "UTC") == 0;
+    if (*out || !b->catalog->proc->fs) return CK_OK;
+    CK_TRY(ck_timezone_load(b->catalog->proc, b->plan.arena, b->catalog->settings.timezone, &zone, b->err));
+    *out = true;
+    for (; *out && at < until_us; at = next) *out = ck_timezone_offset(zone, at, NULL, &next) % unit == 0;
+    return CK_OK;
+}
+
 /* The column of a time attribute, and what the window's columns are. */
 static ck_status time_column(ck_binder *b, ck_scope *scope, const ck_ast_expr *e, ck_plan_window *w) {
     ck_bind_place place = {.scope = scope, .clause = "a window"};
@@ -159,12 +174,15 @@ static ck_status time_column(ck_binder *b, ck_scope *scope, const ck_ast_expr *e
     w->lateness_us = o.lateness_us;
     w->type = ck_event_window_type(b->plan.arena, x->type);
     if (!w->type) return ck_bind_nomem(b);
-    if (w->type->kind == CK_TYPE_TIMESTAMP_LTZ && w->kind != CK_PLAN_WINDOW_SESSION &&
-        strcmp(b->catalog->settings.timezone, "UTC") != 0)
+    if (w->type->kind != CK_TYPE_TIMESTAMP_LTZ || w->kind == CK_PLAN_WINDOW_SESSION) return CK_OK;
+    bool alike;
+    CK_TRY(same_as_in_utc(b, w, &alike));
+    if (!alike)
         return ck_bind_refuse(
             b, e->pos,
-            "windows over TIMESTAMP_LTZ count in UTC, and the session's timezone is %s; SET timezone = "
-            "'UTC', and give the window an offset",
+            "windows over TIMESTAMP_LTZ count in UTC, where those of %s begin at other times; SET timezone = 'UTC', or "
+            "count by the wall clock: a column l AS CAST(ts AS TIMESTAMP(3)) with WATERMARK FOR l AS l - INTERVAL '1' "
+            "HOUR, which is how far it is set back",
             b->catalog->settings.timezone);
     return CK_OK;
 }
