@@ -57,11 +57,12 @@ static ck_status create_table(ck_script *s, const ck_ast_statement *st) {
 
 /* The plan of a statement that does not run: its outputs are taken off again. */
 static ck_status explain(ck_script *s, const ck_ast_statement *st) {
-    uint32_t before = s->output_count;
+    uint32_t before = s->output_count, warned = s->b.warning_count;
     ck_sql_step job = {0};
     CK_TRY(with_rows(s, st->body.first));
     CK_TRY(ck_script_job(s, s->outputs + before, s->output_count - before, &job));
     s->output_count = before;
+    s->b.warning_count = warned; /* they are in its text */
     ck_sql_step step = {.kind = CK_SQL_TEXT, .text = job.explain};
     return ck_script_add_step(s, &step);
 }

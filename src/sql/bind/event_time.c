@@ -50,6 +50,16 @@ static ck_status check_type(ck_binder *b, const ck_table_column *c, ck_pos at) {
                               "\"%s\" is text and cannot be event time; declare it TIMESTAMP, or add a column: "
                               "event_time AS CAST(%s AS TIMESTAMP), WATERMARK FOR event_time AS event_time",
                               c->name, c->name);
+    if (k == CK_TYPE_DATE)
+        return ck_bind_refuse(b, at,
+                              "\"%s\" is a DATE and cannot be event time; add a column: event_time AS CAST(%s AS "
+                              "TIMESTAMP), WATERMARK FOR event_time AS event_time",
+                              c->name, c->name);
+    if (ck_kind_is_integer(k))
+        return ck_bind_refuse(b, at,
+                              "\"%s\" is %s; event time is a TIMESTAMP, or a BIGINT of milliseconds since 1970; of "
+                              "seconds add a column: event_time AS TO_TIMESTAMP_LTZ(%s, 0)",
+                              c->name, ck_type_name(b->plan.arena, c->type), c->name);
     return ck_bind_refuse(b, at, "\"%s\" is %s; event time is a TIMESTAMP, or a BIGINT of milliseconds since 1970",
                           c->name, ck_type_name(b->plan.arena, c->type));
 }
@@ -61,6 +71,9 @@ static ck_status delay_of(ck_binder *b, const ck_table_column *c, const ck_ast_e
     ck_expr *v;
     CK_TRY(ck_bind_expr(b, &place, e, &v));
     bool millis = c->type->kind == CK_TYPE_BIGINT && ck_kind_is_integer(v->type->kind);
+    if (v->type->kind == CK_TYPE_INTERVAL_MONTH)
+        return ck_bind_refuse(b, e->pos,
+                              "the delay of a WATERMARK of months has no fixed length; write days: INTERVAL '30' DAY");
     if ((!millis && v->type->kind != CK_TYPE_INTERVAL_US) || !ck_expr_is_constant(v))
         return ck_bind_fail(b, e->pos, "the delay of a WATERMARK is a fixed time: INTERVAL '5' SECOND");
     CK_TRY(ck_bind_fold(b, v, e->pos, &v));

@@ -122,16 +122,35 @@ static ck_status sizes(ck_binder *b, const shape *s, ck_plan_window *w) {
 
 /* ---- the time column ---- */
 
+/* Why a column of a table is not its event time. computed: it is made of the table's columns by the query. */
+static ck_status not_of_table(ck_binder *b, const ck_catalog_entry *e, const char *name, bool computed, ck_pos at) {
+    const char *time = e->table.time.expr ? e->table.columns[e->table.time.column].name : NULL;
+    if (computed)
+        return ck_bind_refuse(b, at,
+                              "\"%s\" is computed by the query, and no watermark goes with it; compute it in table "
+                              "\"%s\", as a column of its own with the watermark: x AS ..., WATERMARK FOR x AS x - "
+                              "INTERVAL '5' SECOND%s%s%s",
+                              name, e->name, time ? "; or take its event time, \"" : "", time ? time : "",
+                              time ? "\"" : "");
+    if (time)
+        return ck_bind_refuse(b, at, "\"%s\" is not the event time of table \"%s\", which is \"%s\"", name, e->name,
+                              time);
+    return ck_bind_refuse(b, at,
+                          "\"%s\" is not the event time of table \"%s\"; declare it there: WATERMARK FOR %s AS %s - "
+                          "INTERVAL '5' SECOND",
+                          name, e->name, name, name);
+}
+
 static ck_status no_time(ck_binder *b, const ck_plan_node *n, uint32_t column, ck_pos at) {
     const char *name = n->schema->fields[column].name;
     const ck_plan_node *below = n;
-    while (below->kind == CK_PLAN_PROJECT || below->kind == CK_PLAN_FILTER) below = below->inputs[0];
-    if (below->kind == CK_PLAN_SCAN)
-        return ck_bind_refuse(
-            b, at,
-            "\"%s\" is not the event time of table \"%s\"; declare it there: WATERMARK FOR %s AS %s - "
-            "INTERVAL '5' SECOND",
-            name, below->scan.table->name, name, name);
+    bool computed = false;
+    for (; below->kind == CK_PLAN_PROJECT || below->kind == CK_PLAN_FILTER; below = below->inputs[0]) {
+        if (computed || below->kind == CK_PLAN_FILTER) continue;
+        computed = below->project.exprs[column]->kind != CK_EXPR_COLUMN;
+        column = below->project.exprs[column]->column;
+    }
+    if (below->kind == CK_PLAN_SCAN) return not_of_table(b, below->scan.table, name, computed, at);
     return ck_bind_refuse(b, at,
                           "\"%s\" is not event time here: it ends where rows change or are joined without it. Put the "
                           "window directly over the table, or use window_time of a window below",

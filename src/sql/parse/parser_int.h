@@ -43,7 +43,7 @@ typedef struct ck_parser {
     ck_token queue[LOOKAHEAD_MAX];
     int queued;
     bool in_table;    /* CREATE TABLE has been read, and no ; since */
-    int previous[2];  /* codes of the last two tokens handed out, newest first */
+    int previous[3];  /* codes of the last three tokens handed out, newest first */
     ck_token current; /* last one handed out, for messages */
     ck_token before;  /* the one before it */
     int brackets;

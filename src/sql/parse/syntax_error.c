@@ -150,6 +150,10 @@ static bool say_slip(note *m, const ck_parser *ps, const char *const *expected, 
     }
     if (before->code == ',' && (is_reserved(t->code) || t->code == ')' || t->code == ';' || t->code == 0))
         return say(m, " after a comma; remove the comma"), true;
+    if (ps->in_table && is_word(before) && ps->previous[2] == K_FOR)
+        return say(m, "; a watermark has a delay: FOR %.*s AS %.*s - INTERVAL '5' SECOND", cut(before->text),
+                   before->text.p, cut(before->text), before->text.p),
+               true;
     if (ps->in_table && is_word(before) && (t->code == ')' || t->code == ',') && ps->previous[1] == IDENT)
         return say(m, "; a column has a type: %.*s BIGINT", cut(before->text), before->text.p), true;
     if (is_word(before) && !at_statement_start(ps)) {

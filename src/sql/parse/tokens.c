@@ -94,6 +94,7 @@ int ck_grammar_lex(CK_GRAMMAR_STYPE *value, ck_pos *pos, ck_parser *ps) {
     }
     if (code == ';') ps->in_table = false;
     if (code == K_TABLE && (ps->previous[0] == K_CREATE || ps->previous[0] == K_TEMPORARY)) ps->in_table = true;
+    ps->previous[2] = ps->previous[1];
     ps->previous[1] = ps->previous[0];
     ps->previous[0] = code;
     *pos = ps->current.pos;

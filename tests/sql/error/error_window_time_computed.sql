@@ -1,0 +1,5 @@
+CREATE TABLE t (a BIGINT, s VARCHAR, ts TIMESTAMP(3), WATERMARK FOR ts AS ts - INTERVAL '5' SECOND) WITH (connector='file', path='x.ndjson');
+SELECT COUNT(*) AS n FROM (SELECT ts + INTERVAL '1' HOUR AS ts FROM t WHERE a > 1) x GROUP BY TUMBLE(ts, INTERVAL '10' SECOND);
+-- way out:
+CREATE TABLE t (a BIGINT, ts TIMESTAMP(3), later AS ts + INTERVAL '1' HOUR, WATERMARK FOR later AS later - INTERVAL '5' SECOND) WITH (connector='file', path='x.ndjson');
+SELECT COUNT(*) AS n FROM t WHERE a > 1 GROUP BY TUMBLE(later, INTERVAL '10' SECOND);

@@ -1,0 +1,5 @@
+CREATE TABLE t (a BIGINT) WITH (connector='file', path='x.ndjson');
+SELECT COUNT(*) AS n FROM (SELECT TO_TIMESTAMP_LTZ(a, 0) AS ts FROM t) x GROUP BY TUMBLE(ts, INTERVAL '10' SECOND);
+-- way out:
+CREATE TABLE t (a BIGINT, ts AS TO_TIMESTAMP_LTZ(a, 0), WATERMARK FOR ts AS ts - INTERVAL '5' SECOND) WITH (connector='file', path='x.ndjson');
+SELECT COUNT(*) AS n FROM t GROUP BY TUMBLE(ts, INTERVAL '10' SECOND);
