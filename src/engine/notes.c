@@ -60,12 +60,33 @@ static const char *table_beside(const ck_graph *g, const ck_graph_op *op) {
     return to ? to->label : NULL;
 }
 
-static ck_status note_late_rows(clink_job *j, const ck_graph *g, const ck_graph_op *op, uint64_t late) {
+/* "up to 2 days 3 h", in the two largest units. */
+static void lateness_text(uint64_t ms, char *out, size_t size) {
+    static const struct {
+        uint64_t ms;
+        const char *one, *many;
+    } units[] = {
+        {86400000, "day", "days"}, {3600000, "h", "h"}, {60000, "min", "min"}, {1000, "s", "s"}, {1, "ms", "ms"}};
+    size_t i = 0;
+    while (units[i].ms > 1 && ms < units[i].ms) i++;
+    uint64_t n = ms / units[i].ms, rest = units[i].ms > 1 ? ms % units[i].ms / units[i + 1].ms : 0;
+    int at = snprintf(out, size, "%llu %s", (unsigned long long)n, n == 1 ? units[i].one : units[i].many);
+    if (rest) (void)snprintf(out + at, size - (size_t)at, " %llu %s", (unsigned long long)rest, units[i + 1].many);
+}
+
+static ck_status note_late_rows(clink_job *j, ck_job *done, const ck_graph *g, const ck_graph_op *op, uint64_t late) {
     const char *to = table_beside(g, op), *label = op->label ? op->label : op->type;
     const char *end = to ? "went to " : late == 1 ? "was dropped" : "were dropped";
-    return add(j, ck_arena_printf(&j->arena, "%llu row%s came too late for %s and %s%s (%s)", (unsigned long long)late,
-                                  late == 1 ? "" : "s", late == 1 ? "its window" : "their windows", end, to ? to : "",
-                                  label));
+    bool windows = strcmp(op->type, "window_agg") == 0 || strcmp(op->type, "session_agg") == 0;
+    const char *for_what = !windows ? "" : late == 1 ? " for its window" : " for their windows";
+    char by[64];
+    uint64_t all = ck_job_rows_into(done, op->uid);
+    lateness_text(ck_job_greatest_of(done, op->uid, "late_by_ms"), by, sizeof by);
+    return add(j, ck_arena_printf(&j->arena,
+                                  "%llu of %llu row%s came too late%s, up to %s behind the watermark, and %s%s (%s)%s",
+                                  (unsigned long long)late, (unsigned long long)all, all == 1 ? "" : "s", for_what, by,
+                                  end, to ? to : "", label,
+                                  to ? "" : "; a longer delay of the watermark waits for them, late_table keeps them"));
 }
 
 /* The wanted columns of a source that no record had a key for, as "a", "b"; their number. */
@@ -106,7 +127,7 @@ static ck_status note_op(clink_job *j, ck_job *done, const ck_graph *g, const ck
     const char *label = op->label ? op->label : op->type;
     CK_TRY(note_unmet_keys(j, done, op));
     if (bad) CK_TRY(note_bad_rows(j, op, bad, letters));
-    if (late) CK_TRY(note_late_rows(j, g, op, late));
+    if (late) CK_TRY(note_late_rows(j, done, g, op, late));
     if (odd)
         CK_TRY(
             add(j, ck_arena_printf(&j->arena, "%llu row%s without a time between the years 1 and 9999 %s left out (%s)",

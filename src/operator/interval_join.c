@@ -106,6 +106,7 @@ static ck_status make_plan(interval_join *op, ck_arena *a, const ck_op_spec *spe
     CK_TRY(bounds(op, spec, *root, err));
     CK_TRY(ck_late_read(a, spec, *root, "left_late", 0, &op->late[0], err));
     CK_TRY(ck_late_read(a, spec, *root, "right_late", 1, &op->late[1], err));
+    for (uint32_t s = 0; s < 2; s++) ck_late_timed_by(&op->late[s], op->sides[s].time.time, op->sides[s].time.millis);
     return ck_time_side_check(&op->sides[0], &op->sides[1], spec, left_only(op->kind), err);
 }
 
@@ -375,7 +376,7 @@ static ck_status take_batch(interval_join *op, uint32_t side, const ck_batch *b,
     op->running = false;
     choose(op, side, b, &f);
     if (f.bad_times) ck_op_count(ctx, "bad_time_rows", f.bad_times);
-    CK_TRY(ck_late_drop(&op->late[side], b, op->late_rows, f.late, ctx));
+    CK_TRY(ck_late_drop(&op->late[side], b, op->late_rows, f.late, op->clock.watermark, ctx));
     CK_TRY(keep(op, &op->sides[side], b, f.kept, ctx));
     return ck_time_side_pad(b, op->lone, f.lone, left_only(op->kind) ? NULL : op->sides[1 - side].schema, side == 1,
                             ctx);

@@ -3,6 +3,7 @@
 #include <yyjson.h>
 
 #include "data/builder.h"
+#include "stream/event.h"
 
 ck_status ck_late_read(ck_arena *a, const ck_op_spec *spec, struct yyjson_val *root, const char *member, uint32_t input,
                        ck_late *out, ck_error *err) {
@@ -25,9 +26,12 @@ ck_status ck_late_read(ck_arena *a, const ck_op_spec *spec, struct yyjson_val *r
     if (!fine)
         return ck_fail(err, CK_INVALID, "%s (%s): parameter \"%s\" is an array of input columns", spec->type, spec->uid,
                        member);
-    *out = (ck_late){true, CK_PORT_LATE + input, columns, types, (uint32_t)n};
+    *out = (ck_late){
+        .routed = true, .port = CK_PORT_LATE + input, .columns = columns, .types = types, .count = (uint32_t)n};
     return CK_OK;
 }
+
+static int64_t floor_ms_of(int64_t us) { return us / 1000 - (us % 1000 < 0); }
 
 /* "+I" or "-D" for each row that is late. */
 static ck_column *kinds_of(const ck_batch *b, const uint16_t *rows, uint32_t n, ck_mem mem) {
@@ -53,9 +57,25 @@ static ck_column *gathered(const ck_batch *b, uint32_t column, const ck_type *ty
     return out;
 }
 
-ck_status ck_late_drop(const ck_late *l, const ck_batch *b, const uint16_t *rows, uint32_t n, ck_op_ctx *ctx) {
+/* The counter goes up by what the latest row is later than all before: it stands at the greatest. */
+static void count_lateness(ck_late *l, const ck_batch *b, const uint16_t *rows, uint32_t n, int64_t watermark,
+                           ck_op_ctx *ctx) {
+    const ck_column *times = b->columns[l->time];
+    int64_t least = INT64_MAX;
+    for (uint32_t i = 0; i < n; i++)
+        if (times->i64[rows[i]] < least) least = times->i64[rows[i]];
+    if (watermark == CK_WATERMARK_MAX) return; /* at the end everything is over */
+    int64_t ms = floor_ms_of(watermark + 1) - (l->millis ? least : floor_ms_of(least));
+    if (ms <= l->behind_ms) return;
+    ck_op_count(ctx, "late_by_ms", (uint64_t)(ms - l->behind_ms));
+    l->behind_ms = ms;
+}
+
+ck_status ck_late_drop(ck_late *l, const ck_batch *b, const uint16_t *rows, uint32_t n, int64_t watermark,
+                       ck_op_ctx *ctx) {
     if (n == 0) return CK_OK;
     ck_op_count(ctx, "late_rows", n);
+    count_lateness(l, b, rows, n, watermark, ctx);
     if (!l->routed) return CK_OK;
     ck_batch *out = ck_batch_new(ctx->mem, l->count, n, false, false);
     if (!out) return ck_nomem(ctx->error, ctx->mem, n * sizeof(ck_strview));

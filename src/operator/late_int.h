@@ -18,13 +18,18 @@ typedef struct ck_late { /* zero: counted only */
     const int64_t *columns; /* -1: the kind of change */
     const ck_type *const *types;
     uint32_t count;
+    uint32_t time; /* input column that says how late a row is */
+    bool millis;   /* it is BIGINT */
+    int64_t behind_ms; /* the latest so far: behind the watermark */
 } ck_late;
 
 /* The member of root that is about an input, in `a`. */
 CK_NODISCARD ck_status ck_late_read(ck_arena *a, const ck_op_spec *spec, struct yyjson_val *root, const char *member,
                                     uint32_t input, ck_late *out, ck_error *err);
-/* These physical rows of b are late: counts `late_rows`, and emits them where they are routed. */
-CK_NODISCARD ck_status ck_late_drop(const ck_late *l, const ck_batch *b, const uint16_t *rows, uint32_t n,
+static inline void ck_late_timed_by(ck_late *l, uint32_t time, bool millis) { l->time = time, l->millis = millis; }
+/* These physical rows of b are late: counts `late_rows` and, as a greatest, `late_by_ms`; emits them where they are
+ * routed. */
+CK_NODISCARD ck_status ck_late_drop(ck_late *l, const ck_batch *b, const uint16_t *rows, uint32_t n, int64_t watermark,
                                     ck_op_ctx *ctx);
 
 #endif

@@ -306,6 +306,7 @@ ck_status ck_over_plan_make(ck_over_plan *p, ck_arena *a, const ck_op_spec *spec
     CK_TRY(read_frame(p, spec, root, err));
     CK_TRY(read_calls(p, spec, root, err));
     CK_TRY(ck_late_read(a, spec, root, "late", 0, &p->late, err));
+    ck_late_timed_by(&p->late, p->time.time, p->time.millis);
     CK_TRY(plan_keys(p, &partition, err));
     CK_TRY(plan_rows(p, partition, err));
     CK_TRY(plan_keyed(p, partition, err));

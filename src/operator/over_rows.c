@@ -38,7 +38,7 @@ static ck_status choose(ck_over *op, const ck_batch *b, uint32_t *count, ck_op_c
     }
     if (bad) ck_op_count(ctx, "bad_time_rows", bad);
     *count = n;
-    return ck_late_drop(&p->late, b, op->late, late, ctx);
+    return ck_late_drop(&op->plan.late, b, op->late, late, op->clock.watermark, ctx);
 }
 
 /* ---- places ---- */

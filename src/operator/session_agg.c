@@ -83,6 +83,7 @@ static ck_status make_plan(ck_session_agg *op, ck_arena *a, const ck_op_spec *sp
         return ck_fail(err, CK_INVALID, "%s (%s): parameter \"lateness_us\" is too large", spec->type, spec->uid);
     op->lateness_us = (int64_t)lateness;
     CK_TRY(ck_late_read(a, spec, root, "late", 0, &op->late, err));
+    ck_late_timed_by(&op->late, op->window.time, op->window.millis);
     ck_order_field *start = CK_ARENA_NEW(a, ck_order_field);
     if (!start) return ck_nomem(err, a->mem, sizeof *start);
     *start = (ck_order_field){.field = {"session_start", op->window.type, false}};

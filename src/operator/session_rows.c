@@ -245,7 +245,7 @@ ck_status ck_session_count(ck_session_agg *op, const ck_batch *b, ck_op_ctx *ctx
     uint32_t n;
     if (b->sel_count == 0) return CK_OK;
     CK_TRY(choose_rows(op, b, &n, ctx));
-    if (n == 0) return ck_late_drop(&op->late, b, op->late_rows, op->late_count, ctx);
+    if (n == 0) return ck_late_drop(&op->late, b, op->late_rows, op->late_count, op->clock.watermark, ctx);
     ck_batch *some = ck_batch_select(b, op->sel, n);
     if (!some) return ck_nomem(ctx->error, ctx->mem, n * sizeof *op->sel);
     ck_status s = partitions_of(op, some, true, ctx);
@@ -257,5 +257,5 @@ ck_status ck_session_count(ck_session_agg *op, const ck_batch *b, ck_op_ctx *ctx
     if (s == CK_OK) s = count_pieces(op, some, n, ctx);
     ck_batch_unref(&some);
     if (s == CK_OK) s = ck_session_emit(op, ctx);
-    return s == CK_OK ? ck_late_drop(&op->late, b, op->late_rows, op->late_count, ctx) : s;
+    return s == CK_OK ? ck_late_drop(&op->late, b, op->late_rows, op->late_count, op->clock.watermark, ctx) : s;
 }

@@ -74,6 +74,7 @@ static ck_status make_plan(temporal_join *op, ck_arena *a, const ck_op_spec *spe
     CK_TRY(ck_time_side_plan(a, &op->right, spec, *root, "right_keys", op->now ? NULL : "right_time", "versions",
                              "temporal_join", err));
     CK_TRY(ck_late_read(a, spec, *root, "left_late", 0, &op->late, err));
+    ck_late_timed_by(&op->late, op->left.time.time, op->left.time.millis);
     return ck_time_side_check(&op->left, &op->right, spec, false, err);
 }
 
@@ -273,7 +274,7 @@ static ck_status take_left(temporal_join *op, const ck_batch *b, bool wait, ck_o
         }
     }
     if (bad_times) ck_op_count(ctx, "bad_time_rows", bad_times);
-    CK_TRY(ck_late_drop(&op->late, b, op->late_rows, late, ctx));
+    CK_TRY(ck_late_drop(&op->late, b, op->late_rows, late, op->clock.watermark, ctx));
     ck_batch *some = kept ? ck_batch_select(b, op->sel, kept) : NULL, *rows = NULL;
     if (kept && !some) return ck_nomem(ctx->error, ctx->mem, kept * sizeof *op->sel);
     ck_status s = CK_OK;

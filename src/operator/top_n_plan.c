@@ -185,6 +185,7 @@ static ck_status read_window(ck_top_plan *p, const ck_op_spec *spec, yyjson_val 
     CK_TRY(ck_params_column(spec, root, "window_end", &column, err));
     CK_TRY(ck_params_u64(spec, root, "lateness_us", &lateness, &has, err));
     CK_TRY(ck_late_read(p->arena, spec, root, "late", 0, &p->late, err));
+    ck_late_timed_by(&p->late, (uint32_t)column, false);
     for (uint32_t i = 0; i < p->partition.count; i++)
         fine = fine || (column == p->partition.columns[i] &&
                         ck_type_phys(p->input->fields[p->partition.columns[i]].type) == CK_PHYS_I64);

@@ -49,7 +49,7 @@ ck_status ck_top_windows_on_time(ck_top *op, ck_batch *b, ck_batch **out, ck_op_
         bad += p == BAD;
     }
     if (bad) ck_op_count(ctx, "bad_time_rows", bad);
-    CK_TRY(ck_late_drop(&op->plan.late, b, late, late_count, ctx));
+    CK_TRY(ck_late_drop(&op->plan.late, b, late, late_count, op->windows.clock.watermark, ctx));
     if (n == 0) return CK_OK;
     *out = n == b->sel_count ? ck_batch_ref(b) : ck_batch_select(b, sel, n);
     return *out ? CK_OK : ck_nomem(ctx->error, ctx->mem, n * sizeof *sel);

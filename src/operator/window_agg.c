@@ -106,6 +106,7 @@ static ck_status make_plan(ck_window_agg *op, ck_arena *a, const ck_op_spec *spe
         return ck_fail(err, CK_INVALID, "%s (%s): by processing time no row is late", spec->type, spec->uid);
     CK_TRY(ck_late_read(a, spec, root, "late", 0, &op->late, err));
     bool attached = op->window.kind == CK_WINDOW_ATTACHED;
+    ck_late_timed_by(&op->late, attached ? op->window.end : op->window.time, op->window.millis);
     uint32_t n = attached ? 2 : 1, columns[2] = {spec->inputs[0].schema->field_count, op->window.start};
     if (attached) columns[0] = op->window.end;
     op->ends_column = columns[0];
@@ -231,7 +232,7 @@ static ck_status count_pass(ck_window_agg *op, ck_batch *b, ck_op_ctx *ctx) {
     if (!all) return ck_nomem(ctx->error, ctx->mem, b->row_count * sizeof *ends);
     ck_window_rows_find(op->rows, &op->window, all, op->pass, closed_at(op), ends);
     if (op->pass == 0 && r->bad_count) ck_op_count(ctx, "bad_time_rows", r->bad_count);
-    ck_status s = op->pass == 0 ? ck_late_drop(&op->late, b, r->late, r->late_count, ctx) : CK_OK;
+    ck_status s = op->pass == 0 ? ck_late_drop(&op->late, b, r->late, r->late_count, op->clock.watermark, ctx) : CK_OK;
     for (uint32_t i = 0; s == CK_OK && i < r->run_count; i++) {
         const ck_window_run *run = &r->runs[i];
         ck_batch *some =

@@ -109,6 +109,9 @@ typedef struct ck_job_progress {
 void ck_job_progress_now(ck_job *j, ck_job_progress *out);
 /* A counter of one operator ("bad_rows"), over its subtasks in this process; 0 where there is none of the name. */
 uint64_t ck_job_count_of(const ck_job *j, const char *uid, const char *counter);
+/* The same for one that stands at a greatest ("late_by_ms"): that of the subtask where it is greatest. */
+uint64_t ck_job_greatest_of(const ck_job *j, const char *uid, const char *counter);
+uint64_t ck_job_rows_into(const ck_job *j, const char *uid); /* rows that came to an operator, likewise */
 /* Of an ended job: the keys its records had, over the subtasks of a source in this process. false: it has read no
  * records with keys. spelled is the job's. */
 bool ck_job_keys_of(const ck_job *j, const char *uid, ck_keys_note *out);

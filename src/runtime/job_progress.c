@@ -62,13 +62,39 @@ void ck_job_progress_now(ck_job *j, ck_job_progress *out) {
 
 /* ---- one operator ---- */
 
+/* The operator in a subtask that has it; NULL: another. */
+static const ck_op_runtime *op_in(const ck_job *j, uint32_t subtask, const char *uid) {
+    if (!j->subtasks[subtask]) return NULL;
+    ck_chain *c = ck_subtask_chain(j->subtasks[subtask]);
+    for (uint32_t k = 0; k < ck_chain_op_count(c); k++)
+        if (strcmp(ck_chain_op(c, k)->ctx.uid, uid) == 0) return ck_chain_op(c, k);
+    return NULL;
+}
+
 uint64_t ck_job_count_of(const ck_job *j, const char *uid, const char *counter) {
     uint64_t n = 0;
     for (uint32_t i = 0; i < j->subtask_count; i++) {
-        if (!j->subtasks[i]) continue;
-        ck_chain *c = ck_subtask_chain(j->subtasks[i]);
-        for (uint32_t k = 0; k < ck_chain_op_count(c); k++)
-            if (strcmp(ck_chain_op(c, k)->ctx.uid, uid) == 0) n += read_counter(ck_chain_op(c, k), counter);
+        const ck_op_runtime *op = op_in(j, i, uid);
+        if (op) n += read_counter(op, counter);
+    }
+    return n;
+}
+
+uint64_t ck_job_greatest_of(const ck_job *j, const char *uid, const char *counter) {
+    uint64_t greatest = 0;
+    for (uint32_t i = 0; i < j->subtask_count; i++) {
+        const ck_op_runtime *op = op_in(j, i, uid);
+        uint64_t n = op ? read_counter(op, counter) : 0;
+        if (n > greatest) greatest = n;
+    }
+    return greatest;
+}
+
+uint64_t ck_job_rows_into(const ck_job *j, const char *uid) {
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < j->subtask_count; i++) {
+        const ck_op_runtime *op = op_in(j, i, uid);
+        if (op) n += ck_op_counter_read(&op->rows_in);
     }
     return n;
 }

@@ -226,10 +226,11 @@ def test_late_rows(clink, tmp_path):
     sql = ("CREATE TABLE t (ts TIMESTAMP(3), i BIGINT, WATERMARK FOR ts AS ts) WITH (connector='file', format='json', path='t.ndjson');\n"
            "SELECT window_start, COUNT(*) AS n FROM TABLE(TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '10' SECOND)) GROUP BY window_start, window_end")
     r = clink("run", "--set", "batch_rows=1", "-e", sql)
-    assert "1 row came too late for its window and was dropped" in r.err
+    assert "1 of 3 rows came too late for its window, up to 48 s behind the watermark, and was dropped (" in r.err
+    assert r.err.rstrip().endswith("; a longer delay of the watermark waits for them, late_table keeps them")
     late = "CREATE TABLE late (op VARCHAR, ts TIMESTAMP(3), i BIGINT) WITH (connector='file', format='json', path='late');\n"
     r = clink("run", "--set", "batch_rows=1", "-e", late + sql.replace("t.ndjson'", "t.ndjson', late_table='late'"))
-    assert "1 row came too late for its window and went to late (" in r.err and "dropped" not in r.err
+    assert "1 of 3 rows came too late for its window, up to 48 s behind the watermark, and went to late (" in r.err and "dropped" not in r.err
 
 
 # ---- on a terminal ----

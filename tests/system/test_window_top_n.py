@@ -98,7 +98,7 @@ def test_rows_behind_a_window_are_late(clink, tmp_path, routed):
               " AS n FROM TABLE(TUMBLE(TABLE src, DESCRIPTOR(t), INTERVAL '10' SECOND))) WHERE n <= 2")
     want = [(iso(s), *x) for s, all in rows.items() for x in sorted(all, key=lambda x: (-x[2], x[0], x[1]))[:2]]
     assert sorted(tuple(x.values()) for x in r.rows) == sorted(want)
-    assert late and f"{len(late)} rows came too late" in r.err, r.err
+    assert late and f"{len(late)} of {len(data)} rows came too late" in r.err, r.err
     if routed:
         got = [list(json.loads(x).values()) for f in (tmp_path / "late").iterdir() if f.name[0] != "." for x in f.read_text().splitlines()]
         assert sorted(got) == sorted(late)
