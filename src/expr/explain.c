@@ -148,7 +148,7 @@ static ck_status sentence(const explainer *x, const ck_expr *e, ck_mark mark, ck
     } else if (mark == CK_MARK_TOO_LONG) {
         s = ck_bytes_str(b, "a text above 64 MiB in ");
     }
-    if (s == CK_OK && !assigns) s = ck_expr_print(e, x->ev->column_names, b);
+    if (s == CK_OK && !assigns) s = ck_expr_print_for_people(e, x->ev->column_names, b);
     if (s == CK_OK && mark == CK_MARK_OVERFLOW && !is_cast) s = ck_bytes_printf(b, " is out of range for %s", type);
     if (s == CK_OK && e->line) s = ck_bytes_printf(b, " (line %u, column %u)", e->line, e->col);
     ck_arena_destroy(&a);

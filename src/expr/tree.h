@@ -92,6 +92,8 @@ CK_NODISCARD ck_status ck_expr_fold(ck_arena *a, ck_expr *e, ck_expr **out, ck_e
 /* Canonical SQL text, stable across releases: value fields, uids and fingerprints are made of it. names[i] for column
  * i. */
 CK_NODISCARD ck_status ck_expr_print(const ck_expr *e, const char *const *names, ck_bytes *out);
+/* For EXPLAIN and errors: intervals as they are written, names with a dot as they stand. */
+CK_NODISCARD ck_status ck_expr_print_for_people(const ck_expr *e, const char *const *names, ck_bytes *out);
 
 /* JSON both ways. Decoding binds functions again, those of the library too (NULL: none), and checks types; a bad
  * document is CK_CORRUPT with the place. */

@@ -1,6 +1,6 @@
-/* Canonical SQL text of an expression. Operators inside operators stand in parentheses, functions are lower case,
- * names are quoted only where they must be. The text names value fields of state and goes into uids and fingerprints:
- * it changes only with a version of those formats. */
+/* SQL text of an expression. Operators inside operators stand in parentheses, functions are lower case, names are
+ * quoted only where they must be. The canonical text names value fields of state and goes into uids and fingerprints:
+ * it changes only with a version of those formats. The one for people may change. */
 #include "expr/tree_int.h"
 
 #include "data/text.h"
@@ -9,6 +9,7 @@
 typedef struct printer {
     const char *const *names;
     ck_bytes *out;
+    bool for_people;
 } printer;
 
 static ck_status print(const printer *p, const ck_expr *e, bool inside);
@@ -22,10 +23,11 @@ static ck_status quoted(ck_bytes *out, ck_view v, char quote) {
     return ck_bytes_char(out, quote);
 }
 
-static bool is_plain_name(const char *z) {
+static bool is_plain_name(const char *z, bool dotted) {
     if (!((*z >= 'a' && *z <= 'z') || (*z >= 'A' && *z <= 'Z') || *z == '_')) return false;
     for (; *z; z++)
-        if (!((*z >= 'a' && *z <= 'z') || (*z >= 'A' && *z <= 'Z') || (*z >= '0' && *z <= '9') || *z == '_'))
+        if (!((*z >= 'a' && *z <= 'z') || (*z >= 'A' && *z <= 'Z') || (*z >= '0' && *z <= '9') || *z == '_' ||
+              (dotted && *z == '.')))
             return false;
     return true;
 }
@@ -33,7 +35,7 @@ static bool is_plain_name(const char *z) {
 static ck_status print_column(const printer *p, uint32_t column) {
     const char *name = p->names ? p->names[column] : NULL;
     if (!name) return ck_bytes_printf(p->out, "$%u", column);
-    return is_plain_name(name) ? ck_bytes_str(p->out, name) : quoted(p->out, ck_view_of(name), '"');
+    return is_plain_name(name, p->for_people) ? ck_bytes_str(p->out, name) : quoted(p->out, ck_view_of(name), '"');
 }
 
 static ck_status print_hex(ck_bytes *out, ck_view v) {
@@ -57,7 +59,24 @@ static ck_status print_double(ck_bytes *out, double v, const char *type) {
     return exponent ? CK_OK : ck_bytes_str(out, "e0");
 }
 
-static ck_status print_literal(const ck_expr *e, ck_bytes *out) {
+/* In the largest unit that holds it: INTERVAL '10' MINUTE. */
+static ck_status print_interval(int64_t us, ck_bytes *out) {
+    static const struct {
+        int64_t us;
+        const char *word;
+    } units[] = {{86400000000LL, "DAY"}, {3600000000LL, "HOUR"}, {60000000LL, "MINUTE"}};
+    char text[48];
+    for (size_t i = 0; us != 0 && i < CK_ARRAY_COUNT(units); i++)
+        if (us % units[i].us == 0)
+            return ck_bytes_printf(out, "INTERVAL '%lld' %s", (long long)(us / units[i].us), units[i].word);
+    size_t n = ck_print_decimal(text, us, 6);
+    while (text[n - 1] == '0') n--;
+    if (text[n - 1] == '.') n--;
+    return ck_bytes_printf(out, "INTERVAL '%.*s' SECOND", (int)n, text);
+}
+
+static ck_status print_literal(const printer *p, const ck_expr *e) {
+    ck_bytes *out = p->out;
     const ck_datum *v = &e->value;
     char text[48];
     if (v->null) {
@@ -66,7 +85,7 @@ static ck_status print_literal(const ck_expr *e, ck_bytes *out) {
         CK_TRY(ck_type_print(e->type, out));
         return ck_bytes_char(out, ')');
     }
-    int p = e->type->precision;
+    int digits = e->type->precision;
     size_t n;
     switch (e->type->kind) {
     case CK_TYPE_BOOLEAN: return ck_bytes_str(out, v->b ? "TRUE" : "FALSE");
@@ -76,15 +95,18 @@ static ck_status print_literal(const ck_expr *e, ck_bytes *out) {
     case CK_TYPE_VARCHAR: return quoted(out, v->str, '\'');
     case CK_TYPE_BYTES: return print_hex(out, v->str);
     case CK_TYPE_DATE: n = ck_print_date(text, v->i64); return ck_bytes_printf(out, "DATE '%.*s'", (int)n, text);
-    case CK_TYPE_TIME: n = ck_print_time(text, v->i64, p); return ck_bytes_printf(out, "TIME '%.*s'", (int)n, text);
+    case CK_TYPE_TIME:
+        n = ck_print_time(text, v->i64, digits);
+        return ck_bytes_printf(out, "TIME '%.*s'", (int)n, text);
     case CK_TYPE_TIMESTAMP:
-        n = ck_print_timestamp(text, v->i64, p, ' ', false);
+        n = ck_print_timestamp(text, v->i64, digits, ' ', false);
         return ck_bytes_printf(out, "TIMESTAMP '%.*s'", (int)n, text);
     case CK_TYPE_TIMESTAMP_LTZ:
-        n = ck_print_timestamp(text, v->i64, p, ' ', true);
+        n = ck_print_timestamp(text, v->i64, digits, ' ', true);
         return ck_bytes_printf(out, "TIMESTAMP_LTZ '%.*s'", (int)n, text);
     case CK_TYPE_INTERVAL_MONTH: return ck_bytes_printf(out, "INTERVAL '%lld' MONTH", (long long)v->i64);
     case CK_TYPE_INTERVAL_US:
+        if (p->for_people) return print_interval(v->i64, out);
         n = ck_print_decimal(text, v->i64, 6);
         return ck_bytes_printf(out, "INTERVAL '%.*s' SECOND", (int)n, text);
     default: n = ck_print_i64(text, v->i64); break;
@@ -255,10 +277,15 @@ static ck_status print_call(const printer *p, const ck_expr *e, bool inside) {
 
 static ck_status print(const printer *p, const ck_expr *e, bool inside) {
     if (e->kind == CK_EXPR_COLUMN) return print_column(p, e->column);
-    return e->kind == CK_EXPR_LITERAL ? print_literal(e, p->out) : print_call(p, e, inside);
+    return e->kind == CK_EXPR_LITERAL ? print_literal(p, e) : print_call(p, e, inside);
 }
 
 ck_status ck_expr_print(const ck_expr *e, const char *const *names, ck_bytes *out) {
-    const printer p = {names, out};
+    const printer p = {names, out, false};
+    return print(&p, e, false);
+}
+
+ck_status ck_expr_print_for_people(const ck_expr *e, const char *const *names, ck_bytes *out) {
+    const printer p = {names, out, true};
     return print(&p, e, false);
 }

@@ -81,19 +81,31 @@ static ck_status split_condition(ck_lower_state *s, const ck_plan_node *n, bool 
     return CK_OK;
 }
 
+/* A column's name, with its side where both have one of it. */
+static const char *name_beside(ck_lower_state *s, const ck_schema *own, const ck_schema *other, uint32_t column,
+                               bool is_left) {
+    const char *name = own->fields[column].name;
+    for (uint32_t i = 0; i < other->field_count; i++)
+        if (strcmp(other->fields[i].name, name) == 0)
+            return ck_arena_printf(s->arena, "%s.%s", is_left ? "left" : "right", name);
+    return name;
+}
+
 const char *ck_lower_join_label(ck_lower_state *s, const ck_plan_node *n) {
     const ck_schema *l = n->inputs[0]->schema, *r = n->inputs[1]->schema;
     uint32_t width = l->field_count + r->field_count;
     const char **names = CK_LOWER_ARRAY(s, width, const char *);
     if (!names) return NULL;
     for (uint32_t i = 0; i < width; i++)
-        names[i] = i < l->field_count ? l->fields[i].name : r->fields[i - l->field_count].name;
+        if (!(names[i] = name_beside(s, i < l->field_count ? l : r, i < l->field_count ? r : l,
+                                     i < l->field_count ? i : i - l->field_count, i < l->field_count)))
+            return NULL;
     ck_bytes text;
     ck_bytes_init(&text, s->arena->mem, SIZE_MAX);
     ck_status st = ck_bytes_str(&text, ck_join_kind_name(n->join.kind));
     for (uint32_t i = 0; st == CK_OK && i < n->join.on_count; i++) {
         st = ck_bytes_str(&text, i ? " AND " : " ON ");
-        if (st == CK_OK) st = ck_expr_print(n->join.on[i], names, &text);
+        if (st == CK_OK) st = ck_expr_print_for_people(n->join.on[i], names, &text);
     }
     if (st == CK_OK && n->join.single) st = ck_bytes_str(&text, ", one row at most");
     return ck_label_cut(s, &text, st);

@@ -25,7 +25,7 @@ const char *ck_label_exprs(ck_lower_state *s, const char *before, const char *be
     for (uint32_t i = 0; st == CK_OK && i < count && text.n <= LABEL_BYTES_MAX; i++) {
         if (i) st = ck_bytes_str(&text, between);
         size_t from = text.n;
-        if (st == CK_OK) st = ck_expr_print(exprs[i], columns, &text);
+        if (st == CK_OK) st = ck_expr_print_for_people(exprs[i], columns, &text);
         const char *name = names ? names->fields[i].name : "";
         bool says_name = ck_view_is((ck_view){text.p + from, text.n - from}, name);
         if (st == CK_OK && *name && !says_name) st = ck_bytes_printf(&text, " AS %s", name);

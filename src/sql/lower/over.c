@@ -37,6 +37,29 @@ static ck_status params_of(ck_lower_state *s, const ck_plan_node *n, const ck_pl
     return ck_lower_params_end(s, &p, out);
 }
 
+/* How far a RANGE over time goes back, in words; NULL: it is over numbers. */
+static const char *range_of(ck_lower_state *s, const ck_schema *in, const ck_plan_over *o, ck_status *st) {
+    if (!o->range || o->order_count == 0 || o->preceding == 0) return NULL;
+    ck_kind k = in->fields[o->order[0].column].type->kind;
+    bool stamp = k == CK_TYPE_TIMESTAMP || k == CK_TYPE_TIMESTAMP_LTZ;
+    if (!stamp && o->by != CK_BY_EVENT_TIME) return NULL; /* a BIGINT is milliseconds there */
+    const char *text = ck_label_duration(s, (int64_t)o->preceding * (stamp ? 1 : 1000));
+    if (!text) *st = CK_NOMEM;
+    return text;
+}
+
+static ck_status put_frame(ck_lower_state *s, const ck_schema *in, const ck_plan_over *o, const char *before,
+                           ck_bytes *text) {
+    ck_status st = CK_OK;
+    if (!o->bounded && !o->range) return ck_bytes_printf(text, "%sROWS UNBOUNDED PRECEDING", before);
+    if (!o->bounded) return o->whole ? ck_bytes_printf(text, "%sall rows", before) : CK_OK;
+    const char *range = range_of(s, in, o, &st);
+    if (st != CK_OK) return st;
+    if (range) return ck_bytes_printf(text, "%sRANGE %s PRECEDING", before, range);
+    return ck_bytes_printf(text, "%s%s %llu PRECEDING", before, o->range ? "RANGE" : "ROWS",
+                           (unsigned long long)o->preceding);
+}
+
 /* "PARTITION BY k ORDER BY ts ROWS 9 PRECEDING: avg(price)" */
 static const char *label_of(ck_lower_state *s, const ck_schema *in, const ck_plan_over *o, uint64_t limit) {
     ck_bytes text;
@@ -52,13 +75,7 @@ static const char *label_of(ck_lower_state *s, const ck_schema *in, const ck_pla
                              : text.n ? " ORDER BY "
                                       : "ORDER BY ",
                              in->fields[o->order[i].column].name, o->order[i].descending ? " DESC" : "");
-    const char *unit = o->range ? "RANGE" : "ROWS", *before = text.n ? " " : "";
-    if (st == CK_OK && o->bounded)
-        st = ck_bytes_printf(&text, "%s%s %llu PRECEDING", before, unit, (unsigned long long)o->preceding);
-    else if (st == CK_OK && !o->range)
-        st = ck_bytes_printf(&text, "%sROWS UNBOUNDED PRECEDING", before);
-    else if (st == CK_OK && o->whole)
-        st = ck_bytes_printf(&text, "%sall rows", before);
+    if (st == CK_OK) st = put_frame(s, in, o, text.n ? " " : "", &text);
     for (uint32_t i = 0; st == CK_OK && i < o->call_count; i++)
         st = ck_bytes_printf(&text, "%s%s(%s)",
                              i        ? ", "

@@ -102,7 +102,7 @@ static ck_status source_facts(ck_lower_state *s, const ck_table_def *t, const ch
         const char **names = CK_LOWER_ARRAY(s, t->decl.schema->field_count, const char *);
         for (uint32_t i = 0; names && i < t->decl.schema->field_count; i++) names[i] = t->decl.schema->fields[i].name;
         if (!names) st = CK_NOMEM;
-        if (st == CK_OK) st = ck_expr_print(t->time.expr, names, &text);
+        if (st == CK_OK) st = ck_expr_print_for_people(t->time.expr, names, &text);
         if (st == CK_OK && t->time.lag_us) st = ck_bytes_printf(&text, " - %s", lag);
         idle = st == CK_OK && t->time.idle_us ? ck_label_duration(s, t->time.idle_us) : "";
         if (st == CK_OK && !idle) st = CK_NOMEM;
@@ -138,7 +138,7 @@ static const char *values_label(ck_lower_state *s, const ck_plan_node *n) {
         st = ck_bytes_str(&text, r ? ", (" : "(");
         for (uint32_t c = 0; st == CK_OK && c < width; c++) {
             if (c) st = ck_bytes_str(&text, ", ");
-            if (st == CK_OK) st = ck_expr_print(n->values.rows[(size_t)r * width + c], NULL, &text);
+            if (st == CK_OK) st = ck_expr_print_for_people(n->values.rows[(size_t)r * width + c], NULL, &text);
         }
         if (st == CK_OK) st = ck_bytes_char(&text, ')');
     }
