@@ -26,6 +26,38 @@ static const char *printed(sample *s, const ck_expr *e) {
     return z;
 }
 
+static const char *for_people(sample *s, const ck_expr *e) {
+    ck_bytes b;
+    ck_bytes_init(&b, s->mem, 1 << 20);
+    assert_int_equal(ck_expr_print_for_people(e, s->names, &b), CK_OK);
+    const char *z = ck_arena_strndup(&s->arena, b.p, b.n);
+    ck_bytes_destroy(&b);
+    return z;
+}
+
+/* Intervals in the largest unit that holds them; the canonical text beside it stays as it is. */
+static void text_for_people(void **state) {
+    sample *s = *state;
+    columns(s);
+    static const struct {
+        int64_t us;
+        const char *people, *canonical;
+    } cases[] = {
+        {0, "ts - INTERVAL '0' SECOND", "ts - INTERVAL '0.000000' SECOND"},
+        {60000000, "ts - INTERVAL '1' MINUTE", "ts - INTERVAL '60.000000' SECOND"},
+        {-7200000000, "ts - INTERVAL '-2' HOUR", "ts - INTERVAL '-7200.000000' SECOND"},
+        {777600000000000000, "ts - INTERVAL '9000000' DAY", "ts - INTERVAL '777600000000.000000' SECOND"},
+        {90500000, "ts - INTERVAL '90.5' SECOND", "ts - INTERVAL '90.500000' SECOND"},
+        {1, "ts - INTERVAL '0.000001' SECOND", "ts - INTERVAL '0.000001' SECOND"},
+    };
+    for (size_t i = 0; i < CK_ARRAY_COUNT(cases); i++) {
+        ck_expr *e = sample_expr(s, "(- ts ts)");
+        e->args[1] = ck_expr_literal(&s->arena, ck_type_simple(CK_TYPE_INTERVAL_US), (ck_datum){.i64 = cases[i].us});
+        assert_string_equal(for_people(s, e), cases[i].people);
+        assert_string_equal(printed(s, e), cases[i].canonical);
+    }
+}
+
 static void text(void **state) {
     sample *s = *state;
     columns(s);
@@ -485,6 +517,7 @@ static void aggregates(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         SAMPLE_TEST(text),
+        SAMPLE_TEST(text_for_people),
         SAMPLE_TEST(refusals),
         SAMPLE_TEST(equality),
         SAMPLE_TEST(questions),
