@@ -180,7 +180,7 @@ static void time_arithmetic(void **state) {
           {"(* " SPAN("1 hour") " 2.5)", "0 02:30:00"}, {"(/ " SPAN("1 hour") " 2)", "0 00:30:00"},
           {"(* 2 " YEARS("1-02") ")", "2-04"}, {"(neg " YEARS("1-02") ")", "-1-02"},
           {"(+ (lit DATE '9999-12-31') 1)", "error: DATE '9999-12-31' + 1 is out of range for DATE"},
-          {"(/ " SPAN("1 hour") " 0)", "error: division by zero in INTERVAL '3600.000000' SECOND / 0"});
+          {"(/ " SPAN("1 hour") " 0)", "error: division by zero in INTERVAL '1' HOUR / 0"});
 }
 
 static void times_as_text(void **state) {
