@@ -53,7 +53,7 @@ typedef struct interval_join {
 /* ---- making ---- */
 
 static void interval_free(interval_join *op) {
-    for (int s = 0; s < 2; s++) ck_session_timers_destroy(&op->sides[s].timers);
+    for (int s = 0; s < 2; s++) ck_partition_timers_destroy(&op->sides[s].timers);
     if (op->eval) ck_eval_free(op->eval);
     ck_arena_destroy(&op->arena);
     ck_free(op->mem, op, sizeof *op);
@@ -116,7 +116,7 @@ static ck_status interval_create(const ck_op_spec *spec, ck_mem mem, void **self
     yyjson_val *root;
     op->mem = mem;
     ck_arena_init(&op->arena, ck_mem_as(mem, CK_MEM_PLAN), CK_PARAMS_BYTES_MAX);
-    for (int s = 0; s < 2; s++) ck_session_timers_init(&op->sides[s].timers, mem);
+    for (int s = 0; s < 2; s++) ck_partition_timers_init(&op->sides[s].timers, mem);
     ck_status st = make_plan(op, &op->arena, spec, &root, err);
     uint32_t width = st == CK_OK ? op->sides[0].schema->field_count + op->sides[1].schema->field_count : 0;
     if (st == CK_OK && (!(op->output = ck_schema_copy(&op->arena, spec->schema)) ||
@@ -275,13 +275,13 @@ static ck_status run(interval_join *op, uint32_t side, const ck_batch *b, ck_op_
     uint32_t n = 0, most = ctx->settings->batch_rows;
     for (; op->at < b->sel_count; op->at++, op->resumed = false) {
         uint32_t row = ck_batch_row(b, op->at);
-        char lo[CK_TIME_KEY_BYTES], hi[CK_SESSION_KEY_BYTES];
+        char lo[CK_TIME_KEY_BYTES], hi[CK_INSTANT_KEY_BYTES];
         ck_range r;
         ck_row *partner;
         int64_t us;
         if (!op->partitions[op->at] || !ck_window_row_time(&own->time, b->columns[own->time.time], row, &us)) continue;
-        ck_view from = op->resumed ? ck_time_key(op->last_time, op->last_seq + 1, lo) : ck_session_key(us + before, lo);
-        ck_range_open(&r, other->table, op->partitions[op->at], from, ck_session_key(us + after + 1, hi));
+        ck_view from = op->resumed ? ck_time_key(op->last_time, op->last_seq + 1, lo) : ck_instant_key(us + before, lo);
+        ck_range_open(&r, other->table, op->partitions[op->at], from, ck_instant_key(us + after + 1, hi));
         while (ck_range_next(&r, &partner)) {
             op->pair_live[n] = (uint16_t)op->at;
             op->pair_row[n] = (uint16_t)row;
@@ -405,11 +405,11 @@ static uint32_t lonely(interval_join *op, const ck_time_side *s, ck_partition p,
 /* Rows nobody can come for any more go; CK_MORE: there are more of them. */
 static ck_status forget(interval_join *op, uint32_t side, ck_op_ctx *ctx) {
     ck_time_side *s = &op->sides[side];
-    char end[CK_SESSION_KEY_BYTES], last[CK_TIME_KEY_BYTES];
-    ck_view hi = ck_session_key(op->forget_to - s->reach_us + 1, end);
+    char end[CK_INSTANT_KEY_BYTES], last[CK_TIME_KEY_BYTES];
+    ck_view hi = ck_instant_key(op->forget_to - s->reach_us + 1, end);
     uint32_t keys = 0, rows = 0, most = ctx->settings->batch_rows;
     bool cut = false;
-    while (!cut && keys < CK_BATCH_ROWS_MAX && ck_session_timers_take(&s->timers, op->forget_to, &op->partitions[keys]))
+    while (!cut && keys < CK_BATCH_ROWS_MAX && ck_partition_timers_take(&s->timers, op->forget_to, &op->partitions[keys]))
         if (op->waits[side])
             rows = lonely(op, s, op->partitions[keys++], hi, rows, most, &cut);
         else

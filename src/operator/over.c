@@ -7,7 +7,7 @@
 /* ---- making ---- */
 
 static void over_free(ck_over *op) {
-    ck_session_timers_destroy(&op->timers);
+    ck_partition_timers_destroy(&op->timers);
     for (uint32_t i = 0; op->sums && i < op->plan.total_count; i++) {
         ck_bytes_destroy(&op->sums[i].n);
         ck_bytes_destroy(&op->sums[i].sum);
@@ -48,7 +48,7 @@ static ck_status over_create(const ck_op_spec *spec, ck_mem mem, void **self, ck
     if (!op) return ck_nomem(err, mem, sizeof *op);
     op->mem = mem;
     ck_arena_init(&op->arena, ck_mem_as(mem, CK_MEM_PLAN), CK_PARAMS_BYTES_MAX);
-    ck_session_timers_init(&op->timers, mem);
+    ck_partition_timers_init(&op->timers, mem);
     ck_status s = ck_over_plan_make(&op->plan, &op->arena, spec, err);
     if (s == CK_OK) s = make_buffers(op, err);
     if (s == CK_OK)
@@ -91,20 +91,16 @@ static void find_fields(ck_over *op) {
     }
 }
 
-/* Every key that was restored is looked at when its first row is due. */
+/* A key that was restored is looked at when its first row is due. */
+static int64_t first_due(const void *arg, const ck_row *row) {
+    const ck_over *op = arg;
+    return op->plan.by == CK_OVER_END ? 0 : ck_over_instant(op, ck_row_i64(row, op->time_at));
+}
+
 static ck_status restore(ck_over *op, ck_op_ctx *ctx) {
     ck_table_scan scan = {0};
     ck_row *row;
-    for (uint32_t n; (n = ck_table_partition_scan(op->rows, &scan, op->partitions, CK_BATCH_ROWS_MAX)) > 0;) {
-        for (uint32_t i = 0; i < n; i++) {
-            if (!ck_partition_first(op->rows, op->partitions[i], &row)) continue;
-            int64_t us = op->plan.by == CK_OVER_END ? 0 : ck_over_instant(op, ck_row_i64(row, op->time_at));
-            if (ck_session_timers_set(&op->timers, op->partitions[i], us) != CK_OK)
-                return ck_nomem(ctx->error, op->mem, sizeof(ck_session_timer));
-        }
-        CK_TRY(ck_table_let_go(op->rows, ctx->error));
-    }
-    scan = (ck_table_scan){0};
+    CK_TRY(ck_partition_timers_restore(&op->timers, op->rows, op->partitions, first_due, op, ctx));
     while (ck_table_scan_next(op->rows, &scan, &row, 1) > 0)
         if (ck_row_i64(row, op->seq_at) >= op->next_seq) op->next_seq = ck_row_i64(row, op->seq_at) + 1;
     return CK_OK;

@@ -64,7 +64,7 @@ static void refill(ck_over *op) {
     uint32_t n = op->due_count - op->due_at;
     memmove(op->due, op->due + op->due_at, n * sizeof *op->due);
     op->due_at = 0;
-    while (n < CK_OVER_RUNS_MAX && ck_session_timers_take(&op->timers, op->target, &op->due[n])) n++;
+    while (n < CK_OVER_RUNS_MAX && ck_partition_timers_take(&op->timers, op->target, &op->due[n])) n++;
     op->due_count = n;
 }
 
@@ -86,7 +86,7 @@ static void open_due(ck_over *op, const ck_over_run *r, ck_range *range, char lo
 
 /* Rows of the run, at least `room` of them when there are, up to the end of a place in the order. */
 static ck_status gather_rows(ck_over *op, ck_over_run *r, size_t room, ck_op_ctx *ctx) {
-    char lo[CK_SESSION_KEY_BYTES], hi[CK_SESSION_KEY_BYTES];
+    char lo[CK_INSTANT_KEY_BYTES], hi[CK_INSTANT_KEY_BYTES];
     ck_range range;
     ck_row *row;
     open_due(op, r, &range, lo, hi);

@@ -11,8 +11,9 @@
 #ifndef CK_OPERATOR_OVER_INT_H
 #define CK_OPERATOR_OVER_INT_H
 
-#include "operator/session_int.h"
+#include "operator/partition_timers_int.h"
 #include "operator/top_n_int.h"
+#include "operator/window_int.h"
 
 /* ---- the plan ---- */
 
@@ -143,7 +144,7 @@ typedef struct ck_over {
     ck_table *rows, *keyed;
     uint32_t time_at, seq_at;          /* offsets in a row */
     uint32_t field_at[CK_OVER_FIELDS]; /* offsets in a key's row */
-    ck_session_timers timers;
+    ck_partition_timers timers;
     /* working off what is due */
     bool firing;
     int64_t target; /* time to come to */

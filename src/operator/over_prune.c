@@ -110,7 +110,7 @@ static ck_status prune_unbounded(ck_over *op, ck_over_run *r, ck_op_ctx *ctx) {
 
 /* The first of its rows that is not due yet. */
 static bool next_row(const ck_over *op, const ck_over_run *r, ck_row **row) {
-    char lo[CK_SESSION_KEY_BYTES];
+    char lo[CK_INSTANT_KEY_BYTES];
     ck_range range;
     ck_range_open(&range, op->rows, r->partition, ck_over_time_key(ck_over_unit(op, op->target) + 1, lo), (ck_view){0});
     return ck_range_next(&range, row);
@@ -127,8 +127,8 @@ static bool ends_at(const ck_over *op, const ck_over_run *r, int64_t *us) {
 }
 
 static ck_status set_timer(ck_over *op, ck_partition p, int64_t us, ck_op_ctx *ctx) {
-    return ck_session_timers_set(&op->timers, p, us) == CK_OK ? CK_OK
-                                                              : ck_nomem(ctx->error, op->mem, sizeof(ck_session_timer));
+    return ck_partition_timers_set(&op->timers, p, us) == CK_OK ? CK_OK
+                                                              : ck_nomem(ctx->error, op->mem, sizeof(ck_partition_timer));
 }
 
 /* *over: nothing of the key is needed any more. */

@@ -1,7 +1,7 @@
 /* Rows as they come: each gets its place among the rows of its key. */
 #include "operator/over_int.h"
 
-ck_view ck_over_time_key(int64_t time, char *out) { return ck_session_key(time, out); }
+ck_view ck_over_time_key(int64_t time, char *out) { return ck_instant_key(time, out); }
 
 /* ---- which rows are taken ---- */
 
@@ -53,11 +53,11 @@ static ck_status key_failed(const ck_over *op, ck_status s, ck_op_ctx *ctx) {
 
 static ck_status encode(ck_over *op, const ck_batch *b, uint32_t row, int64_t now, ck_op_ctx *ctx) {
     const ck_over_plan *p = &op->plan;
-    char number[CK_SESSION_KEY_BYTES];
+    char number[CK_INSTANT_KEY_BYTES];
     ck_bytes_clear(&op->key);
     ck_status s = p->by == CK_OVER_PROCESSING_TIME ? ck_bytes_view(&op->key, ck_over_time_key(now, number))
                                                    : ck_order_encode(p->order, p->order_count, b, row, &op->key);
-    if (s == CK_OK) s = ck_bytes_view(&op->key, ck_session_key(op->next_seq++, number));
+    if (s == CK_OK) s = ck_bytes_view(&op->key, ck_instant_key(op->next_seq++, number));
     return s == CK_OK ? CK_OK : key_failed(op, s, ctx);
 }
 
@@ -96,8 +96,8 @@ static ck_status put(ck_over *op, ck_partition p, const ck_batch *b, uint32_t ro
         if (ck_table_set_field(op->rows, to, plan->field_of[c], b->columns[c], row) != CK_OK)
             return ck_nomem(ctx->error, ctx->mem, sizeof(ck_strview));
     }
-    if (ck_session_timers_set(&op->timers, p, due_at(op, b, row, now)) != CK_OK)
-        return ck_nomem(ctx->error, op->mem, sizeof(ck_session_timer));
+    if (ck_partition_timers_set(&op->timers, p, due_at(op, b, row, now)) != CK_OK)
+        return ck_nomem(ctx->error, op->mem, sizeof(ck_partition_timer));
     return trim(op, p, ctx);
 }
 

@@ -12,7 +12,7 @@
 static void session_free(ck_session_agg *op) {
     if (op->out.schema) ck_batch_builder_destroy(&op->out);
     ck_batch_unref(&op->was);
-    ck_session_timers_destroy(&op->timers);
+    ck_partition_timers_destroy(&op->timers);
     ck_lanes_destroy(&op->lanes);
     ck_arena_destroy(&op->arena);
     ck_free(op->mem, op, sizeof *op);
@@ -98,7 +98,7 @@ static ck_status session_create(const ck_op_spec *spec, ck_mem mem, void **self,
     if (!op) return ck_nomem(err, mem, sizeof *op);
     op->mem = mem;
     ck_arena_init(&op->arena, ck_mem_as(mem, CK_MEM_PLAN), CK_PARAMS_BYTES_MAX);
-    ck_session_timers_init(&op->timers, mem);
+    ck_partition_timers_init(&op->timers, mem);
     ck_status s = make_plan(op, &op->arena, spec, err);
     const ck_schema *schema = s == CK_OK ? ck_schema_copy(&op->arena, spec->schema) : NULL;
     if (s == CK_OK && (!schema || ck_batch_builder_init(&op->out, mem, schema, spec->settings->batch_rows) != CK_OK))
@@ -128,18 +128,9 @@ static ck_status session_slots(const ck_op_spec *spec, ck_arena *a, const ck_slo
     return CK_OK;
 }
 
-/* Every key that was restored is due when its first session ends; one that is said has ended. */
-static ck_status restore_timers(ck_session_agg *op, ck_op_ctx *ctx) {
-    ck_table_scan scan = {0};
-    ck_row *row;
-    for (uint32_t n; (n = ck_table_partition_scan(op->table, &scan, op->partitions, CK_BATCH_ROWS_MAX)) > 0;) {
-        for (uint32_t i = 0; i < n; i++)
-            if (ck_partition_first(op->table, op->partitions[i], &row) &&
-                ck_session_timers_set(&op->timers, op->partitions[i], ck_row_i64(row, op->end_at)) != CK_OK)
-                return ck_nomem(ctx->error, op->mem, sizeof(ck_session_timer));
-        CK_TRY(ck_table_let_go(op->table, ctx->error));
-    }
-    return CK_OK;
+/* A key that was restored is due when its first session ends; one that is said has ended. */
+static int64_t first_due(const void *arg, const ck_row *row) {
+    return ck_row_i64(row, ((const ck_session_agg *)arg)->end_at);
 }
 
 static ck_status session_open(void *self, ck_op_ctx *ctx) {
@@ -152,12 +143,12 @@ static ck_status session_open(void *self, ck_op_ctx *ctx) {
     if (op->lateness_us) op->said_at = layout->fields[layout->value_first + 1].offset;
     for (uint32_t i = 0; i < op->plan.acc_count; i++) CK_TRY(ck_acc_open(op->plan.accs[i], op->table, ctx));
     CK_TRY(ck_lanes_open(&op->lanes, &op->plan, op->mem, ctx));
-    return restore_timers(op, ctx);
+    return ck_partition_timers_restore(&op->timers, op->table, op->partitions, first_due, op, ctx);
 }
 
 /* ---- saying ---- */
 
-ck_status ck_session_keys(const ck_session_agg *op, const ck_row *const *rows, uint32_t n, ck_batch **out,
+ck_status ck_instant_keys(const ck_session_agg *op, const ck_row *const *rows, uint32_t n, ck_batch **out,
                           ck_op_ctx *ctx) {
     const ck_key_spec *keys = &op->plan.own_side_keys;
     *out = ck_batch_new(ctx->mem, keys->count, n, false, false);
@@ -241,7 +232,7 @@ static ck_status say(ck_session_agg *op, uint32_t n, ck_op_ctx *ctx) {
     for (uint32_t i = 0; i < n; i++)
         if (op->says[i]) rows[count++] = op->found[i];
     if (count == 0) return CK_OK;
-    CK_TRY(ck_session_keys(op, (const ck_row *const *)rows, count, &keys, ctx));
+    CK_TRY(ck_instant_keys(op, (const ck_row *const *)rows, count, &keys, ctx));
     ck_status s = ck_session_put(op, rows, keys, count, ctx);
     ck_batch_unref(&keys);
     return s;
@@ -271,12 +262,12 @@ static ck_status settle(ck_session_agg *op, uint32_t n, ck_op_ctx *ctx) {
         rows[gone++] = op->found[i];
     }
     CK_TRY(say(op, n, ctx));
-    if (gone) CK_TRY(ck_session_keys(op, (const ck_row *const *)rows, gone, &keys, ctx));
+    if (gone) CK_TRY(ck_instant_keys(op, (const ck_row *const *)rows, gone, &keys, ctx));
     ck_status s = gone < n ? mark_said(op, n, ctx) : CK_OK; /* rows are not looked at any more */
     if (s == CK_OK && gone) s = ck_session_erase_beside(op, keys, gone, ctx);
     for (uint32_t i = 0; s == CK_OK && i < gone; i++) {
-        char key[CK_SESSION_KEY_BYTES];
-        s = ck_partition_erase(op->table, of[i], ck_session_key(keys->columns[op->plan.keys.count]->i64[i], key),
+        char key[CK_INSTANT_KEY_BYTES];
+        s = ck_partition_erase(op->table, of[i], ck_instant_key(keys->columns[op->plan.keys.count]->i64[i], key),
                                ctx->error);
     }
     ck_batch_unref(&keys);
@@ -301,8 +292,8 @@ static ck_status due_of(ck_session_agg *op, ck_partition p, uint32_t most, uint3
             if (goes) continue;
             next = end + op->lateness_us;
         }
-        if (ck_session_timers_set(&op->timers, p, next) != CK_OK)
-            return ck_nomem(ctx->error, op->mem, sizeof(ck_session_timer));
+        if (ck_partition_timers_set(&op->timers, p, next) != CK_OK)
+            return ck_nomem(ctx->error, op->mem, sizeof(ck_partition_timer));
         if (!over || (due && !taken)) return CK_OK; /* what is behind it is due no sooner */
     }
     return CK_OK;
@@ -313,7 +304,7 @@ static ck_status fire(ck_session_agg *op, ck_op_ctx *ctx) {
     uint32_t n = 0, most = ctx->settings->batch_rows;
     int64_t until = op->target == CK_WATERMARK_MAX ? op->target : op->target + 1;
     ck_partition p;
-    while (n < most && ck_session_timers_take(&op->timers, until, &p)) CK_TRY(due_of(op, p, most, &n, ctx));
+    while (n < most && ck_partition_timers_take(&op->timers, until, &p)) CK_TRY(due_of(op, p, most, &n, ctx));
     if (n) CK_TRY(settle(op, n, ctx));
     if (n == most) return CK_MORE;
     op->clock.watermark = op->target;
@@ -352,7 +343,7 @@ static ck_status session_on_event(void *self, uint32_t input, const ck_event *ev
 static int64_t session_next_wake(void *self, ck_op_ctx *ctx) {
     const ck_session_agg *op = self;
     (void)ctx;
-    return op->window.processing ? ck_session_timers_first(&op->timers) : INT64_MAX;
+    return op->window.processing ? ck_partition_timers_first(&op->timers) : INT64_MAX;
 }
 
 static ck_status session_on_wake(void *self, int64_t now_us, ck_op_ctx *ctx) { return come_to(self, now_us - 1, ctx); }

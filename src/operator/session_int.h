@@ -1,6 +1,6 @@
 /* Sessions from the inside: rows of a key belong together while less than a gap lies between them. session_rows.c puts
  * the rows of a batch into sessions, session_sets.c keeps the values of DISTINCT aggregates, session_late.c changes
- * what has been said, session_timers.c knows when the next one is over, session_agg.c is the operator.
+ * what has been said, session_agg.c is the operator.
  *
  * The state is a row a session, in the order of their starts within a key. Sessions of a key neither overlap nor touch,
  * so they are in the order of their ends too, and the first one is due first. With allowed lateness a session stays
@@ -8,31 +8,8 @@
 #ifndef CK_OPERATOR_SESSION_INT_H
 #define CK_OPERATOR_SESSION_INT_H
 
+#include "operator/partition_timers_int.h"
 #include "operator/window_int.h"
-
-/* ---- which key is due when: a heap of (time, partition), each partition in it once with its valid time ---- */
-
-typedef struct ck_session_timer {
-    int64_t us;
-    ck_partition partition;
-} ck_session_timer;
-
-typedef struct ck_session_timers {
-    ck_mem mem;
-    ck_session_timer *heap;
-    uint32_t count, capacity;
-    int64_t *due; /* by partition; INT64_MAX: none */
-    uint32_t due_count;
-} ck_session_timers;
-
-void ck_session_timers_init(ck_session_timers *t, ck_mem mem);
-void ck_session_timers_destroy(ck_session_timers *t);
-/* The partition is due at `us`, and at no later time asked for before. */
-CK_NODISCARD ck_status ck_session_timers_set(ck_session_timers *t, ck_partition p, int64_t us);
-/* When the first is due; INT64_MAX: none. May be early: who asked then asks again. */
-int64_t ck_session_timers_first(const ck_session_timers *t);
-/* The earliest partition due at or before `us`, taken out. */
-bool ck_session_timers_take(ck_session_timers *t, int64_t us, ck_partition *p);
 
 /* ---- the operator ---- */
 
@@ -52,7 +29,7 @@ typedef struct ck_session_agg {
     ck_event_clock clock;
     ck_table *table;
     ck_lanes lanes;
-    ck_session_timers timers;
+    ck_partition_timers timers;
     uint32_t start_at, end_at; /* offsets in a session's row */
     uint32_t said_at;          /* with allowed lateness */
     bool firing;
@@ -73,9 +50,6 @@ typedef struct ck_session_agg {
     uint16_t identity[CK_BATCH_ROWS_MAX];
 } ck_session_agg;
 
-/* The order key of a session: its start, as data/key.h writes an integer. */
-enum { CK_SESSION_KEY_BYTES = 8 };
-ck_view ck_session_key(int64_t start_us, char out[CK_SESSION_KEY_BYTES]);
 /* Counts a batch into sessions. */
 CK_NODISCARD ck_status ck_session_count(ck_session_agg *op, const ck_batch *b, ck_op_ctx *ctx);
 static inline bool ck_session_said(const ck_session_agg *op, const ck_row *row) {
@@ -86,7 +60,7 @@ static inline int64_t ck_session_due(const ck_session_agg *op, const ck_row *row
     return ck_row_i64(row, op->end_at) + (ck_session_said(op, row) ? op->lateness_us : 0);
 }
 /* Keys and starts of some sessions, as own_side_keys names them. */
-CK_NODISCARD ck_status ck_session_keys(const ck_session_agg *op, const ck_row *const *rows, uint32_t n, ck_batch **out,
+CK_NODISCARD ck_status ck_instant_keys(const ck_session_agg *op, const ck_row *const *rows, uint32_t n, ck_batch **out,
                                        ck_op_ctx *ctx);
 /* What stands beside sessions that go, those of one key one after the other. */
 CK_NODISCARD ck_status ck_session_erase_beside(ck_session_agg *op, const ck_batch *keys, uint32_t n, ck_op_ctx *ctx);

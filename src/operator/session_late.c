@@ -11,7 +11,7 @@ static ck_status images(ck_session_agg *op, ck_row *const *rows, uint32_t n, ck_
         op->out = waiting;
         return ck_nomem(ctx->error, op->mem, n * sizeof(ck_strview));
     }
-    ck_status s = ck_session_keys(op, (const ck_row *const *)rows, n, &keys, ctx);
+    ck_status s = ck_instant_keys(op, (const ck_row *const *)rows, n, &keys, ctx);
     if (s == CK_OK) s = ck_session_put(op, rows, keys, n, ctx);
     if (s == CK_OK && !(*out = ck_batch_builder_finish(&op->out)))
         s = ck_nomem(ctx->error, op->mem, n * sizeof(ck_strview));
@@ -39,8 +39,8 @@ ck_status ck_session_take_back(ck_session_agg *op, ck_partition p, const int64_t
     ck_row **rows = ck_arena_alloc(ctx->arena, (n + 1u) * sizeof *rows);
     if (!rows) return ck_nomem(ctx->error, ctx->mem, n * sizeof *rows);
     for (uint32_t i = 0; i < n; i++) {
-        char key[CK_SESSION_KEY_BYTES];
-        CK_TRY(ck_partition_find(op->table, p, ck_session_key(starts[i], key), &rows[count]));
+        char key[CK_INSTANT_KEY_BYTES];
+        CK_TRY(ck_partition_find(op->table, p, ck_instant_key(starts[i], key), &rows[count]));
         count += ck_session_said(op, rows[count]);
     }
     if (count == 0) return CK_OK;
@@ -57,12 +57,12 @@ static bool says_the_same(const ck_batch *x, const ck_batch *y) {
 }
 
 ck_status ck_session_say_anew(ck_session_agg *op, ck_partition p, int64_t start, ck_op_ctx *ctx) {
-    char key[CK_SESSION_KEY_BYTES];
+    char key[CK_INSTANT_KEY_BYTES];
     ck_batch *is = NULL;
     ck_row *row;
     bool fresh;
     if (!op->lateness_us) return CK_OK;
-    CK_TRY(ck_partition_upsert(op->table, p, ck_session_key(start, key), &row, &fresh, ctx->error));
+    CK_TRY(ck_partition_upsert(op->table, p, ck_instant_key(start, key), &row, &fresh, ctx->error));
     bool over = ck_event_clock_passed(op->clock.watermark, ck_row_i64(row, op->end_at));
     if (over) CK_TRY(images(op, &row, 1, &is, ctx));
     ck_row_set_bool(row, op->said_at, over);

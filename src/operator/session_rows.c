@@ -5,12 +5,6 @@
 
 #include <stdlib.h>
 
-ck_view ck_session_key(int64_t start_us, char out[CK_SESSION_KEY_BYTES]) {
-    uint64_t v = (uint64_t)start_us ^ 1ULL << 63;
-    for (int i = 0; i < CK_SESSION_KEY_BYTES; i++) out[i] = (char)(v >> (56 - 8 * i));
-    return (ck_view){out, CK_SESSION_KEY_BYTES};
-}
-
 static int by_time(const void *x, const void *y) {
     const ck_session_row *a = x, *b = y;
     if (a->us != b->us) return a->us < b->us ? -1 : 1;
@@ -119,21 +113,21 @@ static uint32_t overlaps(ck_session_agg *op, const piece *p, int64_t *starts, in
 
 static ck_status session_row(ck_session_agg *op, ck_partition p, int64_t start, ck_row **row, bool *fresh,
                              ck_op_ctx *ctx) {
-    char key[CK_SESSION_KEY_BYTES];
-    return ck_partition_upsert(op->table, p, ck_session_key(start, key), row, fresh, ctx->error);
+    char key[CK_INSTANT_KEY_BYTES];
+    return ck_partition_upsert(op->table, p, ck_instant_key(start, key), row, fresh, ctx->error);
 }
 
 /* What the session that starts at `from` holds goes to the one that starts at `to`, and it is gone. */
 static ck_status absorb(ck_session_agg *op, ck_partition p, int64_t to, int64_t from, ck_op_ctx *ctx) {
-    char from_key[CK_SESSION_KEY_BYTES];
+    char from_key[CK_INSTANT_KEY_BYTES];
     ck_row *dst, *src;
     bool fresh;
     CK_TRY(session_row(op, p, to, &dst, &fresh, ctx));
-    CK_TRY(ck_partition_find(op->table, p, ck_session_key(from, from_key), &src));
+    CK_TRY(ck_partition_find(op->table, p, ck_instant_key(from, from_key), &src));
     const ck_row *rows[1] = {src}, *to_rows[1] = {dst};
     ck_batch *src_keys = NULL, *dst_keys = NULL;
-    ck_status s = ck_session_keys(op, rows, 1, &src_keys, ctx);
-    if (s == CK_OK) s = ck_session_keys(op, to_rows, 1, &dst_keys, ctx);
+    ck_status s = ck_instant_keys(op, rows, 1, &src_keys, ctx);
+    if (s == CK_OK) s = ck_instant_keys(op, to_rows, 1, &dst_keys, ctx);
     ck_groups g = {rows, 1, src_keys, &op->plan.own_side_keys, NULL};
     for (uint32_t i = 0; s == CK_OK && i < op->plan.acc_count; i++) {
         ck_acc *a = op->plan.accs[i];
@@ -144,7 +138,7 @@ static ck_status absorb(ck_session_agg *op, ck_partition p, int64_t to, int64_t 
     ck_batch_unref(&src_keys);
     ck_batch_unref(&dst_keys);
     CK_TRY(s);
-    return ck_partition_erase(op->table, p, ck_session_key(from, from_key), ctx->error);
+    return ck_partition_erase(op->table, p, ck_instant_key(from, from_key), ctx->error);
 }
 
 /* The session the piece belongs to, made of all it overlaps; *late: it was closed before. */
@@ -181,8 +175,8 @@ static ck_status count_piece(ck_session_agg *op, piece p, const ck_batch *b, int
         for (uint32_t i = 0; i < p.n; i++) op->late_rows[op->late_count++] = p.rows[i].row;
         return CK_OK;
     }
-    if (ck_session_timers_set(&op->timers, p.partition, p.end) != CK_OK)
-        return ck_nomem(ctx->error, op->mem, sizeof(ck_session_timer));
+    if (ck_partition_timers_set(&op->timers, p.partition, p.end) != CK_OK)
+        return ck_nomem(ctx->error, op->mem, sizeof(ck_partition_timer));
     CK_TRY(session_row(op, p.partition, p.start, &row, &fresh, ctx));
     for (uint32_t i = 0; i < p.n; i++) {
         op->sel[i] = p.rows[i].row;

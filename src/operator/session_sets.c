@@ -3,7 +3,7 @@
  * it had not are counted there; so a value is counted once, however sessions came together. */
 #include "operator/session_int.h"
 
-static ck_view start_key(int64_t start, char *out) { return ck_session_key(start, out); }
+static ck_view start_key(int64_t start, char *out) { return ck_instant_key(start, out); }
 
 /* The partition of each key in a set's table, 0: it has none. */
 static ck_status partitions_in(const ck_session_agg *op, ck_table *set, const ck_batch *keys, ck_partition *out,
@@ -22,7 +22,7 @@ ck_status ck_session_sets_erase(ck_session_agg *op, const ck_batch *keys, uint32
         ck_partition ended = 0;
         CK_TRY(partitions_in(op, set, keys, of, ctx));
         for (uint32_t i = 0; i < n; i++) {
-            char lo[CK_SESSION_KEY_BYTES], hi[CK_SESSION_KEY_BYTES];
+            char lo[CK_INSTANT_KEY_BYTES], hi[CK_INSTANT_KEY_BYTES];
             if (of[i] == 0 || of[i] == ended) continue;
             uint64_t erased, had = ck_partition_rows(set, of[i]);
             CK_TRY(ck_partition_erase_range(set, of[i], start_key(starts[i], lo), start_key(starts[i] + 1, hi), &erased,
@@ -49,7 +49,7 @@ typedef struct move {
 static ck_status take_values(move *m, ck_table *set, ck_column **values, uint32_t *n, ck_op_ctx *ctx) {
     uint32_t field = m->op->plan.keys.count + 1;
     int64_t from = m->keys->columns[m->op->plan.keys.count]->i64[0];
-    char lo[CK_SESSION_KEY_BYTES], hi[CK_SESSION_KEY_BYTES];
+    char lo[CK_INSTANT_KEY_BYTES], hi[CK_INSTANT_KEY_BYTES];
     ck_row **rows = ck_arena_alloc(ctx->arena, CK_BATCH_ROWS_MAX * sizeof *rows), *row;
     ck_range r;
     *n = 0;
@@ -136,7 +136,7 @@ static ck_status put_values(move *m, ck_table *set, const ck_batch *b, uint32_t 
 static ck_status move_some(move *m, ck_table *set, uint32_t *n, ck_op_ctx *ctx) {
     const ck_distinct_plan *d = &m->op->plan.distincts[m->set];
     int64_t from = m->keys->columns[m->op->plan.keys.count]->i64[0];
-    char lo[CK_SESSION_KEY_BYTES];
+    char lo[CK_INSTANT_KEY_BYTES];
     ck_column *values;
     ck_batch *b = NULL;
     CK_TRY(take_values(m, set, &values, n, ctx));

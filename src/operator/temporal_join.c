@@ -45,8 +45,8 @@ typedef struct temporal_join {
 /* ---- making ---- */
 
 static void temporal_free(temporal_join *op) {
-    ck_session_timers_destroy(&op->left.timers);
-    ck_session_timers_destroy(&op->right.timers);
+    ck_partition_timers_destroy(&op->left.timers);
+    ck_partition_timers_destroy(&op->right.timers);
     if (op->eval) ck_eval_free(op->eval);
     ck_arena_destroy(&op->arena);
     ck_free(op->mem, op, sizeof *op);
@@ -84,8 +84,8 @@ static ck_status temporal_create(const ck_op_spec *spec, ck_mem mem, void **self
     yyjson_val *root;
     op->mem = mem;
     ck_arena_init(&op->arena, ck_mem_as(mem, CK_MEM_PLAN), CK_PARAMS_BYTES_MAX);
-    ck_session_timers_init(&op->left.timers, mem);
-    ck_session_timers_init(&op->right.timers, mem);
+    ck_partition_timers_init(&op->left.timers, mem);
+    ck_partition_timers_init(&op->right.timers, mem);
     ck_status st = make_plan(op, &op->arena, spec, &root, err);
     if (st == CK_OK && !(op->output = ck_schema_copy(&op->arena, spec->schema)))
         st = ck_nomem(err, op->arena.mem, sizeof *op->output);
@@ -225,12 +225,12 @@ static void find_versions(temporal_join *op, uint32_t n) {
 /* Left rows that are due at `us`: the next of them are said and erased; CK_MORE: there may be others. */
 static ck_status settle_rows(temporal_join *op, int64_t us, ck_op_ctx *ctx) {
     ck_time_side *s = &op->left;
-    char end[CK_SESSION_KEY_BYTES], last[CK_TIME_KEY_BYTES];
-    ck_view hi = ck_session_key(us + 1, end);
+    char end[CK_INSTANT_KEY_BYTES], last[CK_TIME_KEY_BYTES];
+    ck_view hi = ck_instant_key(us + 1, end);
     ck_partition *from = ck_arena_alloc(ctx->arena, CK_BATCH_ROWS_MAX * sizeof *from);
     uint32_t keys = 0, n = 0, most = ctx->settings->batch_rows;
     if (!from) return ck_nomem(ctx->error, ctx->mem, CK_BATCH_ROWS_MAX * sizeof *from);
-    while (n < most && keys < CK_BATCH_ROWS_MAX && ck_session_timers_take(&s->timers, us, &from[keys])) {
+    while (n < most && keys < CK_BATCH_ROWS_MAX && ck_partition_timers_take(&s->timers, us, &from[keys])) {
         ck_range r;
         ck_row *row;
         ck_range_open(&r, s->table, from[keys++], (ck_view){0}, hi);
@@ -449,7 +449,7 @@ static ck_status forget_versions(temporal_join *op, int64_t us, ck_op_ctx *ctx) 
         int64_t newest = INT64_MIN, next = INT64_MAX;
         char key[CK_TIME_KEY_BYTES];
         uint64_t erased;
-        if (!ck_session_timers_take(&s->timers, us, &p)) return CK_OK;
+        if (!ck_partition_timers_take(&s->timers, us, &p)) return CK_OK;
         ck_range_open(&r, s->table, p, (ck_view){0}, (ck_view){0});
         while (next == INT64_MAX && ck_range_next(&r, &row)) {
             int64_t at = ck_row_i64(row, s->time_at);

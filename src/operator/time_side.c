@@ -157,9 +157,14 @@ ck_status ck_time_side_residual(ck_arena *a, ck_mem mem, const ck_op_spec *spec,
 /* ---- the table ---- */
 
 ck_status ck_time_side_timer(ck_time_side *s, ck_partition p, int64_t time_us, ck_op_ctx *ctx) {
-    return ck_session_timers_set(&s->timers, p, time_us + s->reach_us) == CK_OK
+    return ck_partition_timers_set(&s->timers, p, time_us + s->reach_us) == CK_OK
                ? CK_OK
-               : ck_nomem(ctx->error, s->timers.mem, sizeof(ck_session_timer));
+               : ck_nomem(ctx->error, s->timers.mem, sizeof(ck_partition_timer));
+}
+
+static int64_t first_due(const void *arg, const ck_row *row) {
+    const ck_time_side *s = arg;
+    return ck_row_i64(row, s->time_at) + s->reach_us;
 }
 
 ck_status ck_time_side_open(ck_time_side *s, ck_partition *room, int64_t *next_seq, ck_op_ctx *ctx) {
@@ -170,13 +175,7 @@ ck_status ck_time_side_open(ck_time_side *s, ck_partition *room, int64_t *next_s
     s->time_at = layout->fields[s->keys.count].offset;
     s->seq_at = layout->fields[s->keys.count + 1].offset;
     if (s->flagged) s->flag_at = layout->fields[layout->field_count - 1].offset;
-    for (uint32_t n; (n = ck_table_partition_scan(s->table, &scan, room, CK_BATCH_ROWS_MAX)) > 0;) {
-        for (uint32_t i = 0; i < n; i++)
-            if (ck_partition_first(s->table, room[i], &row))
-                CK_TRY(ck_time_side_timer(s, room[i], ck_row_i64(row, s->time_at), ctx));
-        CK_TRY(ck_table_let_go(s->table, ctx->error));
-    }
-    scan = (ck_table_scan){0};
+    CK_TRY(ck_partition_timers_restore(&s->timers, s->table, room, first_due, s, ctx));
     while (ck_table_scan_next(s->table, &scan, &row, 1) > 0)
         if (ck_row_i64(row, s->seq_at) >= *next_seq) *next_seq = ck_row_i64(row, s->seq_at) + 1;
     return CK_OK;
@@ -192,8 +191,8 @@ ck_status ck_time_side_erase_before(ck_time_side *s, ck_partition p, ck_view hi,
 }
 
 ck_view ck_time_key(int64_t time_us, int64_t seq, char out[CK_TIME_KEY_BYTES]) {
-    (void)ck_session_key(time_us, out);
-    (void)ck_session_key(seq, out + CK_SESSION_KEY_BYTES);
+    (void)ck_instant_key(time_us, out);
+    (void)ck_instant_key(seq, out + CK_INSTANT_KEY_BYTES);
     return (ck_view){out, CK_TIME_KEY_BYTES};
 }
 

@@ -5,11 +5,12 @@
 #define CK_OPERATOR_TIME_SIDE_INT_H
 
 #include "expr/program.h"
-#include "operator/session_int.h"
+#include "operator/partition_timers_int.h"
+#include "operator/window_int.h"
 
 struct yyjson_val;
 
-enum { CK_TIME_KEY_BYTES = 2 * CK_SESSION_KEY_BYTES };
+enum { CK_TIME_KEY_BYTES = 2 * CK_INSTANT_KEY_BYTES };
 
 typedef struct ck_time_side {
     const ck_schema *schema;
@@ -23,7 +24,7 @@ typedef struct ck_time_side {
     ck_slot_schema slot;
     ck_table *table;
     uint32_t time_at, seq_at; /* offsets in its rows */
-    ck_session_timers timers;
+    ck_partition_timers timers;
     int64_t reach_us; /* a row has partners up to its time + reach */
 } ck_time_side;
 

@@ -15,8 +15,9 @@
 #define CK_OPERATOR_TOP_N_INT_H
 
 #include "operator/params_int.h"
-#include "operator/session_int.h"
+#include "operator/partition_timers_int.h"
 #include "operator/ttl_int.h"
+#include "operator/window_int.h"
 
 /* ---- the plan ---- */
 
@@ -156,7 +157,7 @@ typedef struct ck_top_flush { /* a flush under way */
 
 typedef struct ck_top_windows { /* of partitions that are of windows */
     ck_event_clock clock;
-    ck_session_timers timers; /* by partition: the last instant of its window, and the lateness */
+    ck_partition_timers timers; /* by partition: the last instant of its window, and the lateness */
     uint32_t end_at;          /* offset of the window's end in a row */
     bool coming;              /* to `target`, with more than one call */
     int64_t target;

@@ -9,7 +9,7 @@ void ck_top_init(ck_top *op, ck_mem mem) {
     op->mem = mem;
     ck_top_touched_init(&op->touched, mem);
     ck_top_images_init(&op->flush.fresh, mem);
-    ck_session_timers_init(&op->windows.timers, mem);
+    ck_partition_timers_init(&op->windows.timers, mem);
     ck_bytes_init(&op->key, mem, SIZE_MAX);
     ck_bytes_init(&op->other, mem, (size_t)KEY_BYTES_MAX * 4);
 }
@@ -17,7 +17,7 @@ void ck_top_init(ck_top *op, ck_mem mem) {
 void ck_top_destroy(ck_top *op) {
     ck_top_touched_destroy(&op->touched);
     ck_top_flush_destroy(&op->flush, op->mem);
-    ck_session_timers_destroy(&op->windows.timers);
+    ck_partition_timers_destroy(&op->windows.timers);
     ck_bytes_destroy(&op->key);
     ck_bytes_destroy(&op->other);
 }

@@ -7,20 +7,16 @@
 /* The last instant at which something of the window may come. */
 static int64_t last_of(const ck_top *op, int64_t end) { return end - 1 + op->plan.lateness_us; }
 
+static int64_t first_due(const void *arg, const ck_row *row) {
+    const ck_top *op = arg;
+    return last_of(op, ck_row_i64(row, op->windows.end_at));
+}
+
 ck_status ck_top_windows_open(ck_top *op, ck_op_ctx *ctx) {
     ck_top_windows *w = &op->windows;
-    uint32_t field = op->plan.field_of[op->plan.window_end], n;
-    ck_table_scan scan = {0};
-    ck_row *row;
     CK_TRY(ck_event_clock_open(&w->clock, false, ctx));
-    w->end_at = ck_table_layout(op->table)->fields[field].offset;
-    while ((n = ck_table_partition_scan(op->table, &scan, op->partitions, CK_BATCH_ROWS_MAX)) > 0)
-        for (uint32_t i = 0; i < n; i++) {
-            if (!ck_partition_first(op->table, op->partitions[i], &row)) continue;
-            if (ck_session_timers_set(&w->timers, op->partitions[i], last_of(op, ck_row_i64(row, w->end_at))) != CK_OK)
-                return ck_nomem(ctx->error, op->mem, n * sizeof(ck_session_timer));
-        }
-    return CK_OK;
+    w->end_at = ck_table_layout(op->table)->fields[op->plan.field_of[op->plan.window_end]].offset;
+    return ck_partition_timers_restore(&w->timers, op->table, op->partitions, first_due, op, ctx);
 }
 
 /* ---- rows ---- */
@@ -58,9 +54,9 @@ ck_status ck_top_windows_on_time(ck_top *op, ck_batch *b, ck_batch **out, ck_op_
 ck_status ck_top_windows_note(ck_top *op, const ck_batch *b, ck_op_ctx *ctx) {
     const ck_column *ends = b->columns[op->plan.window_end];
     for (uint32_t k = 0; k < b->sel_count; k++)
-        if (ck_session_timers_set(&op->windows.timers, op->partitions[k], last_of(op, ends->i64[ck_batch_row(b, k)])) !=
+        if (ck_partition_timers_set(&op->windows.timers, op->partitions[k], last_of(op, ends->i64[ck_batch_row(b, k)])) !=
             CK_OK)
-            return ck_nomem(ctx->error, op->mem, b->sel_count * sizeof(ck_session_timer));
+            return ck_nomem(ctx->error, op->mem, b->sel_count * sizeof(ck_partition_timer));
     return CK_OK;
 }
 
@@ -70,11 +66,11 @@ ck_status ck_top_windows_note(ck_top *op, const ck_batch *b, ck_op_ctx *ctx) {
 bool ck_top_windows_next(ck_top *op, ck_partition *p) {
     ck_top_windows *w = &op->windows;
     ck_row *row;
-    while (w->over_count < CK_BATCH_ROWS_MAX && ck_session_timers_take(&w->timers, w->target, p)) {
+    while (w->over_count < CK_BATCH_ROWS_MAX && ck_partition_timers_take(&w->timers, w->target, p)) {
         if (!ck_partition_first(op->table, *p, &row)) continue;
         int64_t due = last_of(op, ck_row_i64(row, w->end_at));
         if (due > w->target) {
-            ck_status s = ck_session_timers_set(&w->timers, *p, due); /* where one was taken there is room */
+            ck_status s = ck_partition_timers_set(&w->timers, *p, due); /* where one was taken there is room */
             CK_ASSERT(s == CK_OK);
             continue;
         }
