@@ -117,12 +117,12 @@ typedef struct disposal {
     bool running;
 } disposal;
 
-/* Nobody may start meanwhile. */
-static ck_status look_for_owner(disposal *x, ck_error *err) {
-    ck_fs *fs = x->d->proc->fs;
-    const char *path = ck_dir_join(&x->a, x->d->path, "job.lock");
+/* Nobody may start meanwhile, and no job may end between the list of what there is and this. */
+static ck_status look_for_owner(disposal *x, ck_proc *proc, const char *dir, ck_error *err) {
+    ck_fs *fs = proc->fs;
+    const char *path = ck_dir_join(&x->a, dir, "job.lock");
     ck_stat st;
-    if (!path) return ck_nomem(err, x->d->mem, 0);
+    if (!path) return ck_nomem(err, x->a.mem, 0);
     ck_status s = fs->stat(fs, path, &st, err);
     if (s == CK_NOTFOUND) return CK_OK;
     CK_TRY(s);
@@ -173,7 +173,6 @@ static ck_status remove_files(disposal *x, const ck_dir_entry *victim, ck_error 
 }
 
 static ck_status dispose(disposal *x, uint64_t id, ck_error *err) {
-    CK_TRY(look_for_owner(x, err));
     CK_TRY(check_victim(x, id, err));
     const ck_dir_entry *victim = x->d->entries;
     while (victim->e.checkpoint != id) victim = victim->next;
@@ -187,9 +186,10 @@ static ck_status dispose(disposal *x, uint64_t id, ck_error *err) {
 
 ck_status ck_savepoint_dispose(ck_proc *proc, ck_mem mem, const char *dir, uint64_t id, ck_error *err) {
     disposal x = {0};
-    CK_TRY(open_read_only(proc, mem, dir, &x.d, err));
     ck_arena_init(&x.a, mem, SIZE_MAX);
-    ck_status s = dispose(&x, id, err);
+    ck_status s = look_for_owner(&x, proc, dir, err);
+    if (s == CK_OK) s = open_read_only(proc, mem, dir, &x.d, err);
+    if (s == CK_OK) s = dispose(&x, id, err);
     if (x.lock) proc->fs->close(x.lock);
     ck_arena_destroy(&x.a);
     ck_checkpoint_dir_close(x.d);

@@ -158,6 +158,38 @@ static void disposed_of(void **state) {
     world_close(&w);
 }
 
+/* The job completes one more checkpoint and ends just before its lock is tried. */
+static world *ending;
+static ck_status lock_at_the_end(ck_file *f, ck_error *err) {
+    if (ending) {
+        take(ending, 2, CK_BARRIER_PERIODIC);
+        ck_checkpoint_dir_close(ending->d);
+        ending->d = NULL, ending = NULL;
+    }
+    return ck_fs_system()->lock(f, err);
+}
+
+static void disposed_of_while_the_job_ends(void **state) {
+    (void)state;
+    world w;
+    ck_error err = CK_ERROR_INIT;
+    seen s;
+    world_open(&w);
+    for (uint32_t k = 0; k < SAMPLE_KEYS; k++) assert_int_equal(sample_count(&w.j, &k, 1, 1), CK_OK);
+    take(&w, 1, CK_BARRIER_SAVEPOINT);
+    ck_fs fs = *ck_fs_system();
+    fs.lock = lock_at_the_end;
+    ending = &w;
+    w.t.proc.fs = &fs;
+    OK(dispose(&w, w.dir, 1, &err));
+    w.t.proc.fs = ck_fs_system();
+    assert_null(ending);
+    assert_int_equal(verify(&w, w.dir, 2, &s), CK_OK);
+    assert_int_equal(s.damaged, 0); /* it stands on the savepoint's base */
+    assert_int_equal(verify(&w, w.dir, 1, &s), CK_NOTFOUND);
+    world_close(&w);
+}
+
 static void damage_has_a_name(void **state) {
     (void)state;
     world w;
@@ -182,8 +214,11 @@ static void damage_has_a_name(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(kept_elsewhere),           cmocka_unit_test(another_jobs_place_is_refused),
-        cmocka_unit_test(export_after_any_failure), cmocka_unit_test(disposed_of),
+        cmocka_unit_test(kept_elsewhere),
+        cmocka_unit_test(another_jobs_place_is_refused),
+        cmocka_unit_test(export_after_any_failure),
+        cmocka_unit_test(disposed_of),
+        cmocka_unit_test(disposed_of_while_the_job_ends),
         cmocka_unit_test(damage_has_a_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
