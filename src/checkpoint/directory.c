@@ -187,8 +187,20 @@ void ck_dir_entry_free(const ck_checkpoint_dir *d, ck_dir_entry *e) {
     ck_free(d->mem, e, sizeof *e);
 }
 
+bool ck_dir_entry_names(const ck_dir_entry *e, const char *path) {
+    for (uint32_t i = 1; i < e->path_count; i++)
+        if (strcmp(e->paths[i], path) == 0) return true;
+    return false;
+}
+
+void ck_dir_entry_unlink(ck_dir_entry **at, const ck_dir_entry *e) {
+    while (*at && *at != e) at = &(*at)->next;
+    if (*at) *at = e->next;
+}
+
 void ck_dir_entry_add(ck_checkpoint_dir *d, ck_dir_entry *e) {
     pthread_mutex_lock(&d->lock);
+    ck_dir_entry_unlink(&d->publishing, e);
     ck_dir_entry **at = &d->entries;
     while (*at && (*at)->e.checkpoint < e->e.checkpoint) at = &(*at)->next;
     e->next = *at;

@@ -57,6 +57,8 @@ CK_NODISCARD ck_status ck_checkpoint_dir_read(ck_checkpoint_dir *d, uint64_t che
  * success. On failure err->fatal says that it is not known whether the checkpoint is visible, or that it is another
  * owner's: the job must end. */
 CK_NODISCARD ck_status ck_checkpoint_dir_publish(ck_checkpoint_dir *d, const ck_manifest *m, ck_error *err);
+/* Whether a file that a manifest names, or is to name, is there with its size. */
+bool ck_checkpoint_dir_has(const ck_checkpoint_dir *d, const ck_manifest_file *f);
 /* A checkpoint that cannot be restored and that the job has gone back behind: its manifest is renamed to
  * checkpoint-<N>.abandoned, durably, and it counts no more. */
 CK_NODISCARD ck_status ck_checkpoint_dir_abandon(ck_checkpoint_dir *d, uint64_t checkpoint, ck_error *err);
@@ -64,7 +66,8 @@ CK_NODISCARD ck_status ck_checkpoint_dir_abandon(ck_checkpoint_dir *d, uint64_t 
 CK_NODISCARD ck_status ck_checkpoint_dir_mark_committed(ck_checkpoint_dir *d, uint64_t checkpoint, ck_error *err);
 /* Keeps the newest `retained` (at least 1) completed ones, every savepoint, every one not committed, and what these
  * name; deletes the manifests of the rest, then every snapshot, delta, capture and write-ahead file nobody names that
- * is older than the newest complete checkpoint. Deletes no data file while some manifest is damaged. */
+ * is older than the newest complete checkpoint; nothing that a checkpoint published meanwhile names. Deletes no data
+ * file while some manifest is damaged. */
 CK_NODISCARD ck_status ck_checkpoint_dir_retain(ck_checkpoint_dir *d, uint32_t retained, ck_error *err);
 
 /* "latest", "N", "DIR", "DIR:N" to a directory (NULL: this one) and an id (0: the newest). For --restore. */

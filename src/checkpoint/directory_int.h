@@ -29,9 +29,11 @@ struct ck_checkpoint_dir {
     ck_file *lock_file;
     bool lock_torn; /* its last line has no end: whoever wrote it died */
     uint64_t attempt;
-    pthread_mutex_t lock; /* guards entries and next_id; no I/O under it */
+    pthread_mutex_t lock; /* guards what follows; no I/O under it */
     bool lock_made;
     ck_dir_entry *entries;
+    ck_dir_entry *publishing; /* from before their files are looked at until they are entries */
+    const char *removing;     /* the data file that retention takes away just now; NULL: none */
     uint64_t next_id;
 };
 
@@ -58,6 +60,9 @@ const char *ck_dir_join(ck_arena *a, const char *dir, const char *name); /* NULL
 CK_NODISCARD ck_status ck_dir_entry_new(const ck_checkpoint_dir *d, uint64_t id, ck_view text, ck_dir_entry **out,
                                         ck_error *err);
 void ck_dir_entry_free(const ck_checkpoint_dir *d, ck_dir_entry *e);
-void ck_dir_entry_add(ck_checkpoint_dir *d, ck_dir_entry *e); /* locks */
+void ck_dir_entry_unlink(ck_dir_entry **list, const ck_dir_entry *e); /* where it is in the list; under the lock */
+bool ck_dir_entry_names(const ck_dir_entry *e, const char *path);
+/* Of the entries; it is published no more. Locks. */
+void ck_dir_entry_add(ck_checkpoint_dir *d, ck_dir_entry *e);
 
 #endif

@@ -250,6 +250,94 @@ static void retention_by_reachability(void **state) {
     world_close(&w);
 }
 
+/* A file system that publishes a manifest in the middle of retention: when it is asked for names, or to unlink. */
+typedef struct meddler {
+    ck_fs fs;
+    world *w;
+    ck_manifest *m; /* NULL: done */
+    const char *at_unlink;
+    ck_status published;
+    ck_error err;
+} meddler;
+static meddler *meddling; /* the real file system hands no argument on */
+
+static void meddle(void) {
+    ck_manifest *m = meddling->m;
+    meddling->m = NULL;
+    if (m) meddling->published = ck_checkpoint_dir_publish(meddling->w->d, m, &meddling->err);
+}
+static ck_status meddler_list(ck_fs *fs, const char *path, ck_arena *arena, const char ***names, size_t *count,
+                              ck_error *err) {
+    if (!meddling->at_unlink) meddle();
+    return ck_fs_system()->list(fs, path, arena, names, count, err);
+}
+static ck_status meddler_unlink(ck_fs *fs, const char *path, ck_error *err) {
+    if (meddling->at_unlink && strstr(path, meddling->at_unlink)) meddle();
+    return ck_fs_system()->unlink(fs, path, err);
+}
+
+/* Checkpoint 3 is published while retention walks, and stands on files of 1 that 2 has no use for: either they stay, or
+ * it is refused. */
+static void a_manifest_comes_while_retention_walks(void **state) {
+    (void)state;
+    for (int at_unlink = 0; at_unlink < 2; at_unlink++) {
+        world w;
+        ck_arena a;
+        ck_error err = CK_ERROR_INIT;
+        world_real(&w);
+        ck_arena_init(&a, w.j.mem, 1 << 20);
+        take(&w, 1, CK_BARRIER_PERIODIC, true);
+        sample_model then = w.j.model;
+        meddler x = {.fs = *ck_fs_system(), .w = &w, .at_unlink = at_unlink ? "/checkpoint-1.snap" : NULL};
+        OK(ck_checkpoint_dir_read(w.d, 1, &a, &x.m, &err));
+        x.m->checkpoint = 3;
+        take(&w, 2, CK_BARRIER_SAVEPOINT, true);
+        x.fs.list = meddler_list, x.fs.unlink = meddler_unlink;
+        meddling = &x;
+        w.t.proc.fs = &x.fs;
+        OK(ck_checkpoint_dir_retain(w.d, 1, &err));
+        w.t.proc.fs = ck_fs_system();
+        assert_null(x.m);
+        assert_false(there(&w, "checkpoint-1.json"));
+        assert_int_equal(x.published, at_unlink ? CK_NOTFOUND : CK_OK);
+        assert_true(there(&w, "checkpoint-3.json") == !at_unlink);
+        sample_job again;
+        if (at_unlink) assert_true(strstr(x.err.msg, "retention has removed") && !x.err.fatal);
+        OK(sample_restore(&again, w.d, at_unlink ? 2 : 3, &w.t.proc, 3, &err));
+        again.model = at_unlink ? w.j.model : then;
+        sample_check(&again);
+        sample_close(&again);
+        ck_arena_destroy(&a);
+        world_close(&w);
+    }
+}
+
+/* Somebody takes a base away under a job that runs. */
+static void what_is_gone_is_written_anew(void **state) {
+    (void)state;
+    world w;
+    ck_error err = CK_ERROR_INIT;
+    char path[300];
+    world_real(&w);
+    for (uint32_t k = 0; k < SAMPLE_KEYS; k++) assert_int_equal(sample_count(&w.j, &k, 1, 1), CK_OK);
+    take(&w, 1, CK_BARRIER_PERIODIC, true);
+    take(&w, 2, CK_BARRIER_PERIODIC, true);
+    snprintf(path, sizeof path, "%s/%llu/1/checkpoint-1.snap", ck_checkpoint_dir_path(w.d),
+             (unsigned long long)SAMPLE_VERTEX);
+    OK(w.t.proc.fs->unlink(w.t.proc.fs, path, &err));
+    assert_int_equal(sample_checkpoint(&w.j, w.d, 3, CK_BARRIER_PERIODIC, &err), CK_NOTFOUND);
+    assert_non_null(strstr(err.msg, "names a file that cannot be seen"));
+    ck_subtask_snapshots_anew(w.j.s[1].snapshots);
+    take(&w, 4, CK_BARRIER_PERIODIC, true);
+    take(&w, 5, CK_BARRIER_PERIODIC, true); /* and the next one stands on it */
+    sample_job again;
+    OK(sample_restore(&again, w.d, 5, &w.t.proc, 3, &err));
+    again.model = w.j.model;
+    sample_check(&again);
+    sample_close(&again);
+    world_close(&w);
+}
+
 static void a_fresh_start(void **state) {
     (void)state;
     world w;
@@ -470,6 +558,8 @@ int main(void) {
         cmocka_unit_test(a_lost_job_file_is_made_again),
         cmocka_unit_test(publishing_is_exclusive),
         cmocka_unit_test(retention_by_reachability),
+        cmocka_unit_test(a_manifest_comes_while_retention_walks),
+        cmocka_unit_test(what_is_gone_is_written_anew),
         cmocka_unit_test(a_fresh_start),
         cmocka_unit_test(restore_points),
         cmocka_unit_test(crashes),

@@ -5,6 +5,35 @@
 
 #include "os/durable.h"
 
+bool ck_checkpoint_dir_has(const ck_checkpoint_dir *d, const ck_manifest_file *f) {
+    ck_arena a;
+    ck_stat st;
+    ck_arena_init(&a, d->mem, 1 << 20);
+    const char *path = ck_dir_join(&a, d->path, f->path);
+    bool has = path && d->proc->fs->stat(d->proc->fs, path, &st, NULL) == CK_OK && st.bytes == f->bytes;
+    ck_arena_destroy(&a);
+    return has;
+}
+
+/* From here on retention leaves its files alone, but for the one that it is taking away. */
+static ck_status claim_files(ck_checkpoint_dir *d, ck_dir_entry *e, ck_error *err) {
+    pthread_mutex_lock(&d->lock);
+    e->next = d->publishing;
+    d->publishing = e;
+    bool late = d->removing && ck_dir_entry_names(e, d->removing);
+    pthread_mutex_unlock(&d->lock);
+    return late ? ck_fail(err, CK_NOTFOUND, "checkpoint %" PRIu64 " names a file that retention has removed",
+                          e->e.checkpoint)
+                : CK_OK;
+}
+
+static void give_up(ck_checkpoint_dir *d, ck_dir_entry *e) {
+    pthread_mutex_lock(&d->lock);
+    ck_dir_entry_unlink(&d->publishing, e);
+    pthread_mutex_unlock(&d->lock);
+    ck_dir_entry_free(d, e);
+}
+
 /* Every file the manifest names is there with its size: what it says is true when it becomes visible. */
 static ck_status check_files(ck_checkpoint_dir *d, const ck_manifest *m, ck_arena *a, ck_error *err) {
     ck_fs *fs = d->proc->fs;
@@ -74,11 +103,12 @@ static ck_status publish(ck_checkpoint_dir *d, const ck_manifest *m, ck_arena *a
     ck_bytes text;
     ck_bytes_init(&text, d->mem, CK_MANIFEST_BYTES_MAX);
     ck_status s = ck_manifest_check(m, a, err);
-    if (s == CK_OK) s = check_files(d, m, a, err);
     if (s == CK_OK && ck_manifest_encode(m, &text) != CK_OK) s = ck_nomem(err, d->mem, text.n);
     ck_dir_entry *e = NULL;
     if (s == CK_OK) s = ck_dir_entry_new(d, m->checkpoint, ck_bytes_as_view(&text), &e, err);
     if (s == CK_OK && e->e.damage) s = ck_fail(err, CK_INVALID, "a manifest that cannot be read: %s", e->e.damage);
+    if (s == CK_OK) s = claim_files(d, e, err);
+    if (s == CK_OK) s = check_files(d, m, a, err);
     s = outcome(err, s, false);
     if (s == CK_OK) {
         const char *name = ck_checkpoint_path_manifest(a, m->checkpoint);
@@ -88,7 +118,7 @@ static ck_status publish(ck_checkpoint_dir *d, const ck_manifest *m, ck_arena *a
         e->e.own = strcmp(m->job_uuid, d->job_uuid) == 0;
         ck_dir_entry_add(d, e);
     } else if (e) {
-        ck_dir_entry_free(d, e);
+        give_up(d, e);
     }
     ck_bytes_destroy(&text);
     return s;

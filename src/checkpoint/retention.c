@@ -1,5 +1,6 @@
 /* Which checkpoints stay, and removing what only the others need. Order matters: manifests go first and durably, so
- * that no visible manifest ever names a file that retention has removed. */
+ * that no visible manifest ever names a file that retention has removed. The walk takes its time, and checkpoints are
+ * published meanwhile: each file is looked for in theirs before it goes. */
 #include "checkpoint/directory_int.h"
 
 #include <inttypes.h>
@@ -63,10 +64,9 @@ static ck_status remove_path(retention *r, const char *relative, ck_error *err) 
 
 static void forget(ck_checkpoint_dir *d, uint64_t id) {
     pthread_mutex_lock(&d->lock);
-    ck_dir_entry **at = &d->entries;
-    while (*at && (*at)->e.checkpoint != id) at = &(*at)->next;
-    ck_dir_entry *e = *at;
-    if (e) *at = e->next;
+    ck_dir_entry *e = d->entries;
+    while (e && e->e.checkpoint != id) e = e->next;
+    if (e) ck_dir_entry_unlink(&d->entries, e);
     pthread_mutex_unlock(&d->lock);
     if (e) ck_dir_entry_free(d, e);
 }
@@ -97,31 +97,65 @@ static ck_status remove_manifests(retention *r, ck_error *err) {
     return r->victim_count ? r->d->proc->fs->fsync_dir(r->d->proc->fs, r->d->path, err) : CK_OK;
 }
 
+static bool is_named_by(const ck_dir_entry *e, const char *path, uint64_t newer_than) {
+    for (; e; e = e->next)
+        if (e->e.checkpoint > newer_than && ck_dir_entry_names(e, path)) return true;
+    return false;
+}
+
+/* By a checkpoint that retention keeps, one that has come since it decided, or one that is being published. With the
+ * lock: who publishes says what it names before it looks whether that is there. */
+static bool is_needed(const retention *r, const char *path) {
+    return ck_map_get(&r->needed, ck_view_of(path)) || is_named_by(r->d->entries, path, r->newest) ||
+           is_named_by(r->d->publishing, path, 0);
+}
+
+/* false: it is needed. Else nobody may name it any more. */
+static bool begin_removing(retention *r, const char *path, const char *segment) {
+    pthread_mutex_lock(&r->d->lock);
+    bool needed = is_needed(r, path) || (segment && is_needed(r, segment));
+    if (!needed) r->d->removing = path;
+    pthread_mutex_unlock(&r->d->lock);
+    return !needed;
+}
+
+static void end_removing(retention *r) {
+    pthread_mutex_lock(&r->d->lock);
+    r->d->removing = NULL;
+    pthread_mutex_unlock(&r->d->lock);
+}
+
 /* A materialisation is written beside the checkpoints and named by a later one: it is waited for as long as the segment
- * it stands for is needed, for only what has that one can still stand on it. */
-static ck_status is_awaited(retention *r, const char *path, uint64_t id, bool *awaited, ck_error *err) {
+ * it stands for is needed, for only what has that one can still stand on it. NULL: it is none. */
+static ck_status segment_of(retention *r, const char *path, uint64_t id, const char **out, ck_error *err) {
     const char *folder = strstr(path, "/" CK_MATERIALIZED "/");
-    *awaited = false;
+    *out = NULL;
     if (!folder) return CK_OK;
-    ck_arena_mark mark = ck_arena_mark_now(&r->a);
-    const char *segment = ck_arena_printf(&r->a, "%.*s/changelog-%" PRIu64 ".snap", (int)(folder - path), path, id);
-    if (!segment) return ck_nomem(err, r->d->mem, 0);
-    *awaited = ck_map_get(&r->needed, ck_view_of(segment)) != NULL;
-    ck_arena_reset_to(&r->a, mark);
-    return CK_OK;
+    *out = ck_arena_printf(&r->a, "%.*s/changelog-%" PRIu64 ".snap", (int)(folder - path), path, id);
+    return *out ? CK_OK : ck_nomem(err, r->d->mem, 0);
+}
+
+static ck_status remove_orphan(retention *r, const char *path, ck_error *err) {
+    ck_status s = ck_fault_hit(r->d->proc->faults, CK_FAULT_RETENTION_BEFORE_DELETE);
+    if (s != CK_OK) return ck_fail(err, s, "stopped by the fault point retention.before_delete");
+    return remove_path(r, path, err);
 }
 
 static ck_status remove_if_orphan(void *arg, const char *path, const char *name, ck_error *err) {
     retention *r = arg;
     uint64_t id;
     if (ck_name_parse(name, &id) != CK_NAME_DATA || strcmp(path, name) == 0) return CK_OK;
-    if (id >= r->newest || ck_map_get(&r->needed, ck_view_of(path))) return CK_OK;
-    bool awaited;
-    CK_TRY(is_awaited(r, path, id, &awaited, err));
-    if (awaited) return CK_OK;
-    ck_status s = ck_fault_hit(r->d->proc->faults, CK_FAULT_RETENTION_BEFORE_DELETE);
-    if (s != CK_OK) return ck_fail(err, s, "stopped by the fault point retention.before_delete");
-    return remove_path(r, path, err);
+    if (id >= r->newest) return CK_OK;
+    ck_arena_mark mark = ck_arena_mark_now(&r->a);
+    const char *segment;
+    CK_TRY(segment_of(r, path, id, &segment, err));
+    ck_status s = CK_OK;
+    if (begin_removing(r, path, segment)) {
+        s = remove_orphan(r, path, err);
+        end_removing(r);
+    }
+    ck_arena_reset_to(&r->a, mark);
+    return s;
 }
 
 ck_status ck_checkpoint_dir_retain(ck_checkpoint_dir *d, uint32_t retained, ck_error *err) {

@@ -258,3 +258,8 @@ void ck_subtask_snapshots_aborted(ck_subtask_snapshots *s, uint64_t checkpoint) 
     ck_materialised_aborted(s, checkpoint);
     resolve(s, checkpoint, CK_WORD_ABORTED);
 }
+
+void ck_subtask_snapshots_anew(ck_subtask_snapshots *s) {
+    s->chain.count = 0;
+    ck_materialised_settle(s);
+}

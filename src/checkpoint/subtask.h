@@ -60,5 +60,7 @@ void ck_subtask_snapshot_end(ck_subtask_snapshots *s, ck_subtask_snapshot *snap)
  * manifest is durable, or it never will be. */
 void ck_subtask_snapshots_completed(ck_subtask_snapshots *s, uint64_t checkpoint);
 void ck_subtask_snapshots_aborted(ck_subtask_snapshots *s, uint64_t checkpoint);
+/* Files of the newest completed checkpoint are gone: nothing is built on them, the next snapshot is a base. */
+void ck_subtask_snapshots_anew(ck_subtask_snapshots *s);
 
 #endif

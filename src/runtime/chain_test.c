@@ -82,7 +82,7 @@ static void connect_row(fixture *f) {
         assert_int_equal(ck_chain_connect(f->chain, i, 0, i + 1), CK_OK);
 }
 static ck_chain_result run(fixture *f) {
-    static const ck_quantum q = {CK_BATCH_ROWS_MAX * 100, 1000, 1000000};
+    static const ck_quantum q = {CK_BATCH_ROWS_MAX * 100, 1000, 1000000, false};
     ck_chain_begin_step(f->chain, &q);
     return ck_chain_run(f->chain);
 }
@@ -138,7 +138,7 @@ static void more_resumes_only_when_all_is_worked_off(void **state) {
     offer(f, 0, batch(f, 4));
     offer(f, 0, batch(f, 9));
     for (int i = 0; i < 40; i++) { /* one call at a time: no inbox behind the head ever holds two events */
-        ck_quantum q = {100000, 1, 1000000};
+        ck_quantum q = {100000, 1, 1000000, false};
         ck_chain_begin_step(f->chain, &q);
         ck_chain_result r = ck_chain_run(f->chain);
         assert_true(ck_chain_op(f->chain, 1)->inbox.count <= 1);

@@ -55,6 +55,7 @@ struct ck_gate {
     bool unflushed; /* a batch has been given out since the last FLUSH */
     bool owed;      /* and a FLUSH behind it came that was no greater than those before: told once all is quiet */
     uint64_t last_barrier; /* completed by alignment or by trigger */
+    uint64_t after;        /* the newest complete checkpoint that a barrier has told of */
     uint64_t overtake;     /* told, not looked at yet; 0 = none */
     ck_barrier_kind overtake_kind;
     bool urgent;        /* an overtaking barrier waits in `pending` */
@@ -283,6 +284,7 @@ static void follow_alignment(ck_gate *g, uint32_t c, ck_align_step st) {
     g->last_barrier = st.checkpoint;
     start_recording(g, &st);
     ck_event ev = ck_event_barrier(st.checkpoint, st.kind);
+    ev.barrier.after = g->after;
     ev.barrier.overtakes = st.overtakes;
     g->urgent |= st.overtakes;
     say(g, 0, ev);
@@ -342,6 +344,7 @@ static void take(ck_gate *g, uint32_t c, const ck_event *ev) {
         break;
     case CK_EVENT_BARRIER:
         now_us = ck_mono_us(g->cfg.proc);
+        if (ev->barrier.after > g->after) g->after = ev->barrier.after;
         follow_alignment(
             g, c,
             ck_align_barrier(g->align, c, ev->barrier.checkpoint, ev->barrier.kind, ev->barrier.overtakes, now_us));

@@ -80,7 +80,10 @@ static const char *drain(fixture *f) {
             break;
         case CK_EVENT_FLUSH: note(f, "f%llu ", (unsigned long long)ev.flush_seq); break;
         case CK_EVENT_END: note(f, "e%u ", input); break;
-        case CK_EVENT_BARRIER: note(f, "B%llu ", (unsigned long long)ev.barrier.checkpoint); break;
+        case CK_EVENT_BARRIER:
+            note(f, "B%llu ", (unsigned long long)ev.barrier.checkpoint);
+            if (ev.barrier.after) note(f, "after%llu ", (unsigned long long)ev.barrier.after);
+            break;
         case CK_EVENT_CANCEL_BARRIER: note(f, "C%llu ", (unsigned long long)ev.barrier.checkpoint); break;
         default: note(f, "? ");
         }
@@ -224,6 +227,17 @@ static void barriers_align(void **state) {
     for (uint32_t c = 0; c < 2; c++) push(f, 0, c, ck_event_barrier(3, CK_BARRIER_FINAL));
     push(f, 1, 0, ck_event_barrier(3, CK_BARRIER_FINAL));
     assert_string_equal(drain(f), "B3 "); /* once */
+}
+
+/* What was complete when a checkpoint began goes on with its barrier. */
+static void barriers_tell_what_is_complete(void **state) {
+    fixture *f = *state;
+    make(f, 1, (uint32_t[]){2});
+    ck_event b = ck_event_barrier(6, CK_BARRIER_PERIODIC);
+    b.barrier.after = 4;
+    push(f, 0, 0, b);
+    push(f, 0, 1, b);
+    assert_string_equal(drain(f), "B6 after4 ");
 }
 
 static void a_cancel_lets_go(void **state) {
@@ -371,7 +385,7 @@ static void what_waits_is_given_back(void **state) {
 /* ---- checkpoints that overtake ---- */
 
 static ck_event overtaking(uint64_t checkpoint) {
-    return (ck_event){.kind = CK_EVENT_BARRIER, .barrier = {checkpoint, CK_BARRIER_PERIODIC, true}};
+    return (ck_event){.kind = CK_EVENT_BARRIER, .barrier = {.checkpoint = checkpoint, .overtakes = true}};
 }
 
 /* Up to the barrier: what comes before it in drain's words. */
@@ -497,6 +511,7 @@ int main(void) {
         T(rows_behind_the_greatest_flush_are_flushed),
         T(one_row_batches_flush_each_time),
         T(barriers_align),
+        T(barriers_tell_what_is_complete),
         T(a_cancel_lets_go),
         T(old_barriers_are_stale_after_a_restore),
         T(an_input_may_be_held_back),

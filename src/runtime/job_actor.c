@@ -183,6 +183,13 @@ static void log_abort(ck_job *j, const ck_checkpoints_action *a, const ck_job_ac
                 j->disk_error.msg, who, missing);
 }
 
+static void tell_abort(ck_job *j, uint64_t checkpoint, const ck_job_acks *acks) {
+    for (uint32_t i = 0; i < j->subtask_count; i++) {
+        bool gone = acks && acks->reports[i] && acks->reports[i]->gone;
+        ck_job_tell(j, i, &(ck_tell){.kind = CK_TELL_ABORT, .checkpoint = checkpoint, .anew = gone});
+    }
+}
+
 static void carry_out(ck_job *j, const ck_checkpoints_action *a) {
     ck_job_acks *acks = find_acks(j, a->checkpoint);
     switch (a->kind) {
@@ -208,7 +215,7 @@ static void carry_out(ck_job *j, const ck_checkpoints_action *a) {
         break;
     case CK_CKPT_DO_ABORT:
         log_abort(j, a, acks);
-        tell_all(j, (ck_tell){.kind = CK_TELL_ABORT, .checkpoint = a->checkpoint});
+        tell_abort(j, a->checkpoint, acks);
         drop_acks(j, a->checkpoint, a->checkpoint);
         break;
     case CK_CKPT_DO_RETAIN: disk(j, CK_DISK_RETAIN, 0, NULL); break;

@@ -57,6 +57,16 @@ static ck_status fill_manifest(ck_job *j, ck_arena *a, const ck_job_acks *acks, 
     return fill_files(j, a, acks, m);
 }
 
+/* Whose files are not as they were written: somebody has taken them away. Who built on them would name them for ever.
+ */
+static void note_gone(const ck_job *j, ck_job_acks *acks) {
+    for (uint32_t i = 0; i < j->subtask_count; i++) {
+        const ck_subtask_files *f = acks->reports[i]->files;
+        for (uint32_t k = 0; k < f->file_count && !acks->reports[i]->gone; k++)
+            acks->reports[i]->gone = !ck_checkpoint_dir_has(j->dir, &f->files[k]);
+    }
+}
+
 static ck_status write_manifest(ck_job *j, ck_job_disk *d) {
     ck_manifest m = {.format = 1,
                      .job_name = ck_checkpoint_dir_job_name(j->dir),
@@ -73,6 +83,7 @@ static ck_status write_manifest(ck_job *j, ck_job_disk *d) {
     ck_arena_init(&a, j->mem, MANIFEST_BYTES_MAX);
     ck_status s = fill_manifest(j, &a, d->acks, &m);
     s = s == CK_OK ? ck_checkpoint_dir_publish(j->dir, &m, &d->error) : ck_nomem(&d->error, j->mem, 0);
+    if (s == CK_NOTFOUND || s == CK_CORRUPT) note_gone(j, d->acks);
     ck_arena_destroy(&a);
     return s;
 }

@@ -104,7 +104,7 @@ static void tell_timekeeper(pool *p, int64_t earliest_before) {
 
 static void *run(void *arg) {
     pool *p = arg;
-    static const ck_quantum quantum = {CK_BATCH_ROWS_MAX, CK_QUANTUM_EVENTS, CK_QUANTUM_US};
+    static const ck_quantum quantum = {CK_BATCH_ROWS_MAX, CK_QUANTUM_EVENTS, CK_QUANTUM_US, false};
     pthread_mutex_lock(&p->lock);
     for (ck_task *t; (t = next_task(p));) {
         ck_task_take(t, &p->timers);

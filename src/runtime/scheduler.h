@@ -30,6 +30,7 @@ typedef struct ck_quantum {
     uint32_t rows;
     uint32_t events;
     int64_t us;
+    bool mail_later; /* what has been told comes after this step, as it may where a step has begun meanwhile */
 } ck_quantum;
 enum { CK_QUANTUM_EVENTS = 256, CK_QUANTUM_US = 1000 };
 

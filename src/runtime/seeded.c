@@ -1,7 +1,7 @@
 /* The seeded scheduler: one thread, a virtual clock, and every choice from the seed. What it varies: which ready task
- * runs, how much a step may do, when an I/O job runs relative to steps and to other jobs (a few at once, as a pool of
- * threads would), how much time passes, whether a timer or the disk is faster. Nothing else decides anything, so a seed
- * is a schedule.
+ * runs, how much a step may do, whether it hears what its task was told meanwhile, when an I/O job runs relative to
+ * steps and to other jobs (a few at once, as a pool of threads would), how much time passes, whether a timer or the
+ * disk is faster. Nothing else decides anything, so a seed is a schedule.
  *
  * A simulated crash (ck_faults.crashed) stops it for good; whoever drives it then drops the process's heap. */
 #include "os/clock.h"
@@ -20,6 +20,7 @@ typedef struct seeded {
     uint32_t io_eagerness;    /* of 256: an I/O job before a ready task */
     uint32_t timer_eagerness; /* of 256: a timer before I/O when no task is ready */
     uint32_t large_steps;     /* of 256: a step gets a whole quantum */
+    uint32_t late_mail;       /* of 256: a step hears only of what was told before the last one */
     ck_run_queue queue;
     ck_timers timers;
     uint32_t tasks;
@@ -70,7 +71,7 @@ static void run_io(seeded *s) {
 static void run_task(seeded *s) {
     ck_task *t = ck_run_queue_take(&s->queue, below(s, s->queue.count));
     ck_task_take(t, &s->timers);
-    ck_quantum quantum = {CK_BATCH_ROWS_MAX, CK_QUANTUM_EVENTS, CK_QUANTUM_US};
+    ck_quantum quantum = {CK_BATCH_ROWS_MAX, CK_QUANTUM_EVENTS, CK_QUANTUM_US, chance(s, s->late_mail)};
     if (!chance(s, s->large_steps)) quantum.events = 1 + below(s, 4);
     int64_t until_us = INT64_MAX;
     ck_step step = t->step(t, &quantum, &until_us);
@@ -150,6 +151,7 @@ ck_status ck_scheduler_seeded(ck_proc *proc, uint64_t seed, ck_scheduler **out, 
     s->io_eagerness = 16 + below(s, 224);
     s->timer_eagerness = below(s, 144);
     s->large_steps = below(s, 256);
+    s->late_mail = below(s, 2) ? below(s, 160) : 0;
     ck_timers_init(&s->timers, mem);
     proc->io = &s->io;
     *out = &s->base;

@@ -356,7 +356,10 @@ static ck_step step(ck_task *t, const ck_quantum *q, int64_t *until_us) {
         ck_chain_sweep(s->chain, CK_SWEEP_OPEN, 0);
     }
     ck_chain_begin_step(s->chain, q);
-    read_mailbox(s);
+    if (q->mail_later)
+        ck_task_notify(t);
+    else
+        read_mailbox(s);
     ck_subtask_settle_records(s);
     if (s->broken) return fail(s);
     return run(s, until_us);

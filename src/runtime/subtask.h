@@ -34,6 +34,7 @@ typedef struct ck_tell {
     ck_tell_kind kind;
     ck_barrier_kind barrier;
     bool overtakes; /* TRIGGER: the barrier does */
+    bool anew;      /* ABORT: files of this subtask are gone: the next snapshot holds all its rows */
     bool stop;      /* TRIGGER, COMPLETED: of the savepoint the job ends with; sources wait behind its barrier */
     uint64_t checkpoint;
 } ck_tell;
@@ -61,6 +62,7 @@ typedef struct ck_report {
     uint32_t subtask; /* its number in the job */
     uint64_t checkpoint;
     bool had_ended;   /* ACK: at its barrier every operator had ended */
+    bool gone;        /* ACK: files it names were not there when the manifest was to name them */
     int64_t pause_us; /* ACK: the barrier kept the subtask from its input for so long; not told by other processes */
     ck_error error;
     ck_subtask_files *files; /* owned */

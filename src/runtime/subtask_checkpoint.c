@@ -377,6 +377,7 @@ static ck_status finish_barrier(ck_subtask *s) {
     ck_subtask_record *r = s->current;
     s->current = NULL;
     ck_event ev = ck_event_barrier(r->checkpoint, r->kind);
+    ev.barrier.after = r->after;
     ev.barrier.overtakes = r->overtakes;
     if (r->checkpoint <= s->aborted) {
         ev.kind = CK_EVENT_CANCEL_BARRIER;
@@ -393,6 +394,15 @@ static ck_status finish_barrier(ck_subtask *s) {
     return CK_OK;
 }
 
+/* A barrier may be faster than the job's word on the checkpoint before it: mailboxes are read between steps, and to
+ * other processes the two go different ways. What this one builds on is what was complete when it began: files of
+ * anything older may be gone when its manifest is to name them. */
+static void note_completed(ck_subtask *s, uint64_t checkpoint) {
+    if (checkpoint <= s->completed) return;
+    s->completed = checkpoint;
+    if (s->snapshots) ck_subtask_snapshots_completed(s->snapshots, checkpoint);
+}
+
 static ck_status begin_barrier(ck_subtask *s) {
     s->has_barrier = false;
     uint64_t checkpoint = s->barrier.barrier.checkpoint;
@@ -404,6 +414,8 @@ static ck_status begin_barrier(ck_subtask *s) {
     if (ck_chain_has_source(s->chain)) CK_FAULT(s->cfg.proc, CHECKPOINT_BEFORE_BARRIER);
     s->current = new_record(s, checkpoint, s->barrier.barrier.kind);
     if (!s->current) return ck_nomem(error_of(s), s->cfg.mem, sizeof *s->current);
+    note_completed(s, s->barrier.barrier.after);
+    s->current->after = s->completed;
     s->current->overtakes = s->barrier.barrier.overtakes;
     s->current->began_us = ck_mono_us(s->cfg.proc);
     ck_chain_sweep(s->chain, CK_SWEEP_PRE_SNAPSHOT, checkpoint);
@@ -482,10 +494,13 @@ void ck_subtask_on_tell(ck_subtask *s, const ck_tell *t) {
     switch (t->kind) {
     case CK_TELL_TRIGGER: trigger(s, t); break;
     case CK_TELL_OVERTAKE: overtake(s, t); break;
-    case CK_TELL_ABORT: abort_checkpoint(s, t->checkpoint); break;
+    case CK_TELL_ABORT:
+        abort_checkpoint(s, t->checkpoint);
+        if (t->anew && s->snapshots) ck_subtask_snapshots_anew(s->snapshots);
+        break;
     case CK_TELL_COMPLETED:
         if (!t->stop && s->held <= t->checkpoint) s->held = 0; /* whoever wanted to stop has given up */
-        if (s->snapshots) ck_subtask_snapshots_completed(s->snapshots, t->checkpoint);
+        note_completed(s, t->checkpoint);
         break;
     case CK_TELL_COMMITTED:
         if (t->checkpoint > s->committed) s->committed = t->checkpoint;

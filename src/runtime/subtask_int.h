@@ -16,6 +16,7 @@ typedef struct ck_subtask_record {
     ck_subtask_snapshot *snapshot; /* NULL: not begun, or ended */
     uint64_t checkpoint;
     ck_barrier_kind kind;
+    uint64_t after; /* the newest checkpoint that was complete when it began */
     bool overtakes; /* its barrier does */
     int64_t began_us;
     bool recording;        /* the gate records what is under way to it */
@@ -70,9 +71,10 @@ struct ck_subtask {
     bool materialising;
     _Atomic bool materialised; /* that write has ended */
     ck_status materialise_status;
-    uint64_t aborted;           /* the greatest the job gave up */
-    uint64_t committed;         /* told and not yet passed on; 0 = none */
-    pthread_mutex_t hold_lock;  /* guards the list below and the holds in it */
+    uint64_t completed;        /* the newest that is: told, or known by the barrier of a later one */
+    uint64_t aborted;          /* the greatest the job gave up */
+    uint64_t committed;        /* told and not yet passed on; 0 = none */
+    pthread_mutex_t hold_lock; /* guards the list below and the holds in it */
     ck_subtask_record *records;
 };
 

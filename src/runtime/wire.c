@@ -95,13 +95,20 @@ static ck_frame *number_frame(ck_mem mem, ck_wire_kind kind, uint32_t edge, uint
     return f;
 }
 
+static ck_frame *barrier_frame(ck_mem mem, uint32_t edge, const ck_event *ev) {
+    ck_frame *f = edge_frame(mem, CK_WIRE_BARRIER, edge, 17);
+    if (!f) return NULL;
+    put_be(f->p + 4, ev->barrier.checkpoint, 8);
+    f->p[12] = (uint8_t)((unsigned)ev->barrier.kind | (ev->barrier.overtakes ? OVERTAKES : 0));
+    put_be(f->p + 13, ev->barrier.after, 8);
+    return f;
+}
+
 ck_frame *ck_wire_control_frame(ck_mem mem, uint32_t edge, const ck_event *ev) {
     switch (ev->kind) {
     case CK_EVENT_WATERMARK:
         return number_frame(mem, CK_WIRE_WATERMARK, edge, (uint64_t)ev->watermark.value, true, ev->watermark.idle);
-    case CK_EVENT_BARRIER:
-        return number_frame(mem, CK_WIRE_BARRIER, edge, ev->barrier.checkpoint, true,
-                            (uint8_t)((unsigned)ev->barrier.kind | (ev->barrier.overtakes ? OVERTAKES : 0)));
+    case CK_EVENT_BARRIER: return barrier_frame(mem, edge, ev);
     case CK_EVENT_CANCEL_BARRIER:
         return number_frame(mem, CK_WIRE_CANCEL, edge, ev->barrier.checkpoint, true, (uint8_t)ev->barrier.kind);
     case CK_EVENT_FLUSH: return number_frame(mem, CK_WIRE_FLUSH, edge, ev->flush_seq, false, 0);
@@ -137,7 +144,8 @@ ck_status ck_wire_read_control(const ck_frame *f, ck_event *out, ck_error *err) 
     case CK_WIRE_BARRIER:
     case CK_WIRE_CANCEL:
         *out = (ck_event){.kind = f->kind == CK_WIRE_BARRIER ? CK_EVENT_BARRIER : CK_EVENT_CANCEL_BARRIER};
-        ok = read_barrier(&c, out);
+        ok = read_barrier(&c, out) && (f->kind == CK_WIRE_CANCEL || (ck_cursor_u64be(&c, &out->barrier.after) &&
+                                                                     out->barrier.after < out->barrier.checkpoint));
         break;
     case CK_WIRE_FLUSH:
         ok = ck_cursor_u64be(&c, &v);

@@ -8,7 +8,8 @@
  *   SCHEMA           Arrow IPC schema message
  *   BATCH            u32 backlog: further batches that wait at the sender; Arrow IPC record batch message and body
  *   WATERMARK        i64 us, u8 idle
- *   BARRIER, CANCEL  u64 checkpoint, u8 barrier kind, plus 128 when it overtakes
+ *   BARRIER          u64 checkpoint, u8 barrier kind, plus 128 when it overtakes, u64 newest complete checkpoint
+ *   CANCEL           u64 checkpoint, u8 barrier kind
  *   FLUSH, ROUTE     u64 number
  *   DRAIN, END       nothing
  *   CREDIT           u32 batches more may be sent            (towards the producer)
@@ -23,7 +24,7 @@
 #include "net/frame.h"
 #include "stream/event.h"
 
-enum { CK_WIRE_VERSION = 1, CK_WIRE_SECRET_BYTES_MAX = 1024, CK_WIRE_UUID_BYTES = 36 };
+enum { CK_WIRE_VERSION = 2, CK_WIRE_SECRET_BYTES_MAX = 1024, CK_WIRE_UUID_BYTES = 36 };
 
 typedef enum ck_wire_kind {
     CK_WIRE_HELLO = 1,

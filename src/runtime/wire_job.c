@@ -5,8 +5,15 @@
 #include "base/cursor.h"
 #include "runtime/wire.h"
 
-enum { REPORT_BYTES_MAX = 256 << 20, FLAG_RETRIABLE = 1, FLAG_FATAL = 2, TELL_STOP = 0x40, TELL_OVERTAKES = 0x80 };
-enum { TELL_FLAGS = TELL_STOP | TELL_OVERTAKES };
+enum {
+    REPORT_BYTES_MAX = 256 << 20,
+    FLAG_RETRIABLE = 1,
+    FLAG_FATAL = 2,
+    TELL_ANEW = 0x20,
+    TELL_STOP = 0x40,
+    TELL_OVERTAKES = 0x80
+};
+enum { TELL_FLAGS = TELL_ANEW | TELL_STOP | TELL_OVERTAKES };
 
 static ck_status bad(const ck_frame *f, ck_error *err) {
     return ck_fail(err, CK_CORRUPT, "a job frame of kind %u and %zu bytes does not check out", f->kind, f->n);
@@ -19,7 +26,8 @@ ck_frame *ck_wire_tell_frame(ck_mem mem, uint32_t subtask, const ck_tell *t) {
     if (!f) return NULL;
     for (unsigned i = 0; i < 4; i++) f->p[i] = (uint8_t)(subtask >> (24 - 8 * i));
     f->p[4] = (uint8_t)t->kind;
-    f->p[5] = (uint8_t)((unsigned)t->barrier | (t->stop ? TELL_STOP : 0) | (t->overtakes ? TELL_OVERTAKES : 0));
+    f->p[5] = (uint8_t)((unsigned)t->barrier | (t->anew ? TELL_ANEW : 0) | (t->stop ? TELL_STOP : 0) |
+                        (t->overtakes ? TELL_OVERTAKES : 0));
     for (unsigned i = 0; i < 8; i++) f->p[6 + i] = (uint8_t)(t->checkpoint >> (56 - 8 * i));
     return f;
 }
@@ -33,6 +41,7 @@ ck_status ck_wire_read_tell(const ck_frame *f, uint32_t subtask_count, uint32_t 
         return bad(f, err);
     out->kind = (ck_tell_kind)kind;
     out->barrier = (ck_barrier_kind)(barrier & ~TELL_FLAGS);
+    out->anew = barrier & TELL_ANEW;
     out->stop = barrier & TELL_STOP;
     out->overtakes = barrier & TELL_OVERTAKES;
     return CK_OK;

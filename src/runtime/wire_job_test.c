@@ -38,6 +38,7 @@ static void tells_go_over(void **state) {
                      .barrier = CK_BARRIER_FINAL,
                      .stop = kind & 1,
                      .overtakes = kind & 2,
+                     .anew = kind & 1,
                      .checkpoint = 1ULL << 40},
                 got;
         uint32_t subtask;
@@ -46,7 +47,7 @@ static void tells_go_over(void **state) {
         assert_int_equal(subtask, 8);
         assert_int_equal(got.kind, kind);
         assert_int_equal(got.barrier, CK_BARRIER_FINAL);
-        assert_true(got.stop == t.stop && got.overtakes == t.overtakes);
+        assert_true(got.stop == t.stop && got.overtakes == t.overtakes && got.anew == t.anew);
         assert_int_equal(got.checkpoint, 1ULL << 40);
         assert_int_equal(ck_wire_read_tell(frame, 8, &subtask, &got, NULL), CK_CORRUPT); /* nobody has number 8 */
         for (size_t n = frame->n; n-- > 0;) {

@@ -162,7 +162,7 @@ static void controls_go_both_ways(void **state) {
     ck_event events[] = {ck_event_watermark(-5, true),
                          ck_event_watermark(CK_WATERMARK_MAX, false),
                          ck_event_barrier(1ULL << 40, CK_BARRIER_SAVEPOINT),
-                         {.kind = CK_EVENT_BARRIER, .barrier = {7, CK_BARRIER_PERIODIC, true}},
+                         {.kind = CK_EVENT_BARRIER, .barrier = {.checkpoint = 7, .after = 5, .overtakes = true}},
                          {.kind = CK_EVENT_CANCEL_BARRIER, .barrier = {.checkpoint = 3}},
                          ck_event_flush(UINT64_MAX),
                          ck_event_end()};
@@ -179,6 +179,7 @@ static void controls_go_both_ways(void **state) {
         if (got.kind == CK_EVENT_WATERMARK) assert_int_equal(got.watermark.idle, events[i].watermark.idle);
         if (got.kind == CK_EVENT_BARRIER) {
             assert_int_equal(got.barrier.kind, events[i].barrier.kind);
+            assert_int_equal(got.barrier.after, events[i].barrier.after);
             assert_true(got.barrier.overtakes == events[i].barrier.overtakes);
         }
         for (size_t n = frame->n; n-- > 0;) { /* cut short anywhere */

@@ -46,6 +46,7 @@ typedef struct ck_event {
         } watermark;
         struct {
             uint64_t checkpoint;
+            uint64_t after; /* the newest checkpoint that was complete when this one began; 0: none */
             ck_barrier_kind kind;
             bool overtakes; /* unaligned: who gets it does not wait for the others, what they still bring is stored */
         } barrier;          /* CANCEL_BARRIER uses checkpoint */

@@ -75,6 +75,7 @@ static void log_line(void *arg, ck_log_level level, const char *line) {
     if (at && strstr(at, " was given up: ")) {
         p->given_up++;
         if (!p->first_given_up) p->first_given_up = strtoull(at + strlen(": checkpoint "), NULL, 10);
+        p->file_gone |= strstr(at, "names a file that cannot be seen") != NULL;
     }
     if (p->verbose) printf("    %s\n", line);
 }
@@ -160,6 +161,8 @@ life_end process_run(process *p, process_watch watch, void *arg) {
 }
 
 life_end process_end(process *p, life_end end) {
+    if (end != END_CRASHED && p->file_gone)
+        end = process_wrong(p, "a checkpoint was to name a file that retention had removed", NULL);
     if (end != END_CRASHED && end != END_WRONG) {
         ck_job_free(p->job);
         ck_scheduler_free(p->scheduler);

@@ -55,6 +55,7 @@ typedef struct process {
     bool verbose;
     bool impatient;                    /* checkpoints may time out again and again, the last one too */
     uint64_t given_up, first_given_up; /* checkpoints, by the log: how many, the first one's id */
+    bool file_gone;                    /* by the log: a manifest was to name a file that nobody sees any more */
     ck_arena arena;
     ck_registry registry;
     ck_catalog *catalog; /* of SQL jobs; else NULL */

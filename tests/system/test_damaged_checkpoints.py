@@ -1,9 +1,12 @@
 """A checkpoint whose files are damaged or gone: named and refused where a sink has committed it, passed over for the one before where none
 has. It never starts with less state than it should have."""
 import json
+import signal
 
 import pytest
+from conftest import run_clink
 from kill_matrix import QUERIES, Matrix
+from test_savepoints import Run, manifests
 
 KILL_BEFORE_COMMIT, KILL_AFTER_COMMIT = "checkpoint.after_manifest:3:kill", "commit.after_committed:3:kill"
 
@@ -67,3 +70,42 @@ def test_is_refused_by_name_once_it_was_committed(stopped, what):
         assert r.code == 1 and target.name in r.err and "going back" not in r.err, r.err
     target.write_bytes(good)
     job.finish(3)
+
+
+def is_newest_whole(ck, above):
+    newest, m = max(manifests(ck).items())
+    return newest > above and all((ck / f["path"]).exists() for f in m["files"])
+
+
+@pytest.mark.parametrize("backend", ["memory", "changelog+memory", "changelog+rocksdb"])
+def test_files_taken_away_under_a_running_job(tmp_path, backend):
+    """A checkpoint that was to stand on what is gone is given up; the one behind it holds all rows and is whole."""
+    ck = tmp_path / "ck"
+    flags = ["--checkpoint-dir", ck, "--checkpoint-retained", 1, "--state-backend",
+             backend + (f":{tmp_path / 'work'}" if "rocksdb" in backend else ""), "-p", 2]
+    run = Run(tmp_path, *flags)
+    try:
+        run.until_read()
+        run.until_counted()
+        for _ in range(2):
+            gone = max(manifests(ck))
+            for p in ck.glob("*/*/*.snap"):
+                p.unlink(missing_ok=True)
+            run.append(100)
+            run.until(lambda: is_newest_whole(ck, gone + 1))
+            run.until_read()
+            run.until_counted()
+        run.end(signal.SIGKILL, -signal.SIGKILL)
+    finally:
+        run.proc.kill()
+    assert "names a file that cannot be seen" in run.said()
+    assert run_clink("checkpoint-verify", ck, "--id", max(manifests(ck))).code == 0  # older ones may still be there, without their files
+    again = Run(tmp_path, *flags)
+    try:
+        again.append(50)
+        again.until_read()
+        again.until_counted()
+        again.end()
+    finally:
+        again.proc.kill()
+    again.check()
