@@ -31,6 +31,15 @@ ck_status ck_operator_row_seen(ck_restore *r, uint64_t op, const ck_stored_key *
     return ck_map_put(&r->chain, key, o, NULL) == CK_OK ? CK_OK : ck_nomem(err, r->mem, key.n);
 }
 
+void ck_operator_rows_erased(ck_restore *r, uint64_t op, ck_view from, ck_view to) {
+    for (size_t i = 0; i < r->chain.count; i++) {
+        ck_operator_row *o = r->chain.entries[i].value;
+        uint64_t id;
+        memcpy(&id, r->chain.entries[i].key.p, sizeof id);
+        o->erased |= id == op && ck_view_cmp(o->stored_key, from) >= 0 && ck_view_cmp(o->stored_key, to) < 0;
+    }
+}
+
 static int64_t as_i64(ck_view v) {
     int64_t i = 0;
     memcpy(&i, v.p, sizeof i);

@@ -160,11 +160,24 @@ static ck_status take_handle(ck_restore *r, const ck_snapshot_row *row, ck_error
     return r->handle ? CK_OK : ck_nomem(err, r->mem, row->value.n);
 }
 
+/* Everything from its key up to its value. */
+static ck_status erase_range(ck_restore *r, const ck_snapshot_row *row, ck_error *err) {
+    ck_restore_op *op = op_of(r, row->op_id);
+    if (ck_view_cmp(row->key, row->value) > 0)
+        return ck_fail(err, CK_CORRUPT, "it erases a range of keys that ends before it begins");
+    if (!op) return CK_OK;
+    CK_TRY(put_all_pending(r, err));
+    ck_operator_rows_erased(r, row->op_id, row->key, row->value);
+    for (const ck_target_ref *t = op->targets; t; t = t->next)
+        CK_TRY(ck_state_restore_erase_range(t->target->store, op->as, row->key, row->value, err));
+    return CK_OK;
+}
+
 static ck_status one_row(ck_restore *r, const ck_snapshot_row *row, ck_error *err) {
     r->stats.rows++;
     if (row->kind == 3) return take_handle(r, row, err);
-    if (row->kind > 3)
-        return ck_fail(err, CK_REFUSED, "it erases a range of keys, which this version does not restore");
+    if (row->kind == 4) return erase_range(r, row, err);
+    if (row->kind > 4) return ck_fail(err, CK_CORRUPT, "a row of kind %u", row->kind);
     ck_restore_op *op = op_of(r, row->op_id);
     uint32_t key_group;
     ck_stored_key k;

@@ -49,7 +49,7 @@ struct ck_restore {
     const char *dir;
     const ck_manifest *m;
     ck_restore_into *targets;
-    ck_map ops;      /* by id */
+    ck_map ops;             /* by id */
     ck_restore_op *last_op; /* rows come operator by operator; NULL: nobody's */
     uint64_t last_id;
     bool last_known;
@@ -63,6 +63,8 @@ struct ck_restore {
 ck_restore_op *ck_restore_op_find(const ck_restore *r, uint64_t id);
 CK_NODISCARD ck_status ck_operator_row_seen(ck_restore *r, uint64_t op, const ck_stored_key *k,
                                             const ck_snapshot_row *row, ck_error *err);
+/* A row of kind 4: those seen so far in the chain. */
+void ck_operator_rows_erased(ck_restore *r, uint64_t op, ck_view from, ck_view to);
 /* The chain has been read: its rows join those of the other subtasks. */
 CK_NODISCARD ck_status ck_operator_rows_merge(ck_restore *r, ck_error *err);
 /* All have been read: to the targets by mode, committables apart. */

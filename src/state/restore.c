@@ -1,4 +1,5 @@
 /* Stored rows into a store: see state.h. */
+#include "state/mark.h"
 #include "state/state_int.h"
 
 #include "base/cursor.h"
@@ -211,6 +212,34 @@ ck_status ck_state_restore_erase(ck_state_store *s, uint64_t op_id, ck_view key,
         }
     }
     return failed(s, st, op_id, &k, err);
+}
+
+/* What a mark of the rows sees stays as it was while they go. */
+static ck_status erase_scanned(ck_state_store *s, ck_mark_scan *scan, uint64_t op_id, ck_view from, ck_view to,
+                               ck_error *err) {
+    const ck_mark_row *rows;
+    uint32_t n;
+    do {
+        CK_TRY(ck_mark_scan_next(scan, &rows, &n, err));
+        for (uint32_t i = 0; i < n; i++) {
+            bool within = ck_view_cmp(rows[i].key, from) >= 0 && ck_view_cmp(rows[i].key, to) < 0;
+            if (rows[i].op_id == op_id && within) CK_TRY(ck_state_restore_erase(s, op_id, rows[i].key, err));
+        }
+    } while (n > 0);
+    return CK_OK;
+}
+
+ck_status ck_state_restore_erase_range(ck_state_store *s, uint64_t op_id, ck_view from, ck_view to, ck_error *err) {
+    ck_state_mark *m;
+    ck_mark_scan *scan;
+    CK_TRY(ck_state_mark_take(s, 0, &m, err));
+    ck_status st = ck_mark_scan_new(m, CK_MARK_BASE, &scan, err);
+    if (st == CK_OK) {
+        st = erase_scanned(s, scan, op_id, from, to, err);
+        ck_mark_scan_free(scan);
+    }
+    ck_state_mark_release(m);
+    return st;
 }
 
 ck_status ck_state_restore_end(ck_state_store *s, ck_error *err) {

@@ -91,6 +91,10 @@ CK_NODISCARD ck_status ck_state_restore_put(ck_state_store *s, uint64_t op_id, c
 CK_NODISCARD ck_status ck_state_restore_puts(ck_state_store *s, uint64_t op_id, const ck_stored_row *rows, uint32_t n,
                                              ck_error *err);
 CK_NODISCARD ck_status ck_state_restore_erase(ck_state_store *s, uint64_t op_id, ck_view key, ck_error *err);
+/* Every row of the operator whose stored key is not below `from` and below `to`, by bytes. Reads all rows of the store.
+ */
+CK_NODISCARD ck_status ck_state_restore_erase_range(ck_state_store *s, uint64_t op_id, ck_view from, ck_view to,
+                                                    ck_error *err);
 /* After the last row: indexes are built, epochs start. */
 CK_NODISCARD ck_status ck_state_restore_end(ck_state_store *s, ck_error *err);
 

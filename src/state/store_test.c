@@ -201,6 +201,36 @@ static void restores(void **state) {
     world_close(&w);
 }
 
+static void ranges_are_erased(void **state) {
+    world w;
+    ck_error err = CK_ERROR_INIT;
+    world_open(&w, *state, 31, 300, GROUPS);
+    open_tables(&w);
+    for (int round = 0; round < 12; round++) {
+        for (int i = 0; i < 40; i++) step(&w);
+        size_t first = (size_t)model_below(&w.seed, w.now.n), last = first;
+        uint64_t op, most = model_below(&w.seed, 40);
+        ck_bytes from, to; /* of one operator: its number stands in front in the model */
+        ck_bytes_init(&from, w.own, SIZE_MAX);
+        ck_bytes_init(&to, w.own, SIZE_MAX);
+        memcpy(&op, w.now.e[first].key, 8);
+        while (last < w.now.n && last - first < most && memcmp(w.now.e[last].key, &op, 8) == 0) last++;
+        bool to_the_end = last == w.now.n || memcmp(w.now.e[last].key, &op, 8) != 0;
+        assert_int_equal(ck_bytes_append(&from, w.now.e[first].key + 8, w.now.e[first].key_n - 8), CK_OK);
+        if (to_the_end)
+            assert_int_equal(ck_bytes_append(&to, "\377\377\377", 3), CK_OK);
+        else
+            assert_int_equal(ck_bytes_append(&to, w.now.e[last].key + 8, w.now.e[last].key_n - 8), CK_OK);
+        ck_status s = ck_state_restore_erase_range(w.store, op, ck_bytes_as_view(&from), ck_bytes_as_view(&to), &err);
+        if (s != CK_OK) fail_msg("%s", err.msg);
+        while (last-- > first) model_erase(&w.now, (ck_view){w.now.e[first].key, w.now.e[first].key_n});
+        check_tables(&w);
+        ck_bytes_destroy(&from);
+        ck_bytes_destroy(&to);
+    }
+    world_close(&w);
+}
+
 static void damaged_rows_are_refused(void **state) {
     world w;
     world_open(&w, *state, 5, 300, GROUPS);
@@ -238,6 +268,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         EACH_BACKEND(random_runs),
         EACH_BACKEND(restores),
+        EACH_BACKEND(ranges_are_erased),
         EACH_BACKEND(damaged_rows_are_refused),
     };
     return cmocka_run_group_tests(tests, make_rocks, free_rocks);

@@ -90,3 +90,42 @@ def test_what_another_tool_wrote_is_restored(tmp_path, groups):
     finally:
         again.proc.kill()
     again.check()
+
+
+def test_a_range_of_keys_is_erased(tmp_path):
+    """A delta of another tool: one row that erases all keys of the aggregate, then puts; what stood in between is gone."""
+    _, ck, m = stopped(tmp_path, 128, 1)
+    (f,) = (f for f in m["files"] if any(b"agg|" in k for k in read(ck / f["path"])["key_bytes"].to_pylist()))
+    table = read(ck / f["path"])
+    rows = [r for r in table.to_pylist() if b"agg|" in r["key_bytes"]]
+    junk = [{**rows[0], "key_bytes": bytes([fnv1a(k) % 128]) + b"agg|" + k} for k in (b"not", b"there")]
+
+    def write(path, rows, fields, **meta):
+        schema = pa.schema(fields, metadata={**table.schema.metadata, **{f"clink.{k}".encode(): v.encode() for k, v in meta.items()}})
+        with pa.OSFile(str(ck / path), "wb") as out, pa.ipc.new_stream(out, schema) as w:
+            w.write_table(pa.Table.from_pylist(rows, schema=schema))
+        data = (ck / path).read_bytes()
+        return {**f, "path": path, "bytes": len(data), "crc32c": crc32c(data)}
+
+    changed = [{**r, "value_bytes": bytes(len(r["value_bytes"]))} if r in rows else r for r in table.to_pylist()]
+    base = write(f["path"], changed + junk, list(table.schema))
+    delta_path = f["path"].replace("checkpoint-", "delta-")
+    erase = {"row_kind": 4, "op_id": rows[0]["op_id"], "key_bytes": b"\0", "value_bytes": b"\x80"}
+    delta = write(delta_path, [erase] + [{"row_kind": 1, **r} for r in rows],
+                  [pa.field("row_kind", pa.uint8(), False), *table.schema], parent=f["path"])
+    at = m["files"].index(f)
+    m["files"][at:at + 1] = [base, {**delta, "kind": "delta", "base": f["path"]}]
+    m.pop("crc32c")
+    (ck / f"checkpoint-{m['checkpoint']}.json").write_text(json.dumps(m))
+    again = Run(tmp_path, "--checkpoint-dir", ck, "-p", 3)
+    try:
+        again.append(80)
+        again.until_counted()
+        again.until_read()
+        again.end(signal.SIGUSR2, 0)
+    finally:
+        again.proc.kill()
+    again.check()
+    ids = manifests(ck)
+    kept = [k.partition(b"|")[2] for f in ids[max(ids)]["files"] for k in read(ck / f["path"])["key_bytes"].to_pylist() if k[1:5] == b"agg|"]
+    assert sorted(kept) == [b"k%d" % i for i in range(7)]
