@@ -198,6 +198,7 @@ static ck_status begin(const run *r, const ck_batch *b) {
     ck_pool_collect(ev);
     CK_TRY(make_ready(ev, r->code, r->st, r->err));
     ev->batch = b, ev->row_count = b->row_count;
+    ev->text_bytes = 0, ev->text_bytes_max = b->sel_count > 1 ? CK_EVAL_TEXT_BYTES_MAX : SIZE_MAX;
     r->st->scopes[0].sel = b->sel;
     r->st->scopes[0].n = b->sel ? b->sel_count : b->row_count;
     for (uint32_t i = 0; i < r->code->mark_list_count; i++) r->st->lists[i].count = 0;
@@ -325,7 +326,7 @@ static bool first_marked(const ck_mark_list *l, uint32_t *row, uint8_t *mark) {
     return best != CK_NONE;
 }
 
-ck_status ck_eval_filter(ck_eval *ev, const ck_batch *b, uint16_t *sel, uint32_t *sel_count, ck_error *err) {
+static ck_status filter_once(ck_eval *ev, const ck_batch *b, uint16_t *sel, uint32_t *sel_count, ck_error *err) {
     const run r = {ev, &ev->program->conjuncts, &ev->conjuncts, err};
     *sel_count = 0;
     ck_status s = begin(&r, b);
@@ -342,4 +343,28 @@ ck_status ck_eval_filter(ck_eval *ev, const ck_batch *b, uint16_t *sel, uint32_t
     if (s == CK_OK && !failed) copy_rows(&ev->conjuncts.scopes[scope], sel, sel_count);
     finish(&r);
     return failed ? ck_eval_explain(ev, b, ev->program->exprs[i], row, mark, err) : s;
+}
+
+/* Its live rows [first, first + n). */
+static ck_status filter_part(ck_eval *ev, const ck_batch *b, uint32_t first, uint32_t n, uint16_t *sel,
+                             uint32_t *sel_count, ck_error *err) {
+    uint16_t rows[CK_BATCH_ROWS_MAX];
+    for (uint32_t k = 0; k < n; k++) rows[k] = (uint16_t)ck_batch_row(b, first + k);
+    ck_batch *part = ck_batch_select(b, rows, n);
+    if (!part) return ck_nomem(err, ev->mem, n * sizeof *rows);
+    ck_status s = ck_eval_filter(ev, part, sel, sel_count, err);
+    ck_batch_unref(&part);
+    return s;
+}
+
+ck_status ck_eval_filter(ck_eval *ev, const ck_batch *b, uint16_t *sel, uint32_t *sel_count, ck_error *err) {
+    ck_status s = filter_once(ev, b, sel, sel_count, err);
+    if (s != CK_FULL) return s;
+    /* What is made only to be compared goes again: half the rows after the other. */
+    uint32_t half = b->sel_count / 2, more = 0;
+    if (err) *err = CK_ERROR_INIT;
+    CK_TRY(filter_part(ev, b, 0, half, sel, sel_count, err));
+    CK_TRY(filter_part(ev, b, half, b->sel_count - half, sel + *sel_count, &more, err));
+    *sel_count += more;
+    return CK_OK;
 }

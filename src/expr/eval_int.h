@@ -141,6 +141,7 @@ struct ck_eval {
     void *state;                    /* of the call being evaluated */
     char said[256];                 /* by a plugin, of the first row it marked */
     int64_t now_us;
+    size_t text_bytes, text_bytes_max; /* made for the batch in hand, and how much may be */
     ck_code_state values, conjuncts;
     ck_column_pool pool;
     const ck_batch *batch;

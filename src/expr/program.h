@@ -26,9 +26,12 @@ void ck_eval_free(ck_eval *e);
 /* The wall clock functions like now() read, us; fixed by the caller per batch. */
 void ck_eval_set_now(ck_eval *e, int64_t wall_us);
 
+/* What the texts made of one batch may take together, unless it has one row. */
+enum { CK_EVAL_TEXT_BYTES_MAX = 128 << 20 };
+
 /* out[i]: a reference to the value of expression i for b's live rows, at b's physical row numbers, at least
  * b->row_count long. A marked live row fails with CK_DATA: "division by zero in a / b" with SQL position and the row's
- * origin. */
+ * origin. CK_FULL: its texts take too much at once; with fewer live rows they may not. */
 CK_NODISCARD ck_status ck_eval_run(ck_eval *e, const ck_batch *b, ck_column **out, ck_error *err);
 /* Expressions are conjuncts, left to right over shrinking selections: sel gets the physical rows where all are TRUE
  * (room for b->sel_count). */

@@ -23,8 +23,13 @@ static bool new_buffer(ck_strout *w, size_t n) {
     /* Buffers double, so that a batch of long strings has few of them. */
     size_t want = w->own_count ? w->own[w->own_count - 1]->bytes * 2 : 0;
     if (want > CK_STRING_BYTES_MAX) want = CK_STRING_BYTES_MAX;
-    ck_buffer *b = ck_eval_buffer(w->ev, n > want ? n : want);
+    if (want < n) want = n;
+    ck_eval *ev = w->ev;
+    w->too_much = ev->text_bytes > ev->text_bytes_max || want > ev->text_bytes_max - ev->text_bytes;
+    if (w->too_much) return false;
+    ck_buffer *b = ck_eval_buffer(ev, want);
     if (!b) return false;
+    ev->text_bytes += b->bytes;
     w->own[w->own_count++] = b;
     w->used = 0;
     return true;
@@ -119,6 +124,9 @@ static ck_status set_heaps(ck_strout *w) {
 
 ck_status ck_strout_finish(ck_strout *w, ck_status status, ck_vec *out) {
     if (status == CK_OK) status = set_heaps(w);
+    if (status == CK_NOMEM && w->too_much)
+        status = ck_fail(w->err, CK_FULL, "the texts made of one batch of %u rows are over %d bytes", w->ev->row_count,
+                         CK_EVAL_TEXT_BYTES_MAX);
     if (status == CK_NOMEM) status = ck_nomem(w->err, w->ev->mem, CK_STRVIEW_INLINE);
     for (uint32_t i = 0; i < w->own_count; i++) ck_buffer_unref(&w->own[i]);
     ck_free(w->ev->mem, w->own, w->own_capacity * sizeof *w->own);

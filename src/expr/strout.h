@@ -18,6 +18,7 @@ typedef struct ck_strout {
     ck_buffer **own;
     uint32_t own_count, own_capacity;
     uint32_t used; /* of the newest own buffer */
+    bool too_much; /* no room, since the batch's texts would pass what an eval makes at once */
 } ck_strout;
 
 CK_NODISCARD ck_status ck_strout_begin(ck_strout *w, ck_eval *ev, const ck_rows *rows, ck_error *err);

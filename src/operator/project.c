@@ -5,6 +5,7 @@
 #include "data/builder.h"
 #include "expr/program.h"
 #include "operator/params_int.h"
+#include "operator/parts_int.h"
 
 typedef struct project_op {
     ck_mem mem;
@@ -16,6 +17,7 @@ typedef struct project_op {
     uint32_t computed_count;
     ck_column **computed;  /* values of the batch in hand */
     const ck_type **types; /* of the computed ones */
+    ck_parts parts;
     uint16_t puts[CK_BATCH_ROWS_MAX];
 } project_op;
 
@@ -132,9 +134,20 @@ static ck_status project_batch(project_op *p, ck_batch *b, ck_op_ctx *ctx) {
     return ck_op_emit(ctx, 0, &out);
 }
 
+static ck_status project_in_parts(project_op *p, ck_batch *b, ck_op_ctx *ctx) {
+    for (;;) {
+        ck_batch *part = ck_parts_next(&p->parts, b);
+        if (!part) return ck_nomem(ctx->error, ctx->mem, b->sel_count * sizeof *b->sel);
+        uint32_t n = part->sel_count;
+        ck_status s = project_batch(p, part, ctx), answer;
+        ck_batch_unref(&part);
+        if (!ck_parts_again(&p->parts, b, n, s, &answer, ctx->error)) return answer;
+    }
+}
+
 static ck_status project_on_event(void *self, uint32_t input, const ck_event *ev, ck_op_ctx *ctx) {
     (void)input;
-    return ev->kind == CK_EVENT_BATCH ? project_batch(self, ev->batch, ctx) : CK_OK;
+    return ev->kind == CK_EVENT_BATCH ? project_in_parts(self, ev->batch, ctx) : CK_OK;
 }
 
 static void project_close(void *self, ck_op_ctx *ctx) {

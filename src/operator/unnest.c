@@ -7,6 +7,7 @@
 #include "data/builder.h"
 #include "expr/program.h"
 #include "operator/params_int.h"
+#include "operator/parts_int.h"
 
 typedef struct unnest_op {
     ck_mem mem;
@@ -18,6 +19,8 @@ typedef struct unnest_op {
     bool is_map, ordinality, outer;
     bool *unused; /* input columns nobody looks at */
     /* the batch in hand, when it gives more than one can take */
+    ck_parts parts;
+    ck_batch *part;
     ck_column *list;
     uint32_t live; /* live rows that are done */
     uint32_t element;
@@ -28,6 +31,7 @@ typedef struct unnest_op {
 } unnest_op;
 
 static void unnest_free(unnest_op *u) {
+    ck_batch_unref(&u->part);
     ck_column_unref(&u->list);
     ck_eval_free(u->eval);
     ck_arena_destroy(&u->arena);
@@ -226,9 +230,21 @@ static ck_status unnest_batch(unnest_op *u, const ck_batch *b, ck_op_ctx *ctx) {
     return s != CK_OK ? s : done ? CK_OK : CK_MORE;
 }
 
+static ck_status unnest_in_parts(unnest_op *u, ck_batch *b, ck_op_ctx *ctx) {
+    for (;;) {
+        if (!u->part && !(u->part = ck_parts_next(&u->parts, b)))
+            return ck_nomem(ctx->error, ctx->mem, b->sel_count * sizeof *b->sel);
+        ck_status s = unnest_batch(u, u->part, ctx), answer;
+        if (s == CK_MORE) return s;
+        uint32_t n = u->part->sel_count;
+        ck_batch_unref(&u->part);
+        if (!ck_parts_again(&u->parts, b, n, s, &answer, ctx->error)) return answer;
+    }
+}
+
 static ck_status unnest_on_event(void *self, uint32_t input, const ck_event *ev, ck_op_ctx *ctx) {
     (void)input;
-    return ev->kind == CK_EVENT_BATCH ? unnest_batch(self, ev->batch, ctx) : CK_OK;
+    return ev->kind == CK_EVENT_BATCH ? unnest_in_parts(self, ev->batch, ctx) : CK_OK;
 }
 
 static void unnest_close(void *self, ck_op_ctx *ctx) {
