@@ -47,6 +47,9 @@ static ck_status add_letters(ck_datefmt *f, char c, uint32_t width, ck_error *er
 }
 
 ck_status ck_datefmt_compile(ck_arena *a, ck_view pattern, const ck_datefmt **out, ck_error *err) {
+    if (pattern.n > CK_DATEFMT_PATTERN_MAX)
+        return ck_fail(err, CK_INVALID, "the date pattern '%.60s...' is longer than %d bytes", pattern.p,
+                       CK_DATEFMT_PATTERN_MAX);
     ck_datefmt *f = CK_ARENA_NEW(a, ck_datefmt);
     char *text = ck_arena_alloc(a, pattern.n + 1);
     if (!f || !text || !(f->items = ck_arena_array(a, pattern.n + 1, sizeof(item))))

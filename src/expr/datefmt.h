@@ -10,6 +10,7 @@
 #include "base/arena.h"
 
 typedef struct ck_datefmt ck_datefmt;
+enum { CK_DATEFMT_PATTERN_MAX = 4096 }; /* bytes: a pattern may come out of a row */
 
 /* CK_INVALID names the letter it does not know, or an open quote. */
 CK_NODISCARD ck_status ck_datefmt_compile(ck_arena *a, ck_view pattern, const ck_datefmt **out, ck_error *err);

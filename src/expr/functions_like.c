@@ -4,6 +4,9 @@
 #include "expr/functions_int.h"
 #include "expr/like.h"
 
+/* A compiled pattern is some forty times as long: one out of a row that is longer than this is not valid. */
+enum { PATTERN_BYTES_MAX = 1 << 20, ARENA_BYTES_MAX = 256 << 20 };
+
 typedef struct like_state {
     const ck_like *fixed; /* NULL: patterns come with the rows */
     ck_arena arena;       /* of the latest pattern */
@@ -36,7 +39,7 @@ static ck_status prepare_like(ck_eval *ev, const ck_expr *call, void **state, ck
     like_state *s = CK_ARENA_NEW(&ev->arena, like_state);
     if (!s) return ck_nomem(err, ev->mem, sizeof *s);
     *state = s;
-    ck_arena_init(&s->arena, ev->mem, 64 << 20);
+    ck_arena_init(&s->arena, ev->mem, ARENA_BYTES_MAX);
     if (call->impl->op) CK_TRY(ck_case_map_new(&ev->arena, CK_CASE_LOWER, &s->fold, err));
     ck_view pattern, escape;
     if (!literal_pattern(call->args, call->arg_count, &pattern, &escape)) return CK_OK;
@@ -58,9 +61,10 @@ static ck_status pattern_of(varying *v, const ck_vec *args, uint32_t arg_count, 
     ck_view e = arg_count == 3 ? ck_column_str(args[2].col, CK_AT(args[2], row)) : default_escape;
     if (v->like && ck_view_eq(p, v->pattern) && ck_view_eq(e, v->escape)) return CK_OK;
     ck_arena_destroy(&v->s->arena);
-    ck_arena_init(&v->s->arena, v->s->arena.mem, 64 << 20);
+    ck_arena_init(&v->s->arena, v->s->arena.mem, ARENA_BYTES_MAX);
     v->like = NULL;
     v->pattern = p, v->escape = e;
+    if (p.n > PATTERN_BYTES_MAX) return CK_INVALID;
     CK_TRY(lowered(v->s, &v->s->arena, p, &p, err));
     return ck_like_compile(&v->s->arena, p, e, &v->like, NULL);
 }

@@ -63,7 +63,9 @@ static ck_status prepare_regex(ck_eval *ev, const ck_expr *call, void **state, c
     return st == CK_INVALID ? CK_OK : st;
 }
 
-/* The regex for a row, NULL: its pattern is not valid. */
+enum { PATTERN_BYTES_MAX = 1 << 20 };
+
+/* The regex for a row, NULL: its pattern is not valid, or longer than one out of a row may be. */
 static ck_status regex_of(regex_state *s, const ck_expr *call, const ck_vec *args, uint32_t row, ck_regex **out,
                           ck_error *err) {
     if (s->fixed) {
@@ -80,6 +82,8 @@ static ck_status regex_of(regex_state *s, const ck_expr *call, const ck_vec *arg
     ck_arena_destroy(&s->arena);
     ck_arena_init(&s->arena, mem, 64 << 20);
     *out = s->regex = NULL;
+    s->pattern = s->flags = (ck_view){0};
+    if (pattern.n > PATTERN_BYTES_MAX || flags.n > PATTERN_BYTES_MAX) return CK_OK;
     char *p = ck_arena_strndup(&s->arena, pattern.p, pattern.n), *g = ck_arena_strndup(&s->arena, flags.p, flags.n);
     if (!p || !g) return ck_nomem(err, mem, pattern.n);
     s->pattern = (ck_view){p, pattern.n}, s->flags = (ck_view){g, flags.n};

@@ -6,12 +6,18 @@
 
 /* ---- padding ---- */
 
-/* `chars` characters of pad, over and over, to p; returns the end. */
+/* `chars` characters of pad, over and over, to p; returns the end. What is there is copied behind itself, twice as much
+ * each time. */
 static char *fill_with(char *p, ck_view pad, size_t chars, size_t pad_chars) {
-    for (; chars >= pad_chars; chars -= pad_chars) memcpy(p, pad.p, pad.n), p += pad.n;
-    size_t rest = ck_utf8_prefix(pad, chars);
-    memcpy(p, pad.p, rest);
-    return p + rest;
+    size_t whole = chars / pad_chars * pad.n, rest = ck_utf8_prefix(pad, chars % pad_chars);
+    size_t have = whole ? pad.n : 0;
+    memcpy(p, pad.p, have);
+    for (size_t more; have < whole; have += more) {
+        more = whole - have < have ? whole - have : have;
+        memcpy(p + have, p, more);
+    }
+    memcpy(p + whole, pad.p, rest);
+    return p + whole + rest;
 }
 
 static ck_status pad_one(ck_strout *w, uint32_t row, ck_view v, int64_t length, ck_view pad, bool left) {

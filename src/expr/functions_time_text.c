@@ -43,6 +43,8 @@ static ck_status prepare_format(ck_eval *ev, const ck_expr *call, void **state, 
 
 static ck_status format_of(format_state *s, const ck_vec *args, uint32_t row, const ck_datefmt **out, ck_error *err) {
     ck_view pattern = s->fixed ? (ck_view){0} : CK_ARG_STR(1, row);
+    *out = NULL;
+    if (pattern.n > CK_DATEFMT_PATTERN_MAX) return CK_OK; /* not valid: the row fails, as with any other such */
     if (!s->fixed && !(s->pattern.p && ck_view_eq(pattern, s->pattern))) {
         ck_mem mem = s->arena.mem;
         ck_arena_destroy(&s->arena);

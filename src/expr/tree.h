@@ -37,6 +37,7 @@ struct ck_expr {
     const ck_type *type;
     bool nullable;
     bool fails_to_null; /* of a call: nullable because what fails is NULL, which binding it again would not know */
+    bool is_no_literal; /* of a call: folding it has been tried */
     uint32_t column;
     ck_datum value;
     const struct ck_function *fn;

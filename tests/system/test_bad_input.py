@@ -243,3 +243,45 @@ T = "CREATE TABLE t (a BIGINT, name VARCHAR, ts TIMESTAMP(3)) WITH (connector='d
 ])
 def test_names_types_and_ranges(clink, sql, says):
     one_sentence(clink("run", "-e", T + sql, ok=False), *says)
+
+
+@pytest.mark.parametrize("p", [1, 2])
+@pytest.mark.parametrize(
+    "query,answer",
+    [
+        ("SELECT SUM(CHAR_LENGTH(r)) AS n FROM (SELECT REPEAT(s, 100000) AS r FROM t) x", {"n": 400000000}),
+        ("SELECT COUNT(*) AS n FROM t WHERE CHAR_LENGTH(REPEAT(s, 100000)) > 5 AND a < 30", {"n": 30}),
+        ("SELECT SUM(CHAR_LENGTH(r)) AS n FROM t CROSS JOIN UNNEST(ARRAY[REPEAT(s, 100000), s]) AS u(r)", {"n": 400004000}),
+        ("SELECT CHAR_LENGTH(MAX(REPEAT(s, 100000))) AS n FROM t", {"n": 10000000}),
+    ],
+)
+def test_rows_that_make_much_text(clink, tmp_path, query, answer, p):
+    """40 rows of 100 bytes make 400 MB, a batch of them at once: not with 320 MB."""
+    rows = [{"a": i, "s": "x" * 100} for i in range(40)]
+    (tmp_path / "t.json").write_text("".join(json.dumps(r) + "\n" for r in rows))
+    r = clink("run", "-p", p, "--memory", "320MB", "-e", DDL.format(f="json", p="t.json", more="") + query)
+    assert r.rows == [answer]
+
+
+@pytest.mark.parametrize(
+    "call",
+    ["DATE_FORMAT(TIMESTAMP '2020-01-01 00:00:00', s)", "TO_TIMESTAMP('2020', s)", "'x' LIKE s", "'x' ILIKE s", "REGEXP('x', s)", "REGEXP_REPLACE('x', s, 'y')"],
+)
+def test_patterns_that_come_with_rows(clink, tmp_path, call):
+    """One that is too long fails its row, as one that is not valid does, and not the job."""
+    with open(tmp_path / "t.json", "w") as f:
+        for i, s in enumerate(("y" * 4, "y-" * 2000000, "%" * 5000000, "(" * 3000000)):
+            f.write(json.dumps({"a": i, "s": s}) + "\n")
+    sql = DDL.format(f="json", p="t.json", more="") + f"SELECT a, {call} IS NULL AS none FROM t"
+    r = clink("run", "-p", 1, "-e", "SET on_eval_error = null;" + sql)
+    assert [x["none"] for x in sorted(r.rows, key=lambda x: x["a"])][1:] == [True] * 3
+    r = clink("run", "-p", 1, "-e", sql, ok=False)
+    one_sentence(r, "not in the domain of")
+
+
+def test_constants_that_are_long(clink):
+    """Folding them is tried once, not once a pass; what is too long is said."""
+    r = clink("run", "-e", "SELECT CHAR_LENGTH(REPEAT('x', 60000000)) AS n, CHAR_LENGTH(LPAD('', 10000000, 'ab')) AS m, RIGHT(REPEAT('abc', 4), 4) AS s")
+    assert r.rows == [{"n": 60000000, "m": 10000000, "s": "cabc"}]
+    r = clink("run", "-e", "SELECT CONCAT(REPEAT('a', 60000000), REPEAT('a', 60000000)) AS r", ok=False)
+    one_sentence(r, "64 MiB")

@@ -106,11 +106,14 @@ static ck_status simplify_logic(ck_plan *p, ck_expr *e, bool is_and, ck_expr **o
 
 /* What fails when it is computed stays, and fails where rows come. */
 static ck_status fold_node(void *arg, const ck_expr *e, ck_expr **instead) {
-    ck_expr *made = (ck_expr *)(uintptr_t)e; /* only handed on */
-    if (e->kind != CK_EXPR_CALL || !ck_expr_is_constant(e)) return CK_OK;
+    ck_expr *made = (ck_expr *)(uintptr_t)e; /* of this plan */
+    if (e->kind != CK_EXPR_CALL || e->is_no_literal || !ck_expr_is_constant(e)) return CK_OK;
     ck_error ignored = CK_ERROR_INIT;
     ck_status s = ck_expr_fold((ck_arena *)arg, made, &made, &ignored);
-    if (s == CK_OK && made != e) *instead = made;
+    if (s == CK_OK && made != e)
+        *instead = made;
+    else
+        made->is_no_literal = true; /* later passes need not compute it again to see that it fails or is too long */
     return s == CK_NOMEM ? s : CK_OK;
 }
 
