@@ -216,6 +216,19 @@ def test_windows_of_instants_and_of_the_wall_clock(clink, tmp_path, zone):
     assert {x["s"]: x["n"] for x in r.rows} == {iso(s * 1000)[:-1]: n for s, n in collections.Counter(aligned(w, other) for w in wall).items()} and "late" not in r.err
 
 
+@pytest.mark.parametrize("shape", range(len(SHAPES)))
+def test_distinct_is_a_group_by_without_aggregates(clink, tmp_path, shape):
+    """Rows of a window are said once, when it is over, and are late behind it."""
+    call, windows = SHAPES[shape]
+    write(tmp_path / "src.ndjson", disordered(random.Random(SEED), 400, 120_000, 5000) + [(0, "late", 1)])
+    rows = "FROM TABLE(" + call.replace("(t,", "(TABLE src, DESCRIPTOR(t),") + ")"
+    got = [clink("run", "--changes", "--set", "batch_rows=1", "-e", table("src.ndjson", 5000) + q.format(rows)) for q in (
+        "SELECT DISTINCT k, window_end AS e, window_start AS s {0}", "SELECT k, window_end AS e, window_start AS s {0} GROUP BY k, window_start, window_end",
+        "SELECT k, window_end AS e, window_start AS s {0} GROUP BY k, window_start, window_end UNION SELECT 'none', window_end, window_start {0} WHERE k < 'a'")]
+    assert len(got[0].rows) > 50 and all("1 of 401 rows came too late" in g.err for g in got[:2])
+    assert all(sorted(map(str, g.rows)) == sorted(map(str, got[0].rows)) for g in got)
+
+
 @pytest.mark.parametrize("by", ["k", "(k, v)"])
 def test_sessions_of_a_query_are_partitioned(clink, tmp_path, by):
     write(tmp_path / "src.ndjson", [(t * 1000, "ab"[t % 2], t // 4 % 2) for t in range(16)])

@@ -341,6 +341,8 @@ CK_NODISCARD ck_status ck_bind_table(ck_binder *b, const ck_ast_from *f, ck_plan
 CK_NODISCARD ck_status ck_bind_scan(ck_binder *b, const ck_catalog_entry *e, ck_pos at, ck_plan_node **out);
 CK_NODISCARD ck_status ck_bind_query(ck_binder *b, const ck_ast_query *q, bool root, ck_plan_node **out);
 CK_NODISCARD ck_status ck_bind_distinct(ck_binder *b, ck_plan_node *n, ck_plan_node **out); /* each row once */
+/* The same of SELECT DISTINCT and UNION: as GROUP BY all columns. */
+CK_NODISCARD ck_status ck_bind_select_distinct(ck_binder *b, ck_plan_node *n, ck_pos at, ck_plan_node **out);
 CK_NODISCARD ck_status ck_bind_values(ck_binder *b, const ck_ast_query *q, ck_plan_node **out);
 /* Output columns under other names (one each; NULL keeps). */
 CK_NODISCARD ck_status ck_bind_rename(ck_binder *b, ck_plan_node *n, const char *const *names, ck_plan_node **out);

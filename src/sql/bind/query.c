@@ -88,14 +88,32 @@ static ck_status set_operation(ck_binder *b, const ck_ast_query *q, ck_plan_node
     for (const ck_ast_query *a = q->arms; a; a = a->next) CK_TRY(cast_arm(b, types, a->pos, &arms[i++]));
     if (q->kind != CK_QUERY_UNION) return compare_arms(b, q, arms, count, out);
     CK_TRY(ck_plan_union(&b->plan, arms, count, out));
-    return q->all ? CK_OK : ck_bind_distinct(b, *out, out);
+    return q->all ? CK_OK : ck_bind_select_distinct(b, *out, q->arms->next->pos, out);
 }
 
-ck_status ck_bind_distinct(ck_binder *b, ck_plan_node *n, ck_plan_node **out) {
+static ck_status all_columns(ck_binder *b, const ck_plan_node *n, ck_columns *out) {
     uint32_t count = n->schema->field_count, *keys = CK_BIND_ARRAY(b, count, uint32_t);
     if (!keys) return CK_NOMEM;
     for (uint32_t i = 0; i < count; i++) keys[i] = i;
-    return ck_plan_aggregate_node(&b->plan, n, (ck_columns){keys, count}, NULL, 0, NULL, NULL, out);
+    *out = (ck_columns){keys, count};
+    return CK_OK;
+}
+
+ck_status ck_bind_distinct(ck_binder *b, ck_plan_node *n, ck_plan_node **out) {
+    ck_columns all;
+    CK_TRY(all_columns(b, n, &all));
+    return ck_plan_aggregate_node(&b->plan, n, all, NULL, 0, NULL, NULL, out);
+}
+
+/* Where a window is among the columns, its rows are said, and forgotten, when it is over. */
+ck_status ck_bind_select_distinct(ck_binder *b, ck_plan_node *n, ck_pos at, ck_plan_node **out) {
+    ck_plan_node *of_windows;
+    ck_columns all;
+    CK_TRY(all_columns(b, n, &all));
+    CK_TRY(ck_bind_window_agg(b, n, all, NULL, 0, NULL, NULL, false, at, &of_windows));
+    if (!of_windows) return ck_bind_distinct(b, n, out);
+    *out = of_windows;
+    return CK_OK;
 }
 
 /* ---- ORDER BY, LIMIT ---- */

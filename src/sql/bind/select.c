@@ -282,7 +282,7 @@ static ck_status distinct(ck_binder *b, const ck_ast_select *s, const ordering *
             "one row a group");
     for (uint32_t i = 0; i < o->count; i++)
         if (o->exprs[i]) return ck_bind_fail(b, o->pos[i], "with DISTINCT, ORDER BY takes columns of the SELECT list");
-    return one_row ? CK_OK : ck_bind_distinct(b, out->node, &out->node);
+    return one_row ? CK_OK : ck_bind_select_distinct(b, out->node, s->pos, &out->node);
 }
 
 /* Under GROUPING SETS a key is NULL in the rows of sets without it, whatever its column says. */

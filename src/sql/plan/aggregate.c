@@ -67,7 +67,7 @@ static ck_status schema_of(ck_plan *p, const ck_plan_node *input, ck_columns key
     return CK_OK;
 }
 
-static const char *names_of(ck_plan *p, const ck_plan_node *input, ck_columns keys) {
+const char *ck_plan_key_names(ck_plan *p, const ck_plan_node *input, ck_columns keys) {
     size_t bytes = 1;
     for (uint32_t i = 0; i < keys.count; i++) bytes += strlen(input->schema->fields[keys.at[i]].name) + 1;
     char *text = ck_arena_alloc(p->arena, bytes), *at = text;
@@ -109,7 +109,7 @@ ck_status ck_plan_aggregate_node(ck_plan *p, ck_plan_node *input, ck_columns key
     if (!key) return CK_NOMEM;
     for (uint32_t i = 0; i < keys.count; i++) key[i] = i;
     if (!ck_plan_add_key(p, n, key, keys.count)) return CK_NOMEM;
-    if (!key_text && !(key_text = names_of(p, input, keys))) return ck_plan_nomem(p);
+    if (!key_text && !(key_text = ck_plan_key_names(p, input, keys))) return ck_plan_nomem(p);
     CK_TRY(canonical_of(p, n, key_text));
     CK_TRY(ck_plan_identify(p, n, call_count ? "group_agg" : "distinct", key_text));
     *out = n;

@@ -25,4 +25,7 @@ bool ck_plan_top_is_windowed(const ck_plan_node *input, ck_plan_top *top);
 /* Whether something of every key is kept for ever. */
 bool ck_plan_over_keeps(const ck_plan_node *over);
 
+/* The names of columns, with commas: what a key is told by that has no text of its own. NULL: no memory. */
+const char *ck_plan_key_names(ck_plan *p, const ck_plan_node *input, ck_columns keys);
+
 #endif

@@ -87,6 +87,7 @@ ck_status ck_plan_window_agg(ck_plan *p, ck_plan_node *input, const ck_plan_wind
     if (!add_keys(p, n, keys.count)) return CK_NOMEM;
     const char *window = text_of(p, input, w);
     if (!window) return ck_plan_nomem(p);
+    if (!key_text && !(key_text = ck_plan_key_names(p, input, keys))) return ck_plan_nomem(p);
     CK_TRY(canonical_of(p, n, window, key_text));
     const char *key = *key_text ? ck_arena_printf(p->arena, "%s,%s", window, key_text) : window;
     if (!key) return ck_plan_nomem(p);
