@@ -46,6 +46,23 @@ static const char *of_delimiter(const ck_bad_record *bad) {
     return NULL;
 }
 
+/* Every field begins as a name does. */
+static bool is_all_names(ck_view record) {
+    for (size_t i = 0; i <= record.n; i++) {
+        if (i > 0 && !strchr(",;|\t", record.p[i - 1])) continue;
+        if (i < record.n && record.p[i] == '"') i++;
+        unsigned char c = i < record.n ? (unsigned char)record.p[i] : 0;
+        if (!((c | 32) >= 'a' && (c | 32) <= 'z') && c != '_' && c < 128) return false;
+    }
+    return true;
+}
+
+/* A first record of another number of fields, which are words. */
+static bool is_odd_header(const ck_bad_record *bad) {
+    return bad->offset == 0 && strstr(bad->reason, " where ") && strstr(bad->reason, " expected") &&
+           is_all_names(bad->raw);
+}
+
 const char *ck_bad_hint_for(const ck_bad_hint *of, const ck_bad_record *bad) {
     const char *hint = NULL;
     bool json = of->format && strcmp(of->format, "json") == 0, csv = of->format && strcmp(of->format, "csv") == 0;
@@ -55,6 +72,10 @@ const char *ck_bad_hint_for(const ck_bad_hint *of, const ck_bad_record *bad) {
     if (csv) hint = of_delimiter(bad);
     if (csv && !hint && of->first_is_row && bad->offset == 0 && bad->field && names(bad->raw, bad->field))
         hint = "; header = 'true' takes the first record for the names of columns";
+    if (csv && !hint && of->first_is_row && is_odd_header(bad))
+        hint =
+            "; where the first record is the names of columns, header = 'true' says so, and finds those of the table "
+            "among them";
     if (hint) return hint;
     return of->on_error_is_given ? ""
                                  : "; on_error = 'skip' leaves such records out, 'dead_letter' puts them into a table";

@@ -40,6 +40,11 @@ static void test_csv(void **state) {
     expect(csv, "1|2", 7, NULL, "1 field where 2 are expected", "delimiter = '|'");
     expect(csv, "1 2", 7, NULL, "1 field where 2 are expected", "");
     expect(csv, "1;2,3", 7, NULL, "2 fields where 3 are expected", "");
+    expect(csv, "year,\"month\",_day,hour", 0, NULL, "4 fields where 3 are expected", "header = 'true'");
+    expect(csv, "year,month,3", 0, NULL, "3 fields where 4 are expected", "");
+    expect(csv, "year,month,", 0, NULL, "3 fields where 4 are expected", "");
+    expect(csv, "year,month", 20, NULL, "2 fields where 4 are expected", "");
+    expect(header, "year,month", 0, NULL, "2 fields where 4 are expected", "");
 }
 
 static void test_rows_of_a_server(void **state) {
