@@ -18,20 +18,6 @@ static void session_free(ck_session_agg *op) {
     ck_free(op->mem, op, sizeof *op);
 }
 
-static ck_status check_output(const ck_session_agg *op, const ck_op_spec *spec, ck_error *err) {
-    const ck_group_plan *p = &op->plan;
-    const ck_schema *s = spec->schema;
-    uint32_t keys = p->keys.count, first = keys + CK_WINDOW_COLUMNS;
-    bool same = s && s->field_count == first + p->result_count;
-    for (uint32_t i = 0; same && i < s->field_count; i++)
-        same = ck_type_eq(s->fields[i].type, i < keys    ? p->keys.types[i]
-                                             : i < first ? op->window.type
-                                                         : p->results[i - first].type);
-    return same ? CK_OK
-                : ck_fail(err, CK_INVALID, "%s (%s): its output is not keys, window and aggregates", spec->type,
-                          spec->uid);
-}
-
 /* The slot: sessions of a key in the order of their starts; the end, and whether it has been said, in front of the
  * accumulators. */
 static ck_status plan_slot(ck_session_agg *op, ck_arena *a, const ck_order_field *start, ck_error *err) {
@@ -90,7 +76,7 @@ static ck_status make_plan(ck_session_agg *op, ck_arena *a, const ck_op_spec *sp
     uint32_t column = spec->inputs[0].schema->field_count;
     CK_TRY(ck_group_plan_make_within(&op->plan, a, spec, root, start, &column, 1, true, err));
     CK_TRY(plan_slot(op, a, start, err));
-    return check_output(op, spec, err);
+    return ck_window_check_output(&op->plan, op->window.type, spec, err);
 }
 
 static ck_status session_create(const ck_op_spec *spec, ck_mem mem, void **self, ck_error *err) {

@@ -12,47 +12,24 @@
 #include <yyjson.h>
 
 #include "operator/params_int.h"
-#include "operator/time_side_int.h"
+#include "operator/temporal_int.h"
 
-enum { LAST_SLOTS = 2 * CK_BATCH_ROWS_MAX };
 #define EVERYTHING (INT64_MAX / 2)
-
-typedef struct temporal_join {
-    ck_mem mem;
-    ck_arena arena;
-    bool outer; /* a row without a version is said with NULLs */
-    bool now;
-    bool right_ends, right_changes;
-    ck_time_side left, right;
-    const ck_schema *output;
-    ck_eval *eval; /* of the residual; NULL: none */
-    ck_late late;  /* rows of the left */
-    ck_event_clock clock;
-    int64_t next_seq;
-    bool ended[2];
-    bool settling;
-    ck_partition partitions[CK_BATCH_ROWS_MAX];
-    uint64_t hashes[CK_BATCH_ROWS_MAX];
-    ck_row *waited[CK_BATCH_ROWS_MAX];  /* left rows that are due */
-    ck_row *version[CK_BATCH_ROWS_MAX]; /* what each meets; NULL: nothing */
-    int64_t us[CK_BATCH_ROWS_MAX];
-    uint16_t sel[CK_BATCH_ROWS_MAX];
-    uint16_t lone[CK_BATCH_ROWS_MAX];
-    uint16_t late_rows[CK_BATCH_ROWS_MAX];
-    uint16_t last[LAST_SLOTS]; /* open addressing by partition: live row + 1 */
-} temporal_join;
 
 /* ---- making ---- */
 
-static void temporal_free(temporal_join *op) {
+static void temporal_free(ck_temporal_join *op) {
     ck_partition_timers_destroy(&op->left.timers);
     ck_partition_timers_destroy(&op->right.timers);
     if (op->eval) ck_eval_free(op->eval);
+    ck_bytes_destroy(&op->is);
+    ck_bytes_destroy(&op->was);
     ck_arena_destroy(&op->arena);
     ck_free(op->mem, op, sizeof *op);
 }
 
-static ck_status make_plan(temporal_join *op, ck_arena *a, const ck_op_spec *spec, yyjson_val **root, ck_error *err) {
+static ck_status make_plan(ck_temporal_join *op, ck_arena *a, const ck_op_spec *spec, yyjson_val **root,
+                           ck_error *err) {
     static const char *const known[] = {"kind",      "as_of",    "left_keys", "right_keys", "right_time",
                                         "left_time", "residual", "left_late", NULL};
     CK_TRY(ck_params_inputs(spec, 2, 1u << CK_MODE_UPSERT, err));
@@ -79,13 +56,15 @@ static ck_status make_plan(temporal_join *op, ck_arena *a, const ck_op_spec *spe
 }
 
 static ck_status temporal_create(const ck_op_spec *spec, ck_mem mem, void **self, ck_error *err) {
-    temporal_join *op = ck_alloc_zero(mem, sizeof *op);
+    ck_temporal_join *op = ck_alloc_zero(mem, sizeof *op);
     if (!op) return ck_nomem(err, mem, sizeof *op);
     yyjson_val *root;
     op->mem = mem;
     ck_arena_init(&op->arena, ck_mem_as(mem, CK_MEM_PLAN), CK_PARAMS_BYTES_MAX);
     ck_partition_timers_init(&op->left.timers, mem);
     ck_partition_timers_init(&op->right.timers, mem);
+    ck_bytes_init(&op->is, mem, SIZE_MAX);
+    ck_bytes_init(&op->was, mem, SIZE_MAX);
     ck_status st = make_plan(op, &op->arena, spec, &root, err);
     if (st == CK_OK && !(op->output = ck_schema_copy(&op->arena, spec->schema)))
         st = ck_nomem(err, op->arena.mem, sizeof *op->output);
@@ -101,11 +80,11 @@ static ck_status temporal_create(const ck_op_spec *spec, ck_mem mem, void **self
 
 static ck_status temporal_slots(const ck_op_spec *spec, ck_arena *a, const ck_slot_schema **slots, uint32_t *count,
                                 ck_error *err) {
-    temporal_join *op = CK_ARENA_NEW(a, temporal_join);
+    ck_temporal_join *op = CK_ARENA_NEW(a, ck_temporal_join);
     ck_slot_schema *all = ck_arena_array(a, 3, sizeof *all);
     yyjson_val *root;
     if (!op || !all) return ck_nomem(err, a->mem, sizeof *op);
-    *op = (temporal_join){0};
+    *op = (ck_temporal_join){0};
     CK_TRY(make_plan(op, a, spec, &root, err));
     all[0] = op->left.slot;
     all[1] = op->right.slot;
@@ -116,7 +95,7 @@ static ck_status temporal_slots(const ck_op_spec *spec, ck_arena *a, const ck_sl
 }
 
 static ck_status temporal_open(void *self, ck_op_ctx *ctx) {
-    temporal_join *op = self;
+    ck_temporal_join *op = self;
     int64_t ignored = 0;
     CK_TRY(ck_event_clock_open(&op->clock, op->now, ctx));
     CK_TRY(ck_time_side_open(&op->left, op->partitions, &op->next_seq, ctx));
@@ -141,7 +120,7 @@ static ck_status dense(const ck_batch *b, const ck_schema *schema, ck_batch **ou
 }
 
 /* The rows of `left`, dense, beside their versions. */
-static ck_status beside(const temporal_join *op, const ck_batch *left, ck_batch **out, ck_op_ctx *ctx) {
+static ck_status beside(const ck_temporal_join *op, const ck_batch *left, ck_batch **out, ck_op_ctx *ctx) {
     uint32_t n = left->row_count, width = op->left.schema->field_count;
     ck_batch *b = ck_batch_new(ctx->mem, op->output->field_count, n, false, false);
     if (!b) return ck_nomem(ctx->error, ctx->mem, n);
@@ -157,7 +136,7 @@ static ck_status beside(const temporal_join *op, const ck_batch *left, ck_batch 
     return s;
 }
 
-static uint32_t with_version(temporal_join *op, uint32_t n) {
+static uint32_t with_version(ck_temporal_join *op, uint32_t n) {
     uint32_t met = 0;
     for (uint32_t i = 0; i < n; i++) {
         op->sel[met] = (uint16_t)i;
@@ -167,7 +146,7 @@ static uint32_t with_version(temporal_join *op, uint32_t n) {
 }
 
 /* Versions the residual does not take are no versions. */
-static ck_status check_residual(temporal_join *op, const ck_batch *left, ck_op_ctx *ctx) {
+static ck_status check_residual(ck_temporal_join *op, const ck_batch *left, ck_op_ctx *ctx) {
     uint32_t n = left->row_count, met = with_version(op, n), count = 0;
     if (!op->eval || met == 0) return CK_OK;
     ck_batch *all = NULL;
@@ -186,7 +165,7 @@ static ck_status check_residual(temporal_join *op, const ck_batch *left, ck_op_c
     return s;
 }
 
-static ck_status say(temporal_join *op, const ck_batch *left, ck_op_ctx *ctx) {
+static ck_status say(ck_temporal_join *op, const ck_batch *left, ck_op_ctx *ctx) {
     ck_batch *all = NULL, *out = NULL;
     CK_TRY(check_residual(op, left, ctx));
     uint32_t met = with_version(op, left->row_count);
@@ -202,7 +181,7 @@ static ck_status say(temporal_join *op, const ck_batch *left, ck_op_ctx *ctx) {
 
 /* The versions of rows whose partitions of the right side and times are known, rows of a partition one after the other
  * and in the order of their time. */
-static void find_versions(temporal_join *op, uint32_t n) {
+static void find_versions(ck_temporal_join *op, uint32_t n) {
     ck_range r;
     ck_row *now = NULL, *next = NULL;
     for (uint32_t i = 0; i < n; i++) {
@@ -223,7 +202,7 @@ static void find_versions(temporal_join *op, uint32_t n) {
 }
 
 /* Left rows that are due at `us`: the next of them are said and erased; CK_MORE: there may be others. */
-static ck_status settle_rows(temporal_join *op, int64_t us, ck_op_ctx *ctx) {
+static ck_status settle_rows(ck_temporal_join *op, int64_t us, ck_op_ctx *ctx) {
     ck_time_side *s = &op->left;
     char end[CK_INSTANT_KEY_BYTES], last[CK_TIME_KEY_BYTES];
     ck_view hi = ck_instant_key(us + 1, end);
@@ -257,7 +236,7 @@ static ck_status settle_rows(temporal_join *op, int64_t us, ck_op_ctx *ctx) {
 }
 
 /* What waits for a moment, and what is settled now: `lone` is said with NULLs at once. */
-static ck_status take_left(temporal_join *op, const ck_batch *b, bool wait, ck_op_ctx *ctx) {
+static ck_status take_left(ck_temporal_join *op, const ck_batch *b, bool wait, ck_op_ctx *ctx) {
     uint32_t kept = 0, lone = 0, late = 0, bad_times = 0;
     for (uint32_t k = 0; k < b->sel_count; k++) {
         uint32_t row = ck_batch_row(b, k);
@@ -296,151 +275,10 @@ static ck_status take_left(temporal_join *op, const ck_batch *b, bool wait, ck_o
     return s;
 }
 
-/* ---- rows of the right ---- */
-
-/* A place for the keys of two values. */
-typedef struct two_keys {
-    ck_bytes is, was;
-} two_keys;
-
-/* NULL comes first. Texts are compared where they stand, however long they are. */
-static ck_status compare_column(const ck_type *t, uint32_t c, const ck_batch *b, uint32_t at, const ck_batch *old,
-                                two_keys *k, int *out) {
-    const ck_order_spec order = {c, t, true, false, true};
-    bool null = ck_column_is_null(b->columns[c], at), was_null = ck_column_is_null(old->columns[c], 0);
-    if (null || was_null || ck_type_phys(t) == CK_PHYS_VIEW) {
-        *out = null || was_null ? (int)was_null - (int)null
-                                : ck_view_cmp(ck_column_str(b->columns[c], at), ck_column_str(old->columns[c], 0));
-        return CK_OK;
-    }
-    ck_bytes_clear(&k->is);
-    ck_bytes_clear(&k->was);
-    CK_TRY(ck_order_encode(&order, 1, b, at, &k->is));
-    CK_TRY(ck_order_encode(&order, 1, old, 0, &k->was));
-    *out = ck_view_cmp(ck_bytes_as_view(&k->is), ck_bytes_as_view(&k->was));
-    return CK_OK;
-}
-
-/* How row `at` of b stands to a stored row, by all columns. */
-static ck_status compare(const temporal_join *op, ck_row *stored, const ck_batch *b, uint32_t at, int *out,
-                         ck_op_ctx *ctx) {
-    const ck_schema *schema = op->right.schema;
-    ck_batch *old = ck_batch_new(ctx->mem, schema->field_count, 1, false, false);
-    two_keys k;
-    if (!old) return ck_nomem(ctx->error, ctx->mem, schema->field_count * sizeof(void *));
-    ck_bytes_init(&k.is, ctx->mem, SIZE_MAX);
-    ck_bytes_init(&k.was, ctx->mem, SIZE_MAX);
-    ck_status s = ck_time_side_gather(&op->right, &stored, 1, old, 0, ctx);
-    *out = 0;
-    for (uint32_t c = 0; s == CK_OK && *out == 0 && c < schema->field_count; c++) {
-        s = compare_column(schema->fields[c].type, c, b, at, old, &k, out);
-        if (s == CK_NOMEM) s = ck_nomem(ctx->error, ctx->mem, k.is.n);
-        if (s == CK_FULL)
-            s = ck_fail(ctx->error, CK_FULL, "%s: column \"%s\" is over %d bytes, more than rows are told apart by",
-                        ctx->uid, schema->fields[c].name, (int)CK_KEY_BYTES_MAX);
-    }
-    ck_bytes_destroy(&k.is);
-    ck_bytes_destroy(&k.was);
-    ck_batch_unref(&old);
-    return s;
-}
-
-/* A version; of two with one time the greater one, whichever came first. */
-static ck_status add_version(temporal_join *op, ck_partition p, const ck_batch *b, uint32_t at, int64_t us,
-                             ck_op_ctx *ctx) {
-    char key[CK_TIME_KEY_BYTES];
-    ck_row *row;
-    int order = 1;
-    if (ck_partition_find(op->right.table, p, ck_time_key(us, 0, key), &row) == CK_OK)
-        CK_TRY(compare(op, row, b, at, &order, ctx));
-    if (order <= 0) return CK_OK;
-    CK_TRY(ck_time_side_keep(&op->right, p, b, at, us, 0, false, ctx));
-    if (ck_partition_rows(op->right.table, p) < 2 || !ck_partition_first(op->right.table, p, &row)) return CK_OK;
-    int64_t first = ck_row_i64(row, op->right.time_at);
-    return ck_time_side_timer(&op->right, p, us > first ? us : first, ctx);
-}
-
-static ck_status take_versions(temporal_join *op, const ck_batch *b, ck_op_ctx *ctx) {
-    ck_time_side *s = &op->right;
-    uint32_t n = 0, bad_times = 0, late = 0;
-    for (uint32_t k = 0; k < b->sel_count; k++) {
-        uint32_t row = ck_batch_row(b, k);
-        int64_t us;
-        if (!ck_window_row_time(&s->time, b->columns[s->time.time], row, &us)) {
-            bad_times++;
-            continue;
-        }
-        late += us <= op->clock.watermark;
-        op->us[n] = us;
-        op->sel[n] = (uint16_t)row;
-        n += !ck_time_side_null_key(&s->keys, b, row);
-    }
-    if (bad_times) ck_op_count(ctx, "bad_time_rows", bad_times);
-    if (late) ck_op_count(ctx, "late_versions", late); /* rows that were before it have been said without it */
-    if (n == 0) return CK_OK;
-    ck_batch *some = ck_batch_select(b, op->sel, n);
-    if (!some) return ck_nomem(ctx->error, ctx->mem, n * sizeof *op->sel);
-    ck_status st = ck_time_side_partitions(s, &s->keys, some, true, op->hashes, op->partitions, ctx);
-    for (uint32_t k = 0; st == CK_OK && k < n; k++)
-        st = add_version(op, op->partitions[k], b, op->sel[k], op->us[k], ctx);
-    ck_batch_unref(&some);
-    return st;
-}
-
-/* Whether k is the last row of its key in the batch; asked from the last row to the first. */
-static bool is_last(temporal_join *op, uint32_t k) {
-    uint32_t at = (op->partitions[k] * 2654435761u) % LAST_SLOTS;
-    for (; op->last[at]; at = (at + 1) % LAST_SLOTS)
-        if (op->partitions[op->last[at] - 1] == op->partitions[k]) return false;
-    op->last[at] = (uint16_t)(k + 1);
-    return true;
-}
-
-/* A key's row goes when the last that is said of it is that it goes; -1 of a row that another has replaced is nothing.
- */
-static ck_status take_back(temporal_join *op, const ck_batch *b, ck_op_ctx *ctx) {
-    memset(op->last, 0, sizeof op->last);
-    for (uint32_t k = b->sel_count; k-- > 0;) {
-        uint32_t row = ck_batch_row(b, k);
-        char key[CK_TIME_KEY_BYTES];
-        ck_view place = ck_time_key(0, 0, key);
-        ck_row *stored;
-        int order;
-        if (!op->partitions[k] || !is_last(op, k) || ck_batch_weight(b, row) > 0) continue;
-        if (ck_partition_find(op->right.table, op->partitions[k], place, &stored) != CK_OK) continue;
-        CK_TRY(compare(op, stored, b, row, &order, ctx));
-        if (order == 0) CK_TRY(ck_partition_erase(op->right.table, op->partitions[k], place, ctx->error));
-    }
-    return CK_OK;
-}
-
-static ck_status take_current(temporal_join *op, const ck_batch *b, ck_op_ctx *ctx) {
-    ck_time_side *s = &op->right;
-    CK_TRY(ck_time_side_partitions(s, &s->keys, b, !b->weights, op->hashes, op->partitions, ctx));
-    if (b->weights) { /* keys that only go are not made */
-        uint32_t n = 0;
-        for (uint32_t k = 0; k < b->sel_count; k++) {
-            op->sel[n] = (uint16_t)ck_batch_row(b, k);
-            n += ck_batch_weight(b, op->sel[n]) > 0;
-        }
-        ck_batch *puts = n ? ck_batch_select(b, op->sel, n) : NULL;
-        if (n && !puts) return ck_nomem(ctx->error, ctx->mem, n * sizeof *op->sel);
-        ck_status made = n ? ck_time_side_partitions(s, &s->keys, puts, true, op->hashes, op->partitions, ctx) : CK_OK;
-        ck_batch_unref(&puts);
-        if (made == CK_OK) made = ck_time_side_partitions(s, &s->keys, b, false, op->hashes, op->partitions, ctx);
-        if (made != CK_OK) return made;
-    }
-    for (uint32_t k = 0; k < b->sel_count; k++) {
-        uint32_t row = ck_batch_row(b, k);
-        if (ck_batch_weight(b, row) > 0) CK_TRY(ck_time_side_keep(s, op->partitions[k], b, row, 0, 0, false, ctx));
-    }
-    return b->weights ? take_back(op, b, ctx) : CK_OK;
-}
-
 /* ---- time ---- */
 
 /* Of each key whose second version is at or before `us`, the newest of those stays. */
-static ck_status forget_versions(temporal_join *op, int64_t us, ck_op_ctx *ctx) {
+static ck_status forget_versions(ck_temporal_join *op, int64_t us, ck_op_ctx *ctx) {
     ck_time_side *s = &op->right;
     ck_partition p;
     for (uint32_t i = 0; i < CK_BATCH_ROWS_MAX; i++) {
@@ -467,7 +305,7 @@ static ck_status forget_versions(temporal_join *op, int64_t us, ck_op_ctx *ctx) 
     return CK_MORE;
 }
 
-static ck_status settle(temporal_join *op, int64_t us, ck_op_ctx *ctx) {
+static ck_status settle(ck_temporal_join *op, int64_t us, ck_op_ctx *ctx) {
     op->settling = true;
     CK_TRY(settle_rows(op, us, ctx));
     if (!op->now) CK_TRY(forget_versions(op, us, ctx));
@@ -476,13 +314,13 @@ static ck_status settle(temporal_join *op, int64_t us, ck_op_ctx *ctx) {
     return CK_OK;
 }
 
-static ck_status come_to(temporal_join *op, int64_t watermark, ck_op_ctx *ctx) {
+static ck_status come_to(ck_temporal_join *op, int64_t watermark, ck_op_ctx *ctx) {
     if (op->now || watermark >= CK_EVENT_TIME_MAX || (watermark <= op->clock.watermark && !op->settling)) return CK_OK;
     op->clock.watermark = watermark;
     return settle(op, watermark, ctx);
 }
 
-static ck_status end(temporal_join *op, uint32_t input, ck_op_ctx *ctx) {
+static ck_status end(ck_temporal_join *op, uint32_t input, ck_op_ctx *ctx) {
     op->ended[input] = true;
     if (op->now && input == 1) ck_op_hold_input(ctx, 0, false);
     if (op->now ? op->ended[1] || !op->right_ends : op->ended[0] && op->ended[1]) return settle(op, EVERYTHING, ctx);
@@ -491,12 +329,12 @@ static ck_status end(temporal_join *op, uint32_t input, ck_op_ctx *ctx) {
 }
 
 static ck_status temporal_on_event(void *self, uint32_t input, const ck_event *ev, ck_op_ctx *ctx) {
-    temporal_join *op = self;
+    ck_temporal_join *op = self;
     switch (ev->kind) {
     case CK_EVENT_BATCH:
         if (ev->batch->sel_count == 0) return CK_OK;
         if (input == 0) return take_left(op, ev->batch, op->now ? op->right_ends && !op->ended[1] : true, ctx);
-        return op->now ? take_current(op, ev->batch, ctx) : take_versions(op, ev->batch, ctx);
+        return op->now ? ck_temporal_take_current(op, ev->batch, ctx) : ck_temporal_take_versions(op, ev->batch, ctx);
     case CK_EVENT_WATERMARK: return come_to(op, ev->watermark.value, ctx);
     case CK_EVENT_END: return end(op, input, ctx);
     default: return CK_OK;
@@ -505,7 +343,7 @@ static ck_status temporal_on_event(void *self, uint32_t input, const ck_event *e
 
 static ck_status temporal_pre_snapshot(void *self, uint64_t checkpoint, ck_op_ctx *ctx) {
     (void)checkpoint;
-    return ck_event_clock_store(&((temporal_join *)self)->clock, ctx);
+    return ck_event_clock_store(&((ck_temporal_join *)self)->clock, ctx);
 }
 
 static void temporal_close(void *self, ck_op_ctx *ctx) {

@@ -18,20 +18,6 @@ static void window_free(ck_window_agg *op) {
     ck_free(op->mem, op, sizeof *op);
 }
 
-static ck_status check_output(const ck_window_agg *op, const ck_op_spec *spec, ck_error *err) {
-    const ck_group_plan *p = &op->plan;
-    const ck_schema *s = spec->schema;
-    uint32_t keys = p->keys.count, first = keys + CK_WINDOW_COLUMNS;
-    bool same = s && s->field_count == first + p->result_count;
-    for (uint32_t i = 0; same && i < s->field_count; i++)
-        same = ck_type_eq(s->fields[i].type, i < keys    ? p->keys.types[i]
-                                             : i < first ? op->window.type
-                                                         : p->results[i - first].type);
-    return same ? CK_OK
-                : ck_fail(err, CK_INVALID, "%s (%s): its output is not keys, window and aggregates", spec->type,
-                          spec->uid);
-}
-
 /* The slot: groups by key in a bucket a window; attached windows of one end may have different starts. */
 static ck_status plan_slot(ck_window_agg *op, ck_arena *a, const ck_order_field *within, uint32_t within_count,
                            ck_error *err) {
@@ -117,7 +103,7 @@ static ck_status make_plan(ck_window_agg *op, ck_arena *a, const ck_op_spec *spe
     CK_TRY(plan_groups(op, a, spec, root, within, columns, n, err));
     CK_TRY(plan_slot(op, a, within, n, err));
     plan_slices(op);
-    return check_output(op, spec, err);
+    return ck_window_check_output(&op->plan, op->window.type, spec, err);
 }
 
 static ck_status window_create(const ck_op_spec *spec, ck_mem mem, void **self, ck_error *err) {

@@ -35,6 +35,9 @@ typedef struct ck_window {
 /* Member "window" of root. */
 CK_NODISCARD ck_status ck_window_read(ck_arena *a, const ck_op_spec *spec, struct yyjson_val *root, bool attached,
                                       ck_window *out, ck_error *err);
+/* The output of an aggregation of windows: keys, start, end and time of the window, results. */
+CK_NODISCARD ck_status ck_window_check_output(const ck_group_plan *p, const ck_type *window, const ck_op_spec *spec,
+                                              ck_error *err);
 /* A window's length at most: so that ends never overflow. */
 #define CK_WINDOW_SIZE_MAX (CK_EVENT_TIME_MAX)
 #define CK_WINDOW_END_MAX  (2 * CK_EVENT_TIME_MAX + 1)

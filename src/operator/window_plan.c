@@ -70,3 +70,16 @@ ck_status ck_window_read(ck_arena *a, const ck_op_spec *spec, struct yyjson_val 
         return bad(spec, err, "a size that is a multiple of the step");
     return CK_OK;
 }
+
+ck_status ck_window_check_output(const ck_group_plan *p, const ck_type *window, const ck_op_spec *spec, ck_error *err) {
+    const ck_schema *s = spec->schema;
+    uint32_t keys = p->keys.count, first = keys + CK_WINDOW_COLUMNS;
+    bool same = s && s->field_count == first + p->result_count;
+    for (uint32_t i = 0; same && i < s->field_count; i++)
+        same = ck_type_eq(s->fields[i].type, i < keys    ? p->keys.types[i]
+                                             : i < first ? window
+                                                         : p->results[i - first].type);
+    return same ? CK_OK
+                : ck_fail(err, CK_INVALID, "%s (%s): its output is not keys, window and aggregates", spec->type,
+                          spec->uid);
+}
