@@ -41,16 +41,37 @@ void ck_op_clock_init(ck_op_clock *c) {
 void ck_op_clock_destroy(ck_op_clock *c, ck_proc *proc) {
     if (c->watermark_us) ck_metrics_release(proc->metrics, c->watermark_us);
     if (c->idle_splits) ck_metrics_release(proc->metrics, c->idle_splits);
+    if (c->held_us) ck_metrics_release(proc->metrics, c->held_us);
     pthread_mutex_destroy(&c->lock);
 }
 
-static ck_gauge *gauge(const ck_op_ctx *ctx, const char *name) {
-    ck_label labels[LABELS];
+/* split NULL: of the whole source. */
+static ck_gauge *gauge_of(const ck_op_ctx *ctx, const char *name, const char *split) {
+    ck_label labels[LABELS + 1];
     char subtask[16];
     ck_gauge *made;
     if (!ctx->proc->metrics) return NULL;
     labels_of(ctx, labels, subtask, sizeof subtask);
-    return ck_metrics_gauge(ctx->proc->metrics, name, labels, LABELS, &made, NULL) == CK_OK ? made : NULL;
+    labels[LABELS] = (ck_label){"split", split};
+    size_t n = split ? LABELS + 1 : LABELS;
+    return ck_metrics_gauge(ctx->proc->metrics, name, labels, n, &made, NULL) == CK_OK ? made : NULL;
+}
+
+static ck_gauge *gauge(const ck_op_ctx *ctx, const char *name) { return gauge_of(ctx, name, NULL); }
+
+enum { NAMED_EVERY_US = 1000000 }; /* registering takes a lock: splits that are read by turns hold time by turns */
+
+/* The gauge of the split that holds time back: another one when another does. */
+static void show_holder(ck_op_clock *c, const ck_op_ctx *ctx, const ck_clock_note *note) {
+    if (note->holder != c->held_by) {
+        int64_t now = ck_op_now_us(ctx);
+        if (c->held_us && now >= c->held_since_us && now - c->held_since_us < NAMED_EVERY_US) return;
+        if (c->held_us) ck_metrics_release(ctx->proc->metrics, c->held_us);
+        c->held_us = note->holder ? gauge_of(ctx, "watermark_holder_us", c->holder) : NULL;
+        c->held_by = note->holder;
+        c->held_since_us = now;
+    }
+    if (c->held_us) ck_gauge_set(c->held_us, note->holder_us);
 }
 
 static const char *copy(const char *name, const char **seen, char *to) {
@@ -73,6 +94,7 @@ void ck_op_clock_take(ck_op_clock *c, const ck_op_ctx *ctx, const ck_clock_note 
     c->note.idle = copy(note->idle, &c->idle_seen, c->idle);
     c->noted = true;
     pthread_mutex_unlock(&c->lock);
+    if (ctx->proc->metrics) show_holder(c, ctx, note);
 }
 
 bool ck_op_clock_read(ck_op_clock *c, ck_clock_note *out, char holder[CK_CLOCK_NAME_BYTES],

@@ -29,7 +29,8 @@ void ck_op_counter_release(ck_op_counter *c, ck_proc *proc); /* what was counted
 
 enum { CK_CLOCK_NAME_BYTES = 200 };
 
-/* The newest ck_clock_note of a source, and gauges of it: watermark_us, idle_splits. */
+/* The newest ck_clock_note of a source, and gauges of it: watermark_us, idle_splits, and watermark_holder_us, the
+ * largest time of the split that holds time back, with its name as the label "split" (a second old at most). */
 typedef struct ck_op_clock {
     pthread_mutex_t lock; /* guards what follows */
     bool noted;
@@ -37,6 +38,9 @@ typedef struct ck_op_clock {
     char holder[CK_CLOCK_NAME_BYTES], idle[CK_CLOCK_NAME_BYTES];
     const char *holder_seen, *idle_seen; /* the source's, copied already */
     ck_gauge *watermark_us, *idle_splits;
+    ck_gauge *held_us;   /* NULL: by nobody */
+    const char *held_by; /* the source's string that its label was made of */
+    int64_t held_since_us;
 } ck_op_clock;
 
 void ck_op_clock_init(ck_op_clock *c);

@@ -11,13 +11,18 @@ typedef struct fixture {
     ck_test_proc t;
     ck_op_ctx ctx;
     ck_job_settings settings;
+    int64_t now_us;
 } fixture;
+
+static int64_t now_of(const ck_op_ctx *ctx) { return ((const fixture *)(const void *)ctx->rt)->now_us; }
 
 static int setup(void **state) {
     fixture *f = calloc(1, sizeof *f);
     ck_test_proc_init(&f->t);
     f->settings = (ck_job_settings){.job_name = "j", .job_uuid = "u"};
     f->ctx = (ck_op_ctx){.proc = &f->t.proc, .settings = &f->settings, .uid = "window_agg(k)<-t", .subtask = 3};
+    f->ctx.rt = (struct ck_op_runtime *)(void *)f;
+    f->ctx.now_us_fn = now_of;
     *state = f;
     return 0;
 }
@@ -94,12 +99,28 @@ static void the_newest_note_is_kept_with_its_strings(void **state) {
     assert_string_equal(out.idle, "two");
     assert_int_equal((int64_t)shown(f, "watermark_us", NULL), -7);
     assert_int_equal(shown(f, "idle_splits", NULL), 4);
+    const char *labels;
+    assert_int_equal((int64_t)shown(f, "watermark_holder_us", &labels), 0);
+    assert_non_null(strstr(labels, ",split=\"one\""));
+    ck_op_clock_take(&c, &f->ctx, &(ck_clock_note){.holder = two, .holder_us = 5});
+    assert_true(ck_op_clock_read(&c, &out, holder, idle));
+    assert_string_equal(out.holder, "?wo");
+    shown(f, "watermark_holder_us", &labels); /* named no more than once a second */
+    assert_non_null(strstr(labels, ",split=\"one\""));
+    f->now_us += 1000000;
+    ck_op_clock_take(&c, &f->ctx, &(ck_clock_note){.holder = two, .holder_us = 6});
+    assert_int_equal((int64_t)shown(f, "watermark_holder_us", &labels), 6);
+    assert_non_null(strstr(labels, ",split=\"?wo\""));
+    f->now_us += 1000000;
+    ck_op_clock_take(&c, &f->ctx, &(ck_clock_note){.idle = two, .idle_splits = 1}); /* nobody holds it */
+    assert_int_equal(shown(f, "watermark_holder_us", NULL), UINT64_MAX);
     ck_op_clock_take(&c, &f->ctx, &(ck_clock_note){.holder = longer});
     assert_true(ck_op_clock_read(&c, &out, holder, idle));
     assert_int_equal(strlen(out.holder), CK_CLOCK_NAME_BYTES - 1);
     assert_null(out.idle);
     ck_op_clock_destroy(&c, &f->t.proc);
     assert_int_equal(shown(f, "idle_splits", NULL), UINT64_MAX);
+    assert_int_equal(shown(f, "watermark_holder_us", NULL), UINT64_MAX);
 }
 
 #define T(x) cmocka_unit_test_setup_teardown(x, setup, teardown)
