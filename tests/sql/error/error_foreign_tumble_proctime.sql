@@ -1,0 +1,5 @@
+CREATE TABLE t (ts TIMESTAMP(3), WATERMARK FOR ts AS ts) WITH (connector='file', path='x.ndjson');
+SELECT TUMBLE_PROCTIME(ts, INTERVAL '1' HOUR) AS p, COUNT(*) AS n FROM t GROUP BY TUMBLE(ts, INTERVAL '1' HOUR);
+-- way out:
+CREATE TABLE t (ts TIMESTAMP(3), WATERMARK FOR ts AS ts) WITH (connector='file', path='x.ndjson');
+SELECT TUMBLE_END(ts, INTERVAL '1' HOUR) AS e, COUNT(*) AS n FROM t GROUP BY TUMBLE(ts, INTERVAL '1' HOUR);
