@@ -1,11 +1,13 @@
 """What state costs: make bench-state.   state.py [-k 10000000] [-n 1000000]
 Checkpoints of a GROUP BY over k BIGINT keys in memory: how long a barrier keeps a subtask from its input, how fast a full snapshot is
 written, what a delta holds after few changes, how long a restore takes; and NEXMark q5 and q17 with a checkpoint every second beside none.
-Prints a table for docs/benchmarks.md."""
+By itself, in CPU time of its thread (checkpoint_bench): the barrier's pause by the size of the state, a full snapshot to a file in memory,
+a restore. The same GROUP BY on each state backend. Prints a table for docs/benchmarks.md."""
 import argparse
 import json
 import mmap
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -136,6 +138,22 @@ def snapshots():
     return out
 
 
+def in_cpu_time(groups):
+    """What checkpoint_bench says of so many BIGINT groups, its files in memory where there is room."""
+    folder = "/dev/shm" if os.path.isdir("/dev/shm") and shutil.disk_usage("/dev/shm").free > 100 * groups else WORK
+    folder += f"/clink-bench-{os.getpid()}"
+    try:
+        said = subprocess.run([os.path.join(os.path.dirname(CLINK), "bench", "checkpoint_bench"), str(groups), folder, "300"], check=True, capture_output=True, text=True).stdout
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    mib, p50, p99, most = re.search(r"over (\d+) MiB of state: p50 ([\d.]+) us, p99 ([\d.]+) us, max ([\d.]+) us", said).groups()
+    rate = max(float(x) for x in re.findall(r"base of .*\(([\d.]+) GB/s CPU\)", said))
+    rows, cpu = re.search(r"restore of (\d+) rows .* ([\d.]+) s CPU", said).groups()
+    return {f"barrier over {mib} MiB of state, us: p50, p99, max": f"{p50}, {p99}, {most}",
+            f"full snapshot of {mib} MiB of state, GB a CPU second": rate,
+            f"restore of {int(rows):,} groups, CPU s": float(cpu)}
+
+
 def nexmark(q, n):
     best = {}
     for _ in range(3):
@@ -146,7 +164,9 @@ def nexmark(q, n):
             if not r["ok"]:
                 sys.exit(r["err"])
             best[interval] = min(best.get(interval, 1e9), r["cpu"])
-    return round(best[0], 3), round(best[1000], 3), round(best[1000] / best[0], 3)
+            if interval:
+                taken = max(int(name[11:-5]) for name in os.listdir(WORK + "/nexmark") if re.fullmatch(r"checkpoint-\d+\.json", name))
+    return round(best[0], 3), round(best[1000], 3), round(best[1000] / best[0], 3), taken
 
 
 def backends(k):
@@ -167,7 +187,7 @@ def backends(k):
             subprocess.run([CLINK, "run", WORK + "/bounded.sql", "--checkpoint-dir", WORK + "/work/ck", *flags], check=True, stderr=subprocess.PIPE)
             after = os.times()
             cpu = after.children_user + after.children_system - before.children_user - before.children_system
-            best[name] = min(best.get(name, (1e9, 0)), (time.monotonic() - began, cpu))
+            best[name] = tuple(map(min, best.get(name, (1e9, 1e9)), (time.monotonic() - began, cpu)))
     return best
 
 
@@ -177,14 +197,16 @@ def main():
     a.add_argument("-n", type=int, default=1000000)
     o = a.parse_args()
     print(f"load {os.getloadavg()[0]:.1f}\n\n| | |\n|---|---|")
-    for measure in (lambda: keys(o.k), snapshots):
+    os.makedirs(WORK, exist_ok=True)
+    for measure in (lambda: in_cpu_time(2000000), lambda: in_cpu_time(10000000), lambda: in_cpu_time(28000000), lambda: keys(o.k), snapshots):
         for name, value in measure().items():
-            print(f"| {name} | {value:,} |", flush=True)
-    for name, (wall, cpu) in backends(o.k).items():
-        print(f"| GROUP BY of all keys, {name}: wall s, CPU s | {wall:.2f}, {cpu:.2f} |", flush=True)
+            print(f"| {name} | {value if isinstance(value, str) else format(value, ',')} |", flush=True)
+    ways = backends(o.k)
+    for name, (wall, cpu) in ways.items():
+        print(f"| GROUP BY of {o.k:,} keys, {name}: wall s, CPU s, that of memory's | {wall:.2f}, {cpu:.2f}, {cpu / ways['memory'][1]:.2f} |", flush=True)
     for q in ("q5", "q17"):
         if os.path.exists(f"{runs.WORK}/data/{o.n}"):
-            print("| %s over %s events: CPU s without, with a checkpoint every second, ratio | %s, %s, %s |" % (q, f"{o.n:,}", *nexmark(q, o.n)), flush=True)
+            print("| %s over %s events: CPU s without, with a checkpoint every second, ratio, checkpoints | %s, %s, %s, %s |" % (q, f"{o.n:,}", *nexmark(q, o.n)), flush=True)
         else:
             print(f"{q}: no data (bench/setup.sh {o.n})")
     shutil.rmtree(WORK, ignore_errors=True)
