@@ -1,4 +1,4 @@
-/* For store_test.c: random operations on slots of single rows, ordered rows and buckets, each held against the model.
+/* For store_test.c and conformance_test.c: random operations on slots of single rows, ordered rows and buckets, each held against the model.
  */
 #ifndef CK_STATE_STORE_ROWS_TEST_SUPPORT_H
 #define CK_STATE_STORE_ROWS_TEST_SUPPORT_H

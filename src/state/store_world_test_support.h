@@ -1,4 +1,4 @@
-/* For store_test.c: a store on one of the backends, and the model of what it must hold. */
+/* For store_test.c and conformance_test.c: a store on one of the backends, and the model of what it must hold. */
 #ifndef CK_STATE_STORE_WORLD_TEST_SUPPORT_H
 #define CK_STATE_STORE_WORLD_TEST_SUPPORT_H
 
@@ -48,6 +48,7 @@ typedef struct world {
     model now;
     model stored; /* of the last completed checkpoint, from base and deltas */
     uint64_t seed, domain;
+    uint64_t leaving; /* a seed of its own: what is done to the state is the same on all backends */
     uint64_t next_checkpoint, completed;
     uint32_t groups, rows_max;
     size_t most_cold; /* rows in RocksDB at one time */
@@ -102,7 +103,7 @@ static void open_store(world *w, ck_key_group_range range, uint64_t hash_seed) {
 static void between_inputs(world *w) {
     ck_error err = CK_ERROR_INIT;
     if (!w->store->cold) return;
-    w->store->cold->evict_above = model_below(&w->seed, w->backend->often) == 0 ? 2 * w->backend->aim_at : SIZE_MAX;
+    w->store->cold->evict_above = model_below(&w->leaving, w->backend->often) == 0 ? 2 * w->backend->aim_at : SIZE_MAX;
     if (ck_state_trim(w->store, &err) != CK_OK) fail_msg("%s", err.msg);
     if (ck_state_cold_rows(w->store) > w->most_cold) w->most_cold = ck_state_cold_rows(w->store);
 }
@@ -116,7 +117,7 @@ static void open_tables(world *w) {
 }
 
 static void world_open(world *w, const backend *b, uint64_t seed, uint64_t domain, uint32_t groups) {
-    *w = (world){.backend = b, .seed = seed, .domain = domain, .next_checkpoint = 1, .groups = groups, .rows_max = 40};
+    *w = (world){.backend = b, .seed = seed, .leaving = seed, .domain = domain, .next_checkpoint = 1, .groups = groups, .rows_max = 40};
     assert_int_equal(ck_tracked_heap_new(&w->heap), CK_OK);
     ck_budget_init(&w->budget, ck_tracked_heap_base(w->heap), 0);
     ck_budget_init(&w->own_budget, ck_heap_system(), 0);
