@@ -163,10 +163,11 @@ def nexmark(q, n):
             r = run(q, n, flags=flags)
             if not r["ok"]:
                 sys.exit(r["err"])
-            best[interval] = min(best.get(interval, 1e9), r["cpu"])
-            if interval:
+            if interval and r["cpu"] < best.get(interval, 1e9):
                 taken = max(int(name[11:-5]) for name in os.listdir(WORK + "/nexmark") if re.fullmatch(r"checkpoint-\d+\.json", name))
-    return round(best[0], 3), round(best[1000], 3), round(best[1000] / best[0], 3), taken
+            best[interval] = min(best.get(interval, 1e9), r["cpu"])
+    each = max(best[1000] - best[0], 0) / max(taken, 1)  # of a second that a busy core has; on a loaded machine more of them fall into a run
+    return round(best[0], 3), round(best[1000], 3), taken, round(each * 1000, 1), f"{each:.1%}"
 
 
 def backends(k):
@@ -206,7 +207,7 @@ def main():
         print(f"| GROUP BY of {o.k:,} keys, {name}: wall s, CPU s, that of memory's | {wall:.2f}, {cpu:.2f}, {cpu / ways['memory'][1]:.2f} |", flush=True)
     for q in ("q5", "q17"):
         if os.path.exists(f"{runs.WORK}/data/{o.n}"):
-            print("| %s over %s events: CPU s without, with a checkpoint every second, ratio, checkpoints | %s, %s, %s, %s |" % (q, f"{o.n:,}", *nexmark(q, o.n)), flush=True)
+            print("| %s over %s events: CPU s without, with a checkpoint every second, of them, CPU ms each, of a second | %s, %s, %s, %s, %s |" % (q, f"{o.n:,}", *nexmark(q, o.n)), flush=True)
         else:
             print(f"{q}: no data (bench/setup.sh {o.n})")
     shutil.rmtree(WORK, ignore_errors=True)
