@@ -81,6 +81,16 @@ class Job:
             assert time.monotonic() < end, "it did not come: " + self.log.read_text()
             time.sleep(0.05)
 
+    def has_place(self):
+        """A checkpoint says how far the first reading was; older ones may go while they are read."""
+        for f in self.dir.glob("**/checkpoint-*.snap"):
+            try:
+                if b"upto" in f.read_bytes():
+                    return True
+            except FileNotFoundError:
+                pass
+        return False
+
     def fails(self, *words, seconds=60):
         code = self.proc.wait(seconds)
         said = self.log.read_text()
@@ -186,6 +196,71 @@ def test_killed_in_the_first_reading_it_goes_on_behind_the_last_row(pg, names, t
     job.wait(lambda: same(pg, names))
     job.kill()
     assert "not as it said" not in job.log.read_text()
+
+
+def stop_in_the_first_reading(pg, job):
+    """Kills the job when a checkpoint has a place in the table: until then the server sends for a moment at a time."""
+    copying = "SELECT pid FROM pg_stat_activity WHERE state = 'active' AND query LIKE 'COPY (SELECT%'"
+    end = time.monotonic() + 240
+    with pg.connect() as c:
+        while not job.has_place():
+            assert job.proc.poll() is None and time.monotonic() < end, job.log.read_text()
+            for (pid,) in c.execute(copying).fetchall():
+                os.kill(pid, signal.SIGSTOP)
+                try:
+                    until = time.monotonic() + .5
+                    while not job.has_place() and time.monotonic() < until:
+                        time.sleep(.01)
+                    if job.has_place():
+                        job.kill()
+                finally:
+                    os.kill(pid, signal.SIGCONT)
+            time.sleep(.002)
+
+
+@pytest.mark.parametrize("key, declared, value", [("b boolean, id int, PRIMARY KEY (b, id)", "b BOOLEAN, id INTEGER", "i % 2 = 0, i"),
+                                                  ("a inet, id int, PRIMARY KEY (a, id)", "a VARCHAR, id INTEGER", "('10.0.' || i % 7 || '.1')::inet, i")])
+def test_keys_of_the_first_reading_are_compared_as_they_are_sent(pg, names, tmp_path, key, declared, value):
+    """Going on behind the last row, where a cast to text is another text than the one that is sent: each row comes once."""
+    src, dst = names
+    columns = [c.split()[0] for c in declared.split(", ")]
+    make(pg, names, key + ", v text" if "," not in key else key.replace(", PRIMARY", ", v text, PRIMARY"))
+    pg.run(f"DROP TABLE {dst}; CREATE TABLE {dst} ({key.replace(', PRIMARY', ', n bigint, PRIMARY')})")
+    pg.run(f"INSERT INTO {src} ({', '.join(columns)}, v) SELECT {value}, repeat('z', 2000) FROM generate_series(1, 20000) i")
+    job = Job(tmp_path, followed(pg, names, columns=declared + ", v VARCHAR") + pg.table("dst", f"{declared}, n BIGINT, PRIMARY KEY ({', '.join(columns)}) NOT ENFORCED", table=dst)
+              + f"INSERT INTO dst SELECT {', '.join(columns)}, COUNT(v) AS n FROM src GROUP BY {', '.join(columns)};\n")
+    job.start(interval_ms=20)
+    stop_in_the_first_reading(pg, job)
+    job.start()
+    job.wait(lambda: pg.run(f"SELECT count(*) FROM {dst}") == [(20000,)])
+    pg.run(f"DELETE FROM {src} WHERE id <= 10000")
+    job.wait(lambda: pg.run(f"SELECT count(*) FROM {dst}") == [(10000,)])
+    job.kill()
+    assert pg.run(f"SELECT count(*) FROM {dst} WHERE n <> 1") == [(0,)]
+
+
+def test_another_table_of_the_same_name_is_not_followed(pg, names, tmp_path):
+    """It was dropped and made anew: while the job was down, and while it ran, where the publication has all tables."""
+    src = names[0]
+    again = f"DROP TABLE {src}; CREATE TABLE {src} (id int PRIMARY KEY, v text, n bigint); ALTER TABLE {src} REPLICA IDENTITY FULL"
+    make(pg, names)
+    pg.run(f"INSERT INTO {src} VALUES (1, 'a', 1)")
+    for running in (False, True):
+        where = tmp_path / str(running)
+        where.mkdir()
+        pg.run(f"TRUNCATE {names[1]}")
+        job = copying(pg, names, where)
+        job.start()
+        job.wait(lambda: same(pg, names))
+        if not running:
+            job.kill()
+        pg.run(again)
+        pg.run(f"DROP PUBLICATION pub_{src}; CREATE PUBLICATION pub_{src} FOR ALL TABLES" if not running else "SELECT 1")
+        pg.run(f"INSERT INTO {src} VALUES (2, 'b', 2)")
+        if not running:
+            job.start()
+        job.fails("is another table", "--fresh")
+    pg.run(f"DROP PUBLICATION pub_{src}")
 
 
 def test_killed_when_the_slot_is_made_it_begins_anew(pg, names, tmp_path):
@@ -319,6 +394,14 @@ def test_what_is_missing_is_said_before_anything_runs(pg, names, tmp_path):
     pg.run("SELECT pg_create_logical_replication_slot('taken', 'pgoutput')")
     refused(followed(pg, names, slot="taken") + select, 'slot "taken" is there already')
     refused(followed(pg, names, slot="Taken!") + select, "lower-case letters")
+    refused(followed(pg, names, slot="") + select, "lower-case letters")
+    pg.run(f"CREATE PUBLICATION some_{names[0]} FOR TABLE {names[0]} WHERE (n > 1); CREATE PUBLICATION few_{names[0]} FOR TABLE {names[0]} (id, v)")
+    refused(pg.table("src", DECLARED, table=names[0], mode="cdc", publication=f"some_{names[0]}") + select, "has only the rows of", "WHERE (n > 1)")
+    refused(pg.table("src", DECLARED, table=names[0], mode="cdc", publication=f"few_{names[0]}") + "SELECT n FROM src", 'does not send column "n"', "its list of columns")
+    pg.run(f"ALTER TABLE {names[0]} ADD g bigint GENERATED ALWAYS AS (n * 2) STORED")
+    refused(pg.table("src", DECLARED + ", g BIGINT", table=names[0], mode="cdc", publication=f"pub_{names[0]}") + "SELECT g FROM src",
+            'does not send column "g"', "the server generates it")
+    pg.run(f"DROP PUBLICATION some_{names[0]}, few_{names[0]}; ALTER TABLE {names[0]} DROP g")
     refused(pg.table("src", DECLARED, table=names[0], slot="x") + select, "are of mode = 'cdc'")
     pg.run(f"DO $$ BEGIN CREATE USER plain; EXCEPTION WHEN duplicate_object THEN NULL; END $$; GRANT SELECT ON {names[0]} TO plain")
     refused(followed(pg, names, user="plain") + select, "may not follow changes")

@@ -1,5 +1,6 @@
 """PostgreSQL tables as sinks, against a real server: what the server has is what the query gave, whatever dies."""
 import base64
+import hashlib
 import json
 import os
 import random
@@ -110,6 +111,30 @@ def letters_of(folder):
     out = {base64.b64decode(r["raw"]).decode(): r["reason"] for r in rows}
     assert len(out) == len(rows) and all(r["offset"] is None for r in rows), rows
     return out
+
+
+def test_what_a_trigger_or_an_index_refuses_is_a_row(pg, tmp_path):
+    """Not the statement: the other rows go in."""
+    pg.run("CREATE TABLE guarded (id int PRIMARY KEY, v text); CREATE INDEX ON guarded (v);"
+           "CREATE FUNCTION no_seven() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF NEW.id = 7 THEN RAISE EXCEPTION 'seven is bad'; END IF; RETURN NEW; END $$;"
+           "CREATE TRIGGER guard BEFORE INSERT ON guarded FOR EACH ROW EXECUTE FUNCTION no_seven()")
+    texts = ["short", "".join(hashlib.sha256(bytes([i])).hexdigest() for i in range(200))]  # an index has no room for what does not compress
+    rows = write_ndjson(tmp_path / "in.ndjson", [{"id": i, "v": texts[i == 9]} for i in range(20)])
+    source = f"CREATE TABLE i (id INTEGER, v VARCHAR) WITH (connector='file', path='{rows}');\n"
+    for i, how in enumerate(({"delivery": "at_least_once"}, {})):
+        pg.run("TRUNCATE guarded")
+        r = run_clink("run", "--checkpoint-dir", tmp_path / f"ck{i}", "--name", "guarded", "-e",
+                      source + pg.table("o", "id INTEGER, v VARCHAR, PRIMARY KEY (id) NOT ENFORCED", table="guarded", on_error="skip", **how) + "INSERT INTO o SELECT id, v FROM i;")
+        assert "seven is bad" in r.err and "exceeds btree" in r.err
+        assert pg.run("SELECT id FROM guarded ORDER BY id") == [(i,) for i in range(20) if i not in (7, 9)]
+
+
+def test_a_table_that_is_put_may_have_1598_columns(pg):
+    n = 1599
+    pg.run(f"CREATE TABLE wide (id int PRIMARY KEY, {', '.join(f'c{i} int' for i in range(n - 1))})")
+    columns = "id INTEGER, " + ", ".join(f"c{i} INTEGER" for i in range(n - 1))
+    r = run_clink("run", "-e", pg.table("i", columns, table="wide") + pg.table("o", columns + ", PRIMARY KEY (id) NOT ENFORCED", table="wide") + "INSERT INTO o SELECT * FROM i;", ok=False)
+    assert r.code == 1 and "1599 columns" in r.err and "1598 at most" in r.err
 
 
 def test_dead_letters_say_what_the_server_did_not_take(pg, tmp_path):

@@ -20,7 +20,8 @@ static const char columns_sql[] =
 
 static const char table_sql[] =
     "SELECT c.oid, pg_catalog.quote_ident(n.nspname) || '.' || pg_catalog.quote_ident(c.relname), c.relkind,"
-    " c.relreplident, CASE WHEN c.relkind IN ('r', 'm', 't') THEN pg_catalog.pg_relation_size(c.oid) ELSE 0 END"
+    " c.relreplident, CASE WHEN c.relkind IN ('r', 'm', 't') THEN pg_catalog.pg_relation_size(c.oid) ELSE 0 END,"
+    " n.nspname, c.relname"
     " FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace"
     " WHERE c.oid = pg_catalog.to_regclass($1)";
 
@@ -132,10 +133,12 @@ static ck_status find_table(ck_pg *c, ck_arena *a, const char *name, ck_pg_table
         t->kind = lib->PQgetvalue(r, 0, 2)[0];
         t->replica_identity = lib->PQgetvalue(r, 0, 3)[0];
         t->bytes = strtoll(lib->PQgetvalue(r, 0, 4), NULL, 10);
+        t->schema_bare = ck_arena_strdup(a, lib->PQgetvalue(r, 0, 5));
+        t->name_bare = ck_arena_strdup(a, lib->PQgetvalue(r, 0, 6));
     }
     lib->PQclear(r);
     t->shown = t->name;
-    if (found) return t->name ? CK_OK : ck_nomem(err, a->mem, 256);
+    if (found) return t->name && t->schema_bare && t->name_bare ? CK_OK : ck_nomem(err, a->mem, 256);
     return ck_fail(err, CK_NOTFOUND, "PostgreSQL at %s has no table %s that this user sees (option 'table')",
                    ck_pg_where(c->options), name);
 }

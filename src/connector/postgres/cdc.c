@@ -328,6 +328,17 @@ static ck_status relation(pg_cdc *s, const ck_pgo_message *m, ck_op_ctx *ctx) {
     return CK_OK;
 }
 
+/* Another table's changes are nothing to us, unless it has taken the name. */
+static ck_status stranger(pg_cdc *s, const ck_pgo_message *m, ck_op_ctx *ctx) {
+    const ck_pg_table *t = &s->feed.remote;
+    if (!ck_view_is(m->schema, t->schema_bare) || !ck_view_is(m->name, t->name_bare)) return CK_OK;
+    return ck_fail(
+        ctx->error, CK_REFUSED,
+        "%s is another table on the server now: the one that was followed was dropped or renamed; --fresh reads "
+        "the new one",
+        t->shown);
+}
+
 static ck_status truncated(pg_cdc *s, const ck_pgo_message *m, ck_op_ctx *ctx) {
     ck_cursor c = m->new_row;
     uint32_t number;
@@ -355,7 +366,7 @@ static ck_status message(pg_cdc *s, ck_view bytes, ck_op_ctx *ctx) {
         s->at.lsn = m.lsn;
         s->at.tx = s->at.skip = 0;
         return CK_OK;
-    case CK_PGO_RELATION: return m.relation == s->feed.remote.oid ? relation(s, &m, ctx) : CK_OK;
+    case CK_PGO_RELATION: return m.relation == s->feed.remote.oid ? relation(s, &m, ctx) : stranger(s, &m, ctx);
     case CK_PGO_INSERT:
     case CK_PGO_UPDATE:
     case CK_PGO_DELETE: return m.relation == s->feed.remote.oid ? change(s, &m, bytes, ctx) : CK_OK;

@@ -35,6 +35,12 @@ static ck_status look(ck_pg_feed *f, ck_pg *c, const ck_pg_cdc_position *at, ck_
     const char *name = f->options->table ? f->options->table : f->table;
     CK_TRY(ck_pg_table_read(c, &f->arena, name, f->schema, f->read, false, &f->remote, err));
     CK_TRY(ck_pg_key_read(c, &f->arena, f->remote.oid, &f->key, err));
+    if (at->table && at->table != f->remote.oid)
+        return ck_fail(
+            err, CK_REFUSED,
+            "%s is another table than the one the job has followed, which was dropped or renamed on the server; "
+            "--fresh reads it anew",
+            f->remote.shown);
     if (f->created) {
         if (f->temporary)
             return ck_fail(
@@ -77,7 +83,8 @@ static ck_status say_key(ck_pg_feed *f, ck_bytes *sql, const char *const *values
             CK_TRY(ck_bytes_str(sql, f->key.integer[i] ? "::bigint" : " COLLATE \"C\""));
         } else {
             CK_TRY(f->key.integer[i] ? ck_bytes_str(sql, f->key.idents[i])
-                                     : ck_bytes_printf(sql, "(%s::text COLLATE \"C\")", f->key.idents[i]));
+                                     : ck_bytes_printf(sql, "(pg_catalog.format('%%s', %s) COLLATE \"C\")",
+                                                       f->key.idents[i])); /* as COPY has it; a cast is another text */
         }
     }
     return CK_OK;

@@ -17,6 +17,7 @@ typedef struct ck_pg_range {
 /* As JSON in the one split's spec. */
 typedef struct ck_pg_cdc_position {
     const char *slot;
+    uint32_t table;     /* its oid: one of the same name is another; 0: not known (an earlier build) */
     bool reading;       /* the first reading is not over; the last range is the one under way */
     uint64_t lsn;       /* where streaming goes on: transactions that commit behind it come again, whole ... */
     uint64_t tx;        /* ... of the first of them, if it is this one, */

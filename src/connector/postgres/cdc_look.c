@@ -34,6 +34,54 @@ static ck_status check_server(ck_pg *c, ck_arena *a, ck_error *err) {
                    ck_pg_where(c->options));
 }
 
+/* A publication may send some of the rows, which the first reading does not know; before version 15 there is no such
+ * thing, and no such column. values: its name, the table's oid. */
+static ck_status check_rows(ck_pg *c, ck_arena *a, const ck_pg_table *t, const char *const *values, ck_error *err) {
+    const char *filter;
+    CK_TRY(text_of(c, a,
+                   "SELECT to_jsonb(p) ->> 'rowfilter' FROM pg_catalog.pg_publication_tables p, pg_catalog.pg_class c, "
+                   "pg_catalog.pg_namespace n WHERE p.pubname = $1 AND c.oid = $2::oid AND n.oid = c.relnamespace AND "
+                   "p.schemaname = n.nspname AND p.tablename = c.relname",
+                   2, values, &filter, err));
+    if (!filter) return CK_OK;
+    return ck_fail(
+        err, CK_REFUSED,
+        "publication \"%s\" has only the rows of %s WHERE %.300s, and a table is followed with all its rows: a "
+        "publication of its own without WHERE, and the condition in the query",
+        values[0], t->shown, filter);
+}
+
+/* The columns it sends: those of its list, and generated ones from version 18 on where it says so. */
+static ck_status check_columns(ck_pg *c, ck_arena *a, const ck_source_table *table, const bool *read,
+                               const ck_pg_table *t, ck_error *err) {
+    static const char sql[] =
+        "SELECT a.attname, a.attgenerated <> '' FROM pg_catalog.pg_publication_tables p, pg_catalog.pg_class c, "
+        "pg_catalog.pg_namespace n, pg_catalog.pg_attribute a WHERE p.pubname = $1 AND c.oid = $2::oid AND n.oid = "
+        "c.relnamespace AND p.schemaname = n.nspname AND p.tablename = c.relname AND a.attrelid = c.oid AND a.attnum > "
+        "0 "
+        "AND NOT a.attisdropped AND (CASE WHEN to_jsonb(p) -> 'attnames' IS NULL THEN false ELSE NOT (to_jsonb(p) -> "
+        "'attnames') ? a.attname END OR (a.attgenerated <> '' AND current_setting('server_version_num')::int < "
+        "180000))";
+    char oid[16];
+    const char *values[] = {c->options->publication, oid};
+    PGresult *r;
+    ck_status s = CK_OK;
+    (void)snprintf(oid, sizeof oid, "%u", t->oid);
+    CK_TRY(ck_pg_query(c, sql, 2, values, &r, err));
+    for (int i = 0; s == CK_OK && i < c->lib->PQntuples(r); i++) {
+        const char *ident = ck_pg_ident(a, c->lib->PQgetvalue(r, i, 0));
+        if (!ident) s = ck_nomem(err, a->mem, 64);
+        for (uint32_t k = 0; s == CK_OK && k < table->schema->field_count; k++)
+            if (read[k] && strcmp(ident, t->columns[k].ident) == 0)
+                s = ck_fail(err, CK_REFUSED, "publication \"%s\" does not send column \"%s\" of %s: %s",
+                            c->options->publication, table->schema->fields[k].name, t->shown,
+                            c->lib->PQgetvalue(r, i, 1)[0] == 't' ? "the server generates it; compute it in the query"
+                                                                  : "its list of columns leaves it out");
+    }
+    c->lib->PQclear(r);
+    return s;
+}
+
 static ck_status check_publication(ck_pg *c, ck_arena *a, const ck_pg_table *t, ck_error *err) {
     const char *name = c->options->publication, *found;
     char oid[16];
@@ -57,7 +105,7 @@ static ck_status check_publication(ck_pg *c, ck_arena *a, const ck_pg_table *t, 
         "p.pubname = $1 AND c.oid = $2::oid AND n.oid = c.relnamespace AND p.schemaname = n.nspname AND "
         "p.tablename = c.relname",
         2, values, &found, err));
-    if (found) return CK_OK;
+    if (found) return check_rows(c, a, t, values, err);
     return ck_fail(err, CK_REFUSED, "publication \"%s\" does not have %s: ALTER PUBLICATION %s ADD TABLE %s%s", name,
                    t->shown, name, t->shown,
                    t->kind == 'p' ? " (of a partitioned table it must publish_via_partition_root)" : "");
@@ -166,11 +214,13 @@ static ck_status look(const ck_op_spec *spec, ck_pg *c, ck_arena *a, ck_split_li
     CK_TRY(ck_pg_table_read(c, a, o.table ? o.table : table.table, table.schema, read, false, &t, err));
     CK_TRY(check_table(&t, err));
     CK_TRY(check_publication(c, a, &t, err));
+    CK_TRY(check_columns(c, a, &table, read, &t, err));
     if (spec->continues) return CK_OK; /* the slot it has is looked at where it goes on */
     CK_TRY(ck_pg_slot_clear(c, a, slot, !o.slot, err));
     CK_TRY(ck_pg_key_read(c, a, t.oid, &key, err));
     out->now = true; /* from here on the slot keeps what is changed */
-    ck_pg_cdc_position p = {.slot = slot, .reading = !o.no_snapshot, .key_count = key.count, .time_us = INT64_MIN};
+    ck_pg_cdc_position p = {
+        .slot = slot, .table = t.oid, .reading = !o.no_snapshot, .key_count = key.count, .time_us = INT64_MIN};
     const char *text;
     CK_TRY(ck_pg_cdc_print(a, &p, &text, err));
     return ck_split_list_add(out, "changes", text) == CK_OK ? CK_OK : ck_nomem(err, a->mem, strlen(text));

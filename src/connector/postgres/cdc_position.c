@@ -35,6 +35,7 @@ ck_status ck_pg_cdc_print(ck_arena *a, const ck_pg_cdc_position *p, const char *
     bool ok = yyjson_mut_obj_add_str(doc, root, "slot", p->slot) &&
               yyjson_mut_obj_add_bool(doc, root, "reading", p->reading) && add_lsn(doc, root, "lsn", p->lsn) &&
               add_lsn(doc, root, "tx", p->tx) && yyjson_mut_obj_add_uint(doc, root, "skip", p->skip) &&
+              yyjson_mut_obj_add_uint(doc, root, "table", p->table) &&
               yyjson_mut_obj_add_uint(doc, root, "key", p->key_count) && add_ranges(doc, root, p) &&
               (p->time_us == INT64_MIN || yyjson_mut_obj_add_sint(doc, root, "time", p->time_us));
     if (!ok) return ck_nomem(err, a->mem, 256);
@@ -71,16 +72,19 @@ ck_status ck_pg_cdc_parse(ck_arena *a, const char *spec, ck_pg_cdc_position *p, 
     CK_TRY(ck_json_read(a, ck_view_of(spec), &doc, err));
     yyjson_val *root = yyjson_doc_get_root(doc), *slot = yyjson_obj_get(root, "slot"),
                *skip = yyjson_obj_get(root, "skip"), *key = yyjson_obj_get(root, "key"),
-               *list = yyjson_obj_get(root, "ranges"), *time = yyjson_obj_get(root, "time"), *v;
+               *list = yyjson_obj_get(root, "ranges"), *time = yyjson_obj_get(root, "time"),
+               *table = yyjson_obj_get(root, "table"), *v;
     size_t i, n;
     *p = (ck_pg_cdc_position){0};
     bool ok = yyjson_is_str(slot) && yyjson_is_uint(skip) && yyjson_is_uint(key) &&
               yyjson_get_uint(key) <= CK_PG_KEY_MAX && yyjson_is_arr(list) &&
               yyjson_arr_size(list) <= CK_PG_RANGES_MAX && (!time || yyjson_is_int(time)) &&
+              (!table || (yyjson_is_uint(table) && yyjson_get_uint(table) <= UINT32_MAX)) &&
               get_lsn(root, "lsn", &p->lsn) && get_lsn(root, "tx", &p->tx);
     if (ok) {
         p->slot = yyjson_get_str(slot);
         p->reading = yyjson_get_bool(yyjson_obj_get(root, "reading"));
+        p->table = (uint32_t)yyjson_get_uint(table);
         p->skip = yyjson_get_uint(skip);
         p->key_count = (uint32_t)yyjson_get_uint(key);
         p->time_us = time ? yyjson_get_sint(time) : INT64_MIN;

@@ -45,15 +45,16 @@ static void one_line(const char *text, char *out, size_t room) {
 
 /* SQLSTATE classes: appendix A of PostgreSQL's manual. */
 static ck_status kind_of(const char *state, bool *retriable) {
-    static const char *const waits[] = {"08", "53", "57", "58", "40001", "40P01", "55P03", "55006"};
-    static const char *const rows[] = {"21", "22", "23", "44"};
+    static const char *const waits[] = {"08", "53", "57", "58", "40001", "40P01", "55P03", "55006", "25006"};
+    /* P0001: a trigger says no; 54000: a value that no index or page has room for. */
+    static const char *const rows[] = {"21", "22", "23", "44", "P0001", "54000"};
     for (size_t i = 0; i < CK_ARRAY_COUNT(waits); i++)
         if (strncmp(state, waits[i], strlen(waits[i])) == 0) {
             *retriable = true;
             return CK_IO;
         }
     for (size_t i = 0; i < CK_ARRAY_COUNT(rows); i++)
-        if (strncmp(state, rows[i], 2) == 0) return CK_DATA;
+        if (strncmp(state, rows[i], strlen(rows[i])) == 0) return CK_DATA;
     if (strncmp(state, "28", 2) == 0 || strcmp(state, "42501") == 0) return CK_REFUSED;
     return CK_INVALID;
 }

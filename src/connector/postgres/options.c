@@ -62,8 +62,8 @@ ck_status ck_pg_options_read(const ck_table_options *o, ck_pg_options *out, ck_e
         return ck_fail(err, CK_INVALID,
                        "mode = 'cdc' needs the option 'publication' (CREATE PUBLICATION name FOR TABLE ... on the "
                        "server)");
-    for (const char *p = out->slot; p && *p; p++)
-        if (!strchr("abcdefghijklmnopqrstuvwxyz0123456789_", *p) || p - out->slot >= 63)
+    for (const char *p = out->slot; p && (*p || p == out->slot); p++)
+        if (!*p || !strchr("abcdefghijklmnopqrstuvwxyz0123456789_", *p) || p - out->slot >= 63)
             return ck_fail(err, CK_INVALID,
                            "option 'slot' is '%s'; a slot's name has lower-case letters, digits and _, 63 at "
                            "most",

@@ -127,6 +127,7 @@ typedef struct ck_pg_column {
 typedef struct ck_pg_table {
     const char *name;  /* "schema"."table", quoted */
     const char *shown; /* for sentences */
+    const char *schema_bare, *name_bare;
     uint32_t oid;
     char kind;             /* pg_class.relkind */
     char replica_identity; /* pg_class.relreplident */

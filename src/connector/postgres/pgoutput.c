@@ -48,12 +48,11 @@ static bool take_row(ck_cursor *c, ck_cursor *row, uint32_t *count) {
 }
 
 static bool take_relation(ck_cursor *c, ck_pgo_message *m) {
-    ck_view schema, name;
     uint8_t identity;
     uint16_t n;
     ck_pgo_column column;
-    if (!ck_cursor_u32be(c, &m->relation) || !text_z(c, &schema) || !text_z(c, &name) || !ck_cursor_u8(c, &identity) ||
-        !ck_cursor_u16be(c, &n))
+    if (!ck_cursor_u32be(c, &m->relation) || !text_z(c, &m->schema) || !text_z(c, &m->name) ||
+        !ck_cursor_u8(c, &identity) || !ck_cursor_u16be(c, &n))
         return false;
     m->identity = (char)identity;
     m->new_row = *c;

@@ -21,6 +21,7 @@ typedef struct ck_pgo_message {
     ck_pgo_kind kind;
     uint64_t lsn;               /* begin: of the commit; commit: behind it, where the next transaction may begin */
     uint32_t relation;          /* relation and changes */
+    ck_view schema, name;       /* relation: of the table; bare */
     char identity;              /* relation: 'f': old rows come whole */
     char old_kind;              /* 'O': the whole old row; 'K': its key; 0: none */
     uint32_t count;             /* truncate: relations */

@@ -37,6 +37,7 @@ static void whole(void **state) {
     ck_pgo_message m = parsed(relation);
     assert_int_equal(m.relation, 42);
     assert_int_equal(m.identity, 'f');
+    assert_true(ck_view_is(m.schema, "public") && ck_view_is(m.name, "t"));
     assert_int_equal(m.new_count, 2);
     assert_true(ck_pgo_next_column(&m.new_row, &c) && ck_view_is(c.name, "id") && c.type == 20 && c.key);
     assert_true(ck_pgo_next_column(&m.new_row, &c) && ck_view_is(c.name, "v") && c.type == 25 && !c.key);

@@ -3,7 +3,7 @@
  * two writers do not wait for each other crosswise. */
 #include "connector/postgres/pg_int.h"
 
-enum { STATEMENT_BYTES_MAX = 4 << 20, NAMED_MAX = 5 };
+enum { STATEMENT_BYTES_MAX = 4 << 20, NAMED_MAX = 5, SERVER_COLUMNS_MAX = 1600 };
 
 /* ---- statements ---- */
 
@@ -57,6 +57,12 @@ static void say_latest(sql *s, const ck_pg_writer *w) {
 }
 
 static ck_status make_keyed(ck_pg_writer *w, sql *s, ck_error *err) {
+    if (w->schema->field_count > SERVER_COLUMNS_MAX - 2)
+        return ck_fail(
+            err, CK_REFUSED,
+            "\"%s\" has %u columns, and a table with a PRIMARY KEY has %d at most: its rows go through one with "
+            "two more on the server",
+            w->table, w->schema->field_count, SERVER_COLUMNS_MAX - 2);
     say(s, "DROP TABLE IF EXISTS pg_temp.clink_stage; CREATE TEMPORARY TABLE clink_stage ON COMMIT DELETE ROWS AS "
            "SELECT ");
     say_columns(s, w, NAMES);
