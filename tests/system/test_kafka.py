@@ -354,6 +354,13 @@ def test_a_lost_token_is_an_error_and_not_a_second_time(broker, tmp_path):
     assert len(broker.read(topic, 1)) == 50
 
 
+def test_the_answer_to_the_first_token_is_lost(broker, tmp_path):
+    """A start asks whether it is written, and by whom, before it takes the transactional id again."""
+    topic = broker.topic(1)
+    run_clink(*exact_job(tmp_path, topic, broker, token_topic="tokens-lost"), env={"CLINK_FAULT": "kafka.committed:1:error"})
+    assert len(broker.read(topic, 1)) == 50
+
+
 def test_a_sink_that_has_another_name_goes_on(broker, tmp_path):
     """What was prepared under the old name is committed under it, whether or not it was before."""
     topic = broker.topic(1)

@@ -28,6 +28,7 @@ typedef struct kafka_committer {
     ck_kafka_owner owner; /* another's where another job's checkpoint is restored, or the sink had another name */
     char owner_job[65];
     bool owner_began; /* the same of the other */
+    char found[17];   /* the life that stood there when it was opened */
     ck_kafka_producer producer;
     bool is_open;
     ck_kafka_tokens tokens;
@@ -105,6 +106,7 @@ static ck_status take_over(kafka_committer *c, ck_error *err) {
     CK_TRY(ck_kafka_producer_open(&c->producer, c->proc, &c->options, &c->owner, c->mem, err));
     c->is_open = true;
     CK_TRY(ck_kafka_tokens_read(c->proc, &c->options, &c->owner, true, c->mem, &c->tokens, err));
+    memcpy(c->found, c->tokens.life, sizeof c->found);
     return again ? check_life(c, err) : CK_OK;
 }
 
@@ -186,11 +188,34 @@ static ck_status check_newer(const kafka_committer *c, uint64_t restored, ck_err
     return CK_OK;
 }
 
-static ck_status begin(kafka_committer *c, const char *job_uuid, uint64_t restored, const ck_committable *keep,
-                       size_t keep_count, bool allow_duplicates, ck_error *err) {
+static ck_status open_and_begin(kafka_committer *c, uint64_t restored, bool allow_duplicates, ck_error *err) {
     CK_TRY(open_as(c, c->self.job, c->self.op_id, err));
     if (!allow_duplicates) CK_TRY(check_newer(c, restored, err));
-    CK_TRY(begin_life(c, err));
+    return begin_life(c, err);
+}
+
+/* Whether this life's token is written is not known. Where another's is, it came while this one slept, and a new
+ * producer would shut it out: the tokens say so first. */
+static ck_status begin_again(kafka_committer *c, uint64_t restored, bool allow_duplicates, ck_error *err) {
+    shut(c);
+    CK_TRY(ck_kafka_tokens_read(c->proc, &c->options, &c->owner, false, c->mem, &c->tokens, err));
+    c->began = strcmp(c->tokens.life, c->life) == 0;
+    if (!c->began && strcmp(c->tokens.life, c->found) != 0) return check_life(c, err);
+    return open_and_begin(c, restored, allow_duplicates, err);
+}
+
+static ck_status begin(kafka_committer *c, const char *job_uuid, uint64_t restored, const ck_committable *keep,
+                       size_t keep_count, bool allow_duplicates, ck_error *err) {
+    ck_error failed = CK_ERROR_INIT;
+    ck_status s = open_and_begin(c, restored, allow_duplicates, &failed);
+    if (s != CK_OK && failed.retriable && c->is_open) {
+        ck_error_reset(&failed);
+        s = begin_again(c, restored, allow_duplicates, &failed);
+    }
+    if (s != CK_OK) {
+        if (err) *err = failed;
+        return s;
+    }
     return ck_write_ahead_drop_others(c->proc, c->mem, c->checkpoint_dir, job_uuid, c->self.op_id, keep, keep_count,
                                       err);
 }
