@@ -77,7 +77,10 @@ const char *ck_http_said(const ck_http_request *r, char *out, size_t room) {
     }
     while (n && (text[n - 1] == ' ' || (text[n - 1] & 0x80))) n--; /* not in the middle of a character */
     text[n] = 0;
-    snprintf(out, room, n ? "the answer is %ld (%s)%s" : "the answer is %ld%s%s", r->status, text, tries);
+    if (r->status >= 300 && r->status <= 399)
+        snprintf(out, room, "the answer is %ld, which points elsewhere: another 'url' may be meant%s", r->status, tries);
+    else
+        snprintf(out, room, n ? "the answer is %ld (%s)%s" : "the answer is %ld%s%s", r->status, text, tries);
     return out;
 }
 

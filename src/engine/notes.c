@@ -6,12 +6,14 @@
 #include "base/json.h"
 #include "engine/engine_int.h"
 
-/* The table of a source and where its dead letters go; "" where there is none. */
+/* The table of a source, or of a lookup, and where its dead letters go; "" where there is none. */
 static void tables_of(ck_arena *a, const ck_graph_op *op, const char **table, const char **letters) {
     yyjson_doc *doc;
     *table = *letters = "";
     if (ck_json_read(a, ck_view_of(op->params), &doc, NULL) != CK_OK) return;
-    yyjson_val *root = yyjson_doc_get_root(doc), *options = yyjson_obj_get(root, "options");
+    yyjson_val *root = yyjson_doc_get_root(doc), *looked_up = yyjson_obj_get(root, "source");
+    if (yyjson_is_obj(looked_up)) root = looked_up;
+    yyjson_val *options = yyjson_obj_get(root, "options");
     const char *t = yyjson_get_str(yyjson_obj_get(root, "table")),
                *l = yyjson_get_str(yyjson_obj_get(options, "dead_letter_table"));
     if (t) *table = t;

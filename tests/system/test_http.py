@@ -158,7 +158,9 @@ def test_what_is_wrong_with_a_lookup_is_a_sentence(tmp_path):
         state["answer"] = (200, {"name": 5, "score": "x"})
         assert 'an answer does not fit: "x" is not a BIGINT, column score' in fails(url), fails(url)
         skipped = run_clink("run", "-e", o + http_table("c", "usr VARCHAR, name VARCHAR, score BIGINT", url, on_error="skip") + JOIN)
-        assert skipped.rows == []
+        assert skipped.rows == [] and "1 record of c did not fit and was left out" in skipped.err
+        state["answer"] = (302, b"")
+        assert "the answer is 302, which points elsewhere" in fails(url)
         state["answer"] = lambda: time.sleep(3) or (200, {})
         assert "no answer: " in (t := fails(url, timeout_ms="200")) and "after 2 tries" in t, t
         state["answer"] = (200, {"name": "n", "score": 1})
