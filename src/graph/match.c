@@ -30,6 +30,11 @@ static bool name_and_meaning(const ck_graph_op *s, const ck_graph_op *w) {
     return same_name(s, w) && same_meaning(s, w);
 }
 
+/* A column in its key has another name now. */
+static bool meaning_alone(const ck_graph_op *s, const ck_graph_op *w) {
+    return same_kind(s, w) && s->state_fingerprint && w->state_fingerprint && same_meaning(s, w);
+}
+
 /* Free stored candidates of a wanted operator, and free wanted ones that would have its first. */
 static uint32_t stored_for(const matching *m, const ck_graph_op *w, candidate_fn *fits, uint32_t *first) {
     uint32_t n = 0;
@@ -85,6 +90,7 @@ ck_status ck_graph_match(ck_arena *a, const ck_graph *stored, const ck_graph *wa
     if (!m.of_wanted || !m.taken || !pairs) return ck_nomem(err, a->mem, 0);
     CK_TRY(pass(&m, uid_and_meaning, false));
     CK_TRY(pass(&m, name_and_meaning, true));
+    CK_TRY(pass(&m, meaning_alone, true));
     CK_TRY(pass(&m, same_uid, false));
     CK_TRY(pass(&m, same_name, true));
     for (uint32_t i = 0; i < wanted->op_count; i++) {

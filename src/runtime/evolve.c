@@ -73,6 +73,7 @@ static ck_status compare_slot(evolving *e, ck_evolve_op *to, const ck_slot_schem
     ck_slot_plan plan;
     bool there;
     CK_TRY(plan_slot(e, described, want, &plan, &there));
+    if (!there && want->schema->origin.fresh) return CK_OK;
     if (!there) {
         to->verdict = CK_EVOLVE_REBUILD;
         const char *why = ck_arena_printf(e->arena, "its state \"%s\" is not in the checkpoint", want->schema->slot);
@@ -89,7 +90,7 @@ static ck_status compare_slot(evolving *e, ck_evolve_op *to, const ck_slot_schem
 /* Whether a slot of the stored job is one of these, perhaps under a name it got since. */
 static bool goes_on(const evolving *e, const ck_slot_schema *was, const ck_slot_schema *now, uint32_t now_count) {
     for (uint32_t i = 0; i < now_count; i++) {
-        const char *name = now[i].slot;
+        const char *name = now[i].origin.was ? now[i].origin.was : now[i].slot;
         for (uint32_t n = 0; name && n < CK_MIGRATIONS_MAX; n++) {
             if (strcmp(name, was->slot) == 0) return true;
             name = ck_state_slot_before(&e->cfg->registry->migrations, now[i].state_type, name);
@@ -105,9 +106,11 @@ static ck_status compare_slots(evolving *e, ck_evolve_op *to) {
     uint64_t id = ck_op_id(to->stored->uid);
     CK_TRY(described_slots(e, e->stored, to->stored, &was, &was_count));
     CK_TRY(described_slots(e, e->cfg->wanted, to->wanted, &now, &now_count));
+    CK_TRY(ck_trace_slots(e->arena, e->stored, e->cfg->wanted, to->wanted, &now, now_count, e->err));
     for (uint32_t i = 0; i < now_count; i++) {
         const ck_expected_slot want = {id, to->wanted->uid, &now[i]};
-        CK_TRY(compare_slot(e, to, find_slot(was, was_count, now[i].slot), &want));
+        const char *name = now[i].origin.was ? now[i].origin.was : now[i].slot;
+        CK_TRY(compare_slot(e, to, find_slot(was, was_count, name), &want));
     }
     for (uint32_t i = 0; i < was_count; i++) {
         if (goes_on(e, &was[i], now, now_count)) continue;

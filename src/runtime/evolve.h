@@ -63,6 +63,11 @@ CK_NODISCARD ck_status ck_evolve_from(ck_arena *a, const char *checkpoint_dir, c
 CK_NODISCARD ck_status ck_described_slots(const ck_evolve_config *cfg, ck_arena *a, const ck_graph *g,
                                           const ck_graph_op *op, const ck_slot_schema **out, uint32_t *count,
                                           ck_error *err);
+/* What is known of the value fields of these slots of an operator of `wanted`, when it goes on from a state of `stored`:
+ * *slots becomes a copy in the arena with origins (stream/slot.h). */
+CK_NODISCARD ck_status ck_trace_slots(ck_arena *a, const ck_graph *stored, const ck_graph *wanted,
+                                      const ck_graph_op *op, const ck_slot_schema **slots, uint32_t count,
+                                      ck_error *err);
 /* Those of all operators of cfg->wanted, under their own uids. In the arena. */
 CK_NODISCARD ck_status ck_expected_slots(const ck_evolve_config *cfg, ck_arena *a, const ck_expected_slot **out,
                                          uint32_t *count, ck_error *err);

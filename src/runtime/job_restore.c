@@ -347,6 +347,8 @@ static ck_status expect(ck_job *j, const ck_vertex *v, ck_expected_slot *out, ui
         const ck_slot_schema *slots;
         uint32_t n;
         CK_TRY(ck_job_op_slots(j, o, &slots, &n, err));
+        if (j->evolution.changed)
+            CK_TRY(ck_trace_slots(&j->arena, j->evolution.stored, j->graph, o->op, &slots, n, err));
         for (uint32_t k = 0; out && k < n; k++)
             out[*count + k] = (ck_expected_slot){ck_op_id(o->op->uid), o->op->uid, &slots[k]};
         *count += n;

@@ -47,6 +47,7 @@ ck_status ck_slot_schema_copy(ck_arena *a, const ck_slot_schema *s, const ck_slo
         if (ok) order[i] = (ck_order_field){*f, s->order[i].descending, s->order[i].nulls_first};
     }
     c->order = order;
+    c->origins = NULL, c->origin = (ck_slot_origin){0};
     *out = c;
     return ok ? CK_OK : CK_NOMEM;
 }

@@ -2,6 +2,7 @@
 #include "state/slot_change.h"
 
 #include "state/schema_additive.h"
+#include "state/shape_int.h"
 
 typedef struct change {
     ck_arena *arena;
@@ -62,7 +63,17 @@ static void compare_values(change *c, const ck_slot_schema *s, const ck_slot_sch
                            bool *kept) {
     bool moved = false;
     for (uint32_t i = 0; i < w->value_count; i++) {
-        uint32_t at = find_value(s, w->values[i].name);
+        const ck_slot_origin *origin = w->origins ? &w->origins[i] : NULL;
+        uint32_t at = find_value(s, origin && origin->was ? origin->was : w->values[i].name);
+        if (at == s->value_count && origin && origin->fresh &&
+            (w->values[i].nullable || !ck_phys_is_var(ck_type_phys(w->values[i].type)))) {
+            say(c, &c->done, ck_arena_printf(c->arena, "adds '%s'", w->values[i].name));
+            value_of[i] = CK_FIELD_IS_NEW;
+            moved = true;
+            continue;
+        }
+        if (at < s->value_count && origin && origin->was)
+            say(c, &c->done, ck_arena_printf(c->arena, "'%s' is '%s' now", origin->was, w->values[i].name));
         if (at == s->value_count) {
             say(c, &c->refused, ck_arena_printf(c->arena, "'%s' is not in the checkpoint", w->values[i].name));
             continue;

@@ -19,7 +19,8 @@ typedef enum ck_slot_verdict {
 typedef struct ck_slot_change {
     ck_slot_verdict verdict;
     const char *what;         /* "drops 'max(x)'; 'n' INTEGER -> BIGINT"; refused: a sentence without its subject; "" */
-    const uint32_t *value_of; /* not refused: by value field of the wanted schema, the stored one's number */
+    const uint32_t *value_of; /* not refused: by value field of the wanted schema, the stored one's number, or
+                                 CK_FIELD_IS_NEW (state/schema_additive.h) */
 } ck_slot_change;
 
 /* CK_NOMEM only. `out` lives in the arena. */

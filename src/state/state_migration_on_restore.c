@@ -115,6 +115,7 @@ static const ck_stored_slot *find(const ck_stored_state *st, uint64_t op_id, con
 const ck_stored_slot *ck_stored_slot_of(const ck_stored_state *stored, const ck_state_migrations *m,
                                         const ck_expected_slot *want) {
     const char *state_type = type_of(want->schema), *name = want->schema->slot;
+    if (want->schema->origin.was) name = want->schema->origin.was;
     const ck_stored_slot *s = find(stored, want->op_id, name);
     /* A name may have changed more than once; a circle ends where it began. */
     for (uint32_t i = 0; !s && name && i < CK_MIGRATIONS_MAX; i++) {

@@ -2,6 +2,7 @@
 #include "state/stored_int.h"
 
 #include "base/cursor.h"
+#include "state/schema_additive.h"
 
 static void put_le(uint8_t *p, uint64_t v, unsigned n) {
     for (unsigned i = 0; i < n; i++) p[i] = (uint8_t)(v >> (8 * i));
@@ -184,6 +185,12 @@ static inline ck_status encode_value(const ck_shape *s, ck_var_source v, const c
     uint8_t *nulls = (uint8_t *)out->p + out->n, *at = nulls + null_bytes;
     memset(nulls, 0, null_bytes);
     for (uint32_t i = 0; i < to->value_count; i++) {
+        if (CK_UNLIKELY(value_of && value_of[i] == CK_FIELD_IS_NEW)) {
+            const ck_shape_field *fresh = &to->fields[to->value_first + i];
+            if (fresh->nullable) nulls[i >> 3] |= (uint8_t)(1u << (i & 7));
+            if (!ck_phys_is_var(fresh->phys)) at = (uint8_t *)memset(at, 0, fresh->width) + fresh->width;
+            continue;
+        }
         const ck_shape_field *f = &s->fields[s->value_first + (value_of ? value_of[i] : i)];
         bool is_null = f->nullable && (f->phys == CK_PHYS_NULL || ck_row_null(row, f->null_bit));
         if (is_null) nulls[i >> 3] |= (uint8_t)(1u << (i & 7));
@@ -198,6 +205,10 @@ static inline ck_status encode_value(const ck_shape *s, ck_var_source v, const c
     for (uint32_t i = 0; i < to->var_count; i++) {
         if (to->var_fields[i] < to->value_first) continue;
         uint32_t at_value = to->var_fields[i] - to->value_first;
+        if (value_of && value_of[at_value] == CK_FIELD_IS_NEW) {
+            if (!to->fields[to->var_fields[i]].nullable) CK_TRY(append_le(out, 0, 4));
+            continue;
+        }
         const ck_shape_field *f = &s->fields[s->value_first + (value_of ? value_of[at_value] : at_value)];
         if (f->nullable && ck_row_null(row, f->null_bit)) continue;
         ck_view bytes = ck_var_source_get(v, row, f->offset);

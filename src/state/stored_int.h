@@ -24,8 +24,8 @@ static inline ck_view ck_var_source_get(ck_var_source v, const ck_row *row, uint
 CK_NODISCARD ck_status ck_user_key_encode(const ck_shape *s, ck_var_source v, const ck_row *row, ck_bytes *out);
 CK_NODISCARD ck_status ck_order_key_encode(const ck_shape *s, ck_var_source v, const ck_row *row, ck_bytes *out);
 CK_NODISCARD ck_status ck_value_encode(const ck_shape *s, ck_var_source v, const ck_row *row, ck_bytes *out);
-/* The value of a row of shape s as one of `to`, whose value field i is field value_first + value_of[i] of s; of equal
- * physical kinds, and not NULL where `to` lets none through. The time to live is that of s. */
+/* The value of a row of shape s as one of `to`, whose value field i is field value_first + value_of[i] of s, or as in a
+ * new row (CK_FIELD_IS_NEW); of equal physical kinds, and not NULL where `to` lets none through. The time to live is that of s. */
 CK_NODISCARD ck_status ck_value_encode_as(const ck_shape *s, ck_var_source v, const ck_row *row, const ck_shape *to,
                                           const uint32_t *value_of, ck_bytes *out);
 /* Everything behind the slot's '|': the user key, or its length, itself and the order key. */

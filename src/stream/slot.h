@@ -19,6 +19,12 @@ typedef struct ck_order_field {
     bool descending, nulls_first;
 } ck_order_field;
 
+/* What a restore knows of a value field beside its name. */
+typedef struct ck_slot_origin {
+    const char *was; /* the name it is stored under; NULL: its own */
+    bool fresh;      /* stored values lack it rightly: it begins as in a new row (NULL; 0 where it is NOT NULL) */
+} ck_slot_origin;
+
 typedef struct ck_slot_schema {
     const char *slot;       /* no '|' and no newline */
     const char *state_type; /* names the value layout for versions and migration, e.g. "group_agg" */
@@ -34,6 +40,9 @@ typedef struct ck_slot_schema {
     bool bucketed;  /* order[0] is a bucket (a slice end): one table a bucket in memory, dropped whole */
     bool listed;    /* the rows of a key are found as a list, in no order; with `hashed` each also by its whole key */
     int64_t ttl_us; /* 0 = rows live for ever */
+    /* What a restore knows beside names. Of what is wanted, never of what is stored. */
+    const ck_slot_origin *origins; /* by value field; NULL: nothing */
+    ck_slot_origin origin;         /* of the slot: fresh: it begins empty where it is not stored */
 } ck_slot_schema;
 
 /* A slot of values only its operator understands: one field of this name, BYTES NOT NULL. */

@@ -7,7 +7,7 @@ static ck_status columns_of(ck_binder *b, ck_catalog_entry *e, const ck_plan_nod
     if (!schema) return ck_bind_nomem(b);
     for (uint32_t i = 0; i < schema->field_count; i++) {
         const ck_field *f = &schema->fields[i];
-        columns[i] = (ck_table_column){f->name, f->type, f->nullable, (int32_t)i, NULL, NULL, NULL};
+        columns[i] = (ck_table_column){f->name, f->type, f->nullable, (int32_t)i, NULL, NULL, NULL, NULL};
         for (uint32_t k = 0; k < i; k++)
             if (ck_view_eq_nocase(ck_view_of(columns[k].name), ck_view_of(f->name)))
                 return ck_bind_fail(b, q->pos, "two columns of this query are \"%s\"; name one otherwise with AS",

@@ -52,7 +52,10 @@ static ck_status add_column(ck_binder *b, ck_catalog_entry *e, const ck_ast_colu
     ck_table_column *out = &columns[n];
     out->name = ck_arena_strndup(&e->arena, c->name.text.p, c->name.text.n);
     if (c->comment.p) out->comment = ck_arena_strndup(&e->arena, c->comment.p, c->comment.n);
-    if (!out->name || (c->comment.p && !out->comment)) return ck_bind_nomem(b);
+    if (c->renamed_from.text.n)
+        out->renamed_from = ck_arena_strndup(&e->arena, c->renamed_from.text.p, c->renamed_from.text.n);
+    if (!out->name || (c->comment.p && !out->comment) || (c->renamed_from.text.n && !out->renamed_from))
+        return ck_bind_nomem(b);
     for (uint32_t k = 0; k < n; k++)
         if (ck_view_eq_nocase(ck_view_of(columns[k].name), c->name.text))
             return ck_bind_fail(b, c->name.pos, "column \"%s\" stands twice", out->name);
@@ -108,6 +111,21 @@ static ck_status computed_columns(ck_binder *b, ck_catalog_entry *e, const ck_as
     }
     b->plan.arena = script;
     return s;
+}
+
+/* Names that state knows columns by are names of their own: one column's alone. */
+static ck_status check_renames(ck_binder *b, const ck_ast_create_table *t) {
+    for (const ck_ast_column *c = t->columns; c; c = c->next) {
+        ck_view was = c->renamed_from.text;
+        for (const ck_ast_column *o = was.n ? t->columns : NULL; o; o = o->next) {
+            ck_view name = o->renamed_from.text.n ? o->renamed_from.text : o->name.text;
+            if (o == c || !ck_view_eq_nocase(name, was)) continue;
+            return ck_bind_fail(
+                b, c->renamed_from.pos, "column \"%.*s\" cannot be renamed from \"%.*s\": that is column \"%.*s\"",
+                ck_cut(c->name.text), c->name.text.p, ck_cut(was), was.p, ck_cut(o->name.text), o->name.text.p);
+        }
+    }
+    return CK_OK;
 }
 
 /* ---- the key ---- */
@@ -180,6 +198,7 @@ static ck_status fill(ck_binder *b, ck_catalog_entry *e, const ck_ast_create_tab
     e->sql = ck_arena_strndup(&e->arena, sql.p, sql.n);
     if (!columns || !e->sql) return ck_bind_nomem(b);
     for (const ck_ast_column *c = t->columns; c; c = c->next, n++) CK_TRY(add_column(b, e, c, columns, n));
+    CK_TRY(check_renames(b, t));
     CK_TRY(physical_schema(b, e, t, columns, count));
     CK_TRY(ck_bind_table_key(b, e, t, columns, count));
     CK_TRY(computed_columns(b, e, t, columns));

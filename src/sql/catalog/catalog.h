@@ -15,7 +15,8 @@ typedef struct ck_table_column { /* as declared, in order */
     int32_t physical;  /* index in decl.schema; -1: computed */
     ck_expr *computed; /* over the physical columns; NULL: physical */
     const char *computed_text;
-    const char *comment; /* NULL: none */
+    const char *comment;      /* NULL: none */
+    const char *renamed_from; /* the name that state knows it by; NULL: its own */
 } ck_table_column;
 
 typedef struct ck_table_time { /* event time */
@@ -33,11 +34,19 @@ typedef struct ck_table_def {
     ck_table_time time;
     int64_t
         ttl_us; /* state of what reads it is forgotten when it was not written for so long; 0: as SET says, -1: never */
-    const char *comment;  /* "": none */
-    const char *instance; /* of a table in memory: one of its own for each CREATE; else NULL */
+    const char *comment;     /* "": none */
+    const char *instance;    /* of a table in memory: one of its own for each CREATE; else NULL */
     ck_source_text source;   /* the statement that made it */
     const ck_pos *option_at; /* where in it the values of decl.options stand; line 0: nowhere */
 } ck_table_def;
+
+/* The name that state knows a physical column by: what it was renamed from, else its own (the schema's pointer). */
+static inline const char *ck_table_state_name(const ck_table_def *t, uint32_t physical) {
+    for (uint32_t i = 0; i < t->column_count; i++)
+        if (t->columns[i].physical == (int32_t)physical && t->columns[i].renamed_from)
+            return t->columns[i].renamed_from;
+    return t->decl.schema->fields[physical].name;
+}
 
 typedef struct ck_view_def {
     ck_source_text query;       /* text of the query, for binding and messages */

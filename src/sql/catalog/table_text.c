@@ -42,6 +42,8 @@ static ck_status column(ck_bytes *out, const ck_table_column *c) {
         CK_TRY(ck_bytes_char(out, ' '));
         CK_TRY(type(out, c->type));
         if (!c->nullable) CK_TRY(ck_bytes_str(out, " NOT NULL"));
+        if (c->renamed_from) CK_TRY(ck_bytes_str(out, " RENAMED FROM "));
+        if (c->renamed_from) CK_TRY(name(out, c->renamed_from));
     }
     if (!c->comment) return CK_OK;
     CK_TRY(ck_bytes_str(out, " COMMENT "));

@@ -12,6 +12,13 @@ static bool add_field(ck_lower_state *s, yyjson_mut_doc *doc, yyjson_mut_val *li
            yyjson_mut_obj_add_str(doc, v, "type", type) && yyjson_mut_obj_add_bool(doc, v, "nullable", f->nullable);
 }
 
+/* What state calls a column that has another name now. */
+static bool add_rename(ck_lower_params *p, yyjson_mut_val *list, const ck_table_def *def, uint32_t physical) {
+    const char *was = ck_table_state_name(def, physical);
+    return was == def->decl.schema->fields[physical].name ||
+           yyjson_mut_obj_add_str(p->doc, yyjson_mut_arr_get_last(list), "renamed_from", was);
+}
+
 /* Whether the column is read for the time of its row. */
 typedef struct time_column {
     uint32_t column;
@@ -70,7 +77,8 @@ ck_status ck_lower_params_source(ck_lower_state *s, ck_lower_params *p, const ck
     yyjson_mut_val *schema = fine ? yyjson_mut_obj_add_arr(p->doc, p->root, "table_schema") : NULL;
     if (!schema) return ck_lower_nomem(s);
     for (uint32_t i = 0; i < t->schema->field_count; i++)
-        if (!add_field(s, p->doc, schema, &t->schema->fields[i])) return ck_lower_nomem(s);
+        if (!add_field(s, p->doc, schema, &t->schema->fields[i]) || !add_rename(p, schema, def, i))
+            return ck_lower_nomem(s);
     CK_TRY(ck_lower_params_columns(s, p, "columns", columns));
     yyjson_mut_val *checked = yyjson_mut_obj_add_arr(p->doc, p->root, "checked");
     for (uint32_t i = 0; checked && i < t->schema->field_count; i++)

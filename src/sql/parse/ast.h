@@ -329,6 +329,7 @@ typedef struct ck_ast_column {
     bool enforced;         /* PRIMARY KEY without NOT ENFORCED */
     ck_pos metadata_pos;   /* METADATA column: line > 0 */
     ck_ast_ident metadata; /* FROM 'name'; no text: the column's own name */
+    ck_ast_ident renamed_from; /* what state calls the column; no text: its name */
     ck_view comment;       /* p NULL: none */
     struct ck_ast_column *next;
 } ck_ast_column;

@@ -127,6 +127,7 @@ static const struct {
     {"RANGE", K_RANGE},
     {"RECURSIVE", K_RECURSIVE},
     {"RENAME", K_RENAME},
+    {"RENAMED", K_RENAMED},
     {"REPLACE", K_REPLACE},
     {"RESET", K_RESET},
     {"RESPECT", K_RESPECT},

@@ -89,7 +89,8 @@ static uint64_t window_meaning(const ck_plan_node *in, const ck_plan_window *w, 
 
 static ck_status of_scan(const ck_plan_node *n, ck_plan_meaning *m, uint64_t *to) {
     m->rows = with(word("scan"), word(n->scan.table->name));
-    for (uint32_t i = 0; i < n->schema->field_count; i++) to[i] = with(m->rows, word(n->schema->fields[i].name));
+    for (uint32_t i = 0; i < n->schema->field_count; i++)
+        to[i] = with(m->rows, word(ck_table_state_name(&n->scan.table->table, n->scan.columns.at[i])));
     return CK_OK;
 }
 
