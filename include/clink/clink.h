@@ -83,6 +83,10 @@ typedef enum clink_changes { CLINK_CHANGES_FINAL = 0, CLINK_CHANGES_PREFIX = 1, 
 typedef enum clink_alignment { CLINK_ALIGNED = 0, CLINK_UNALIGNED = 1, CLINK_ADAPTIVE = 2 } clink_alignment;
 /* Changelog backends: a checkpoint writes what changed; all rows are written in the checkpoint that is due, or beside
  * the checkpoints. */
+typedef enum clink_added_state {
+    CLINK_ADDED_REFUSED,
+    CLINK_ADDED_FROM_NOW /* it begins empty: it is of the rows behind the checkpoint alone, and a warning says so */
+} clink_added_state;
 typedef enum clink_changelog {
     CLINK_NO_CHANGELOG,
     CLINK_MATERIALISE_AUTO, /* INSIDE; with rocksdb EXTERNAL */
@@ -126,6 +130,7 @@ typedef struct clink_run {
     int32_t rocksdb; /* with spill_dir: by rows into a RocksDB there, and only what cannot go there to a file */
     clink_changelog changelog;     /* checkpoints are segments of a changelog; where all rows go once in so many */
     int32_t materialisation_every; /* so many checkpoints, 1 to 1000; 0 = 10 */
+    clink_added_state added_state; /* what a changed script computes that the checkpoint has not */
 } clink_run;
 
 /* An argument that must be there and is NULL is CLINK_INVALID; calls on no job (*job is NULL) do nothing or say so. */

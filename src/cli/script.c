@@ -201,6 +201,8 @@ size_t run_flags_table(run_flags *f, flag *out) {
         {"allow-duplicates", 0, FLAG_SWITCH, &f->allow_duplicates, NULL, NULL, "go back behind committed output"},
         {"allow-semantic-change", 0, FLAG_SWITCH, &f->allow_semantic_change, NULL, NULL,
          "go on from another script's checkpoint where that gives state up or means something else"},
+        {"added-state", 0, FLAG_TEXT, &f->added_state, "HOW", "refuse",
+         "aggregates that the checkpoint has not: refuse, or from_now (of later rows alone)"},
         {"log-level", 0, FLAG_TEXT, &f->log_level, "L", "warn", "debug, info, warn, error or off"},
     };
     memcpy(out, rows, sizeof rows);
@@ -386,6 +388,9 @@ int run_flags_apply(const verb *v, run_flags *f, const script *s, clink_run *run
                                                   : NULL;
     if (needs_dir && !dir) return usage_error(v, "%s needs --checkpoint-dir", needs_dir);
     clink_alignment alignment = CLINK_ALIGNED;
+    bool from_now = f->added_state && strcmp(f->added_state, "from_now") == 0;
+    if (f->added_state && !from_now && strcmp(f->added_state, "refuse") != 0)
+        return usage_error(v, "--added-state is refuse or from_now, not '%s'", f->added_state);
     if (!f->alignment || strcmp(f->alignment, "aligned") == 0)
         alignment = CLINK_ALIGNED;
     else if (strcmp(f->alignment, "unaligned") == 0)
@@ -418,6 +423,7 @@ int run_flags_apply(const verb *v, run_flags *f, const script *s, clink_run *run
     run->alignment = alignment;
     run->allow_duplicates = f->allow_duplicates;
     run->allow_semantic_change = f->allow_semantic_change;
+    run->added_state = from_now ? CLINK_ADDED_FROM_NOW : CLINK_ADDED_REFUSED;
     return apply_changelog(v, f, run);
 }
 

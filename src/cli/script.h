@@ -30,6 +30,7 @@ typedef struct run_flags {
     int64_t parallelism, key_groups, threads;
     int64_t checkpoint_interval_ms, checkpoint_timeout_ms, final_checkpoint_timeout_ms, tolerable_failed, retained;
     bool fresh, allow_duplicates, allow_semantic_change, explain;
+    const char *added_state;
     uint64_t memory_bytes;
     flag_list set, plugins;
     const char *plugin_paths[FLAG_LIST_MAX + 1];
@@ -44,7 +45,7 @@ typedef struct run_flags {
 
 void run_flags_init(run_flags *f);
 /* Rows for flags_parse over *f; fills out (room for RUN_FLAG_COUNT). */
-enum { RUN_FLAG_COUNT = 31 };
+enum { RUN_FLAG_COUNT = 32 };
 size_t run_flags_table(run_flags *f, flag *out);
 /* Those of them that the shell takes, and those that explain takes. */
 size_t run_flags_shell(run_flags *f, flag *out);

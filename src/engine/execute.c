@@ -66,6 +66,8 @@ static ck_status copy_run(ck_arena *a, const clink_run *from, clink_run *to, ck_
         return ck_fail(err, CK_INVALID, "clink_run.output %d is not known", to->output);
     if (to->changes < CLINK_CHANGES_FINAL || to->changes > CLINK_CHANGES_FIELD)
         return ck_fail(err, CK_INVALID, "clink_run.changes %d is not known", to->changes);
+    if (to->added_state < CLINK_ADDED_REFUSED || to->added_state > CLINK_ADDED_FROM_NOW)
+        return ck_fail(err, CK_INVALID, "clink_run.added_state %d is not known", to->added_state);
     if (!to->source_name) to->source_name = "sql";
     if (!to->name || !*to->name) to->name = to->source_name;
     if (!to->parallelism) to->parallelism = 1;

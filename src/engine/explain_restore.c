@@ -42,6 +42,7 @@ static ck_status compare(clink_engine *e, clink_job *j, ck_bytes *out, clink_res
                             .registry = &e->registry,
                             .wanted = graph,
                             .settings = &settings,
+                            .from_now = j->run.added_state == CLINK_ADDED_FROM_NOW,
                             .allow = j->run.allow_semantic_change != 0};
     ck_evolution evolution;
     CK_TRY(ck_evolve_from(&j->arena, j->run.checkpoint_dir, j->run.restore, j->run.name, &cfg, &evolution, err));

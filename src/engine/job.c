@@ -43,6 +43,7 @@ static ck_checkpoint_config checkpoint_config(const clink_run *r) {
         .fresh = r->fresh != 0,
         .allow_duplicates = r->allow_duplicates != 0,
         .allow_semantic_change = r->allow_semantic_change != 0,
+        .added_from_now = r->added_state == CLINK_ADDED_FROM_NOW,
     };
 }
 

@@ -73,7 +73,7 @@ static ck_status compare_slot(evolving *e, ck_evolve_op *to, const ck_slot_schem
     ck_slot_plan plan;
     bool there;
     CK_TRY(plan_slot(e, described, want, &plan, &there));
-    if (!there && want->schema->origin.fresh) return CK_OK;
+    if (!there && (want->schema->origin.fresh || want->schema->origin.from_now)) return CK_OK;
     if (!there) {
         to->verdict = CK_EVOLVE_REBUILD;
         const char *why = ck_arena_printf(e->arena, "its state \"%s\" is not in the checkpoint", want->schema->slot);
@@ -106,7 +106,7 @@ static ck_status compare_slots(evolving *e, ck_evolve_op *to) {
     uint64_t id = ck_op_id(to->stored->uid);
     CK_TRY(described_slots(e, e->stored, to->stored, &was, &was_count));
     CK_TRY(described_slots(e, e->cfg->wanted, to->wanted, &now, &now_count));
-    CK_TRY(ck_trace_slots(e->arena, e->stored, e->cfg->wanted, to->wanted, &now, now_count, e->err));
+    CK_TRY(ck_trace_slots(e->arena, e->stored, e->cfg->wanted, to->wanted, e->cfg->from_now, &now, now_count, e->err));
     for (uint32_t i = 0; i < now_count; i++) {
         const ck_expected_slot want = {id, to->wanted->uid, &now[i]};
         const char *name = now[i].origin.was ? now[i].origin.was : now[i].slot;

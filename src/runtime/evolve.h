@@ -48,6 +48,7 @@ typedef struct ck_evolve_config {
     const ck_manifest *manifest;
     const ck_graph *wanted;
     const ck_job_settings *settings;
+    bool from_now; /* what the checkpoint has not begins empty */
     bool allow;
 } ck_evolve_config;
 
@@ -64,10 +65,11 @@ CK_NODISCARD ck_status ck_described_slots(const ck_evolve_config *cfg, ck_arena 
                                           const ck_graph_op *op, const ck_slot_schema **out, uint32_t *count,
                                           ck_error *err);
 /* What is known of the value fields of these slots of an operator of `wanted`, when it goes on from a state of `stored`:
- * *slots becomes a copy in the arena with origins (stream/slot.h). */
+ * *slots becomes a copy in the arena with origins (stream/slot.h). from_now: what is not stored begins empty, unless
+ * rows are taken back from it. */
 CK_NODISCARD ck_status ck_trace_slots(ck_arena *a, const ck_graph *stored, const ck_graph *wanted,
-                                      const ck_graph_op *op, const ck_slot_schema **slots, uint32_t count,
-                                      ck_error *err);
+                                      const ck_graph_op *op, bool from_now, const ck_slot_schema **slots,
+                                      uint32_t count, ck_error *err);
 /* Those of all operators of cfg->wanted, under their own uids. In the arena. */
 CK_NODISCARD ck_status ck_expected_slots(const ck_evolve_config *cfg, ck_arena *a, const ck_expected_slot **out,
                                          uint32_t *count, ck_error *err);

@@ -21,6 +21,7 @@ typedef struct tracing {
     ck_error *err;
     bool *seen; /* by operator of wanted */
     column *columns;
+    bool from_now;
 } tracing;
 
 static ck_status nomem(const tracing *t) { return ck_nomem(t->err, t->arena->mem, 0); }
@@ -164,6 +165,9 @@ static bool is_fresh(const tracing *t, const char *name) {
     return c && c->fresh && strcmp(end, arg == name ? "" : ")") == 0;
 }
 
+/* A column is NULL where nobody knows it; an aggregate is what it is of no row. */
+static bool may_begin_now(const ck_field *f) { return f->nullable || strchr(f->name, '(') != NULL; }
+
 static ck_status trace_slot(tracing *t, ck_slot_schema *slot) {
     ck_slot_origin *origins = ck_arena_array(t->arena, slot->value_count + 1u, sizeof *origins);
     bool any = false;
@@ -171,11 +175,13 @@ static ck_status trace_slot(tracing *t, ck_slot_schema *slot) {
     for (uint32_t i = 0; i < slot->value_count; i++) {
         CK_TRY(old_name(t, slot->values[i].name, &origins[i].was));
         origins[i].fresh = is_fresh(t, slot->values[i].name);
-        any |= origins[i].was || origins[i].fresh;
+        origins[i].from_now = t->from_now && may_begin_now(&slot->values[i]);
+        any |= origins[i].was || origins[i].fresh || origins[i].from_now;
     }
     if (any) slot->origins = origins;
     /* "overflow:sum(v)" is what sum(v) has beside its field */
     const char *of = strchr(slot->slot, ':'), *was;
+    slot->origin.from_now = t->from_now;
     if (!of) return CK_OK;
     CK_TRY(old_name(t, of + 1, &was));
     slot->origin.fresh = is_fresh(t, of + 1);
@@ -185,8 +191,9 @@ static ck_status trace_slot(tracing *t, ck_slot_schema *slot) {
 }
 
 ck_status ck_trace_slots(ck_arena *a, const ck_graph *stored, const ck_graph *wanted, const ck_graph_op *op,
-                         const ck_slot_schema **slots, uint32_t count, ck_error *err) {
-    tracing t = {.arena = a, .stored = stored, .wanted = wanted, .err = err};
+                         bool from_now, const ck_slot_schema **slots, uint32_t count, ck_error *err) {
+    tracing t = {.arena = a, .stored = stored, .wanted = wanted, .err = err, .from_now = from_now};
+    for (uint32_t i = 0; i < op->input_count; i++) t.from_now &= op->inputs[i].mode == CK_MODE_APPEND;
     if (count == 0) return CK_OK;
     ck_slot_schema *copy = ck_arena_array(a, count, sizeof *copy);
     t.seen = ck_arena_array(a, wanted->op_count + 1u, sizeof *t.seen);

@@ -35,6 +35,7 @@ typedef struct ck_checkpoint_config {
     bool fresh;          /* start anew in a used directory, under a new UUID */
     bool allow_duplicates;
     bool allow_semantic_change; /* a changed script goes on over state that means something else, or gives it up */
+    bool added_from_now; /* what it computes that the checkpoint has not begins empty, instead of being refused */
 } ck_checkpoint_config;
 
 /* A job over several processes: each starts the same graph with its own `process`, and they find each other. Subtask i

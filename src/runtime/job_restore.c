@@ -43,6 +43,7 @@ static ck_status check_manifest(ck_job *j, const ck_manifest *m, const char *dir
                                   .manifest = m,
                                   .wanted = j->graph,
                                   .settings = &j->settings,
+                                  .from_now = j->cfg.checkpoint.added_from_now,
                                   .allow = j->cfg.checkpoint.allow_semantic_change};
     CK_TRY(ck_evolve(&j->arena, &cfg, &j->evolution, err));
     if (!j->evolution.changed) return CK_OK;
@@ -348,7 +349,8 @@ static ck_status expect(ck_job *j, const ck_vertex *v, ck_expected_slot *out, ui
         uint32_t n;
         CK_TRY(ck_job_op_slots(j, o, &slots, &n, err));
         if (j->evolution.changed)
-            CK_TRY(ck_trace_slots(&j->arena, j->evolution.stored, j->graph, o->op, &slots, n, err));
+            CK_TRY(ck_trace_slots(&j->arena, j->evolution.stored, j->graph, o->op, j->cfg.checkpoint.added_from_now,
+                                  &slots, n, err));
         for (uint32_t k = 0; out && k < n; k++)
             out[*count + k] = (ck_expected_slot){ck_op_id(o->op->uid), o->op->uid, &slots[k]};
         *count += n;

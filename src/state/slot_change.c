@@ -65,9 +65,10 @@ static void compare_values(change *c, const ck_slot_schema *s, const ck_slot_sch
     for (uint32_t i = 0; i < w->value_count; i++) {
         const ck_slot_origin *origin = w->origins ? &w->origins[i] : NULL;
         uint32_t at = find_value(s, origin && origin->was ? origin->was : w->values[i].name);
-        if (at == s->value_count && origin && origin->fresh &&
+        if (at == s->value_count && origin && (origin->fresh || origin->from_now) &&
             (w->values[i].nullable || !ck_phys_is_var(ck_type_phys(w->values[i].type)))) {
-            say(c, &c->done, ck_arena_printf(c->arena, "adds '%s'", w->values[i].name));
+            say(c, &c->done,
+                ck_arena_printf(c->arena, "adds '%s'%s", w->values[i].name, origin->fresh ? "" : " from now on"));
             value_of[i] = CK_FIELD_IS_NEW;
             moved = true;
             continue;

@@ -23,6 +23,7 @@ typedef struct ck_order_field {
 typedef struct ck_slot_origin {
     const char *was; /* the name it is stored under; NULL: its own */
     bool fresh;      /* stored values lack it rightly: it begins as in a new row (NULL; 0 where it is NOT NULL) */
+    bool from_now;   /* they do not: it does all the same, because that was asked for */
 } ck_slot_origin;
 
 typedef struct ck_slot_schema {

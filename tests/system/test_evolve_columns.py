@@ -152,3 +152,57 @@ def test_renames_that_are_none(tmp_path, cols):
     from conftest import run_clink
     r = run_clink("explain", "-e", "CREATE TABLE t (%s) WITH (connector='blackhole'); SELECT 1;" % cols, ok=False)
     assert r.code == 1 and ("cannot be renamed from" in r.err or "syntax" in r.err.lower() or "expected" in r.err), r.err
+
+
+def test_what_can_be_derived_is(tmp_path):
+    """AVG is SUM and COUNT, which are there; COUNT of a column that is never NULL is COUNT(*)."""
+    was = script(OLD, "key VARCHAR, s BIGINT, c BIGINT, a DOUBLE", "SELECT k, SUM(v), COUNT(v), CAST(NULL AS DOUBLE) FROM src GROUP BY k")
+    now = script(OLD, "key VARCHAR, s BIGINT, c BIGINT, a DOUBLE", "SELECT k, SUM(v), COUNT(v), AVG(CAST(v AS BIGINT)) FROM src GROUP BY k")
+    job, lines = two_lives(tmp_path, was, now, old_row)
+    assert any(l.startswith("reuse") and "group_agg(k)<-src" in l for l in lines), lines
+    for r in job.table("1"):
+        mine = [i for i in range(job.rows) if "k%d" % (i % 5) == r["key"]]
+        assert (r["s"], r["c"], r["a"]) == (sum(mine), len(mine), sum(mine) / len(mine)), r
+
+
+FROM_NOW = ("--added-state", "from_now")
+
+
+def test_what_cannot_be_derived_is_refused_or_of_later_rows(tmp_path):
+    sink = "key VARCHAR, s BIGINT, c BIGINT, d BIGINT, m BIGINT"
+    was = script(OLD, sink, "SELECT k, SUM(v), CAST(NULL AS BIGINT), CAST(NULL AS BIGINT), CAST(NULL AS BIGINT) FROM src GROUP BY k")
+    now = script(OLD, sink, "SELECT k, SUM(v), COUNT(*), COUNT(DISTINCT w), MAX(w) FROM src GROUP BY k")
+    job = Tables(tmp_path, old_row)
+    assert job.life(was)[0] == 0
+    code, lines, err = job.explain(now)
+    assert code == 3 and any(l.startswith("refused") and "'count(*)' is not in the checkpoint" in l for l in lines), lines
+    assert job.life(now)[0] == 1
+    code, lines, err = job.explain(now, *FROM_NOW)
+    assert code == 0 and any(l.startswith("migrate") and "adds 'count(*)' from now on" in l for l in lines), (lines, err)
+    job.append(103)
+    code, err = job.life(now, *FROM_NOW)
+    assert code == 0 and "adds 'count(*)' from now on" in err, err  # said where the job starts
+    job.append(10)
+    assert job.life(now)[0] == 0  # and is state like any other from then on
+    for r in job.table("1"):
+        mine = [i for i in range(job.rows) if "k%d" % (i % 5) == r["key"]]
+        late = [i for i in mine if i >= 200]
+        assert r["s"] == sum(mine)
+        assert (r["c"], r["d"], r["m"]) == (len(late), len({i * 7 % 13 for i in late}), max(i * 7 % 13 for i in late)), r
+
+
+def test_from_now_is_for_input_that_grows(tmp_path):
+    """Rows that are taken back were counted by nobody."""
+    inner = "SELECT x, SUM(s) AS s%s FROM (SELECT k AS x, SUM(v) AS s FROM src GROUP BY k) GROUP BY x"
+    was = script(OLD, "key VARCHAR, s BIGINT, m BIGINT", "SELECT x, s, CAST(NULL AS BIGINT) FROM (%s)" % (inner % ""))
+    now = script(OLD, "key VARCHAR, s BIGINT, m BIGINT", inner % ", MAX(s) AS m")
+    job = Tables(tmp_path, old_row)
+    assert job.life(was)[0] == 0
+    code, lines, err = job.explain(now, *FROM_NOW)
+    assert code == 3 and any(l.startswith("refused") and "its state \"values:s\" is not in the checkpoint" in l for l in lines), (lines, err)
+
+
+def test_from_now_is_spelt_so(tmp_path):
+    from conftest import run_clink
+    r = run_clink("explain", "-e", "SELECT 1", "--added-state", "now", ok=False)
+    assert r.code == 2 and "--added-state is refuse or from_now" in r.err, r.err
