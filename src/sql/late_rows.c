@@ -18,7 +18,7 @@ static bool judges_by(const ck_plan_node *n, bool timed, uint32_t input, uint32_
             return n->top.limit > 0;
         }
         *column = n->top.order_count ? n->top.order[0].column : 0;
-        return n->top.timed && n->top.limit > 0;
+        return (n->top.timed || (n->top.by_time && timed)) && n->top.limit > 0;
     case CK_PLAN_JOIN:
         if (n->join.as_of.kind == CK_AS_OF_EVENT) { /* a version that comes late counts from then on */
             *column = n->join.as_of.left_time;

@@ -142,3 +142,26 @@ def test_what_waits_for_late_rows_is_in_time_for_what_is_above(clink, tmp_path, 
     got = clink("run", "--changes", "--set", f"batch_rows={batch}", "-e", table("src.ndjson", 0, ", allowed_lateness_ms='26000'") +
                 table("src.ndjson", 26_000).replace("TABLE src", "TABLE once") + above.format(rows=rows))
     assert "late" not in got.err and sorted((r["k"], r["v"]) for r in got.rows) == sorted((k, v) for _, k, v in data)
+
+
+@pytest.mark.parametrize("p,batch", [(1, 0), (2, 7), (4, 1)])
+@pytest.mark.parametrize("n", [1, 3])
+def test_windows_and_joins_over_first_rows_of_input_that_ends(clink, tmp_path, n, p, batch):
+    """The first rows of a key are event time for what is above, as where input goes on; alone they are said at the end."""
+    print(f"CLINK_SEED={SEED}")
+    data = disordered(random.Random(SEED), 600, 300_000, 5000)
+    write(tmp_path / "src.ndjson", data)
+    firsts = [x for k in {x[1] for x in data} for x in sorted(x for x in data if x[1] == k)[:n]]
+    rows = f"(SELECT t, k, v FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY k ORDER BY t, k, v) AS r FROM src) WHERE r <= {n})"
+    run = lambda sql: clink("run", "-p", p, *settings(batch), "-e", table("src.ndjson", 5000) + sql).rows
+    got = run(f"SELECT window_end AS e, COUNT(*) AS n, SUM(v) AS v FROM {rows} GROUP BY TUMBLE(t, INTERVAL '10' SECOND)")
+    want = collections.defaultdict(list)
+    for t, _, v in firsts:
+        want[aligned(t, 10_000) + 10_000].append(v)
+    assert sorted((r["e"], r["n"], r["v"]) for r in got) == sorted((iso(e), len(v), sum(v)) for e, v in want.items())
+    got = run(f"SELECT a.k, a.v, SUM(b.v) AS s FROM {rows} a JOIN src b ON a.k = b.k AND b.t BETWEEN a.t AND a.t + 9000 GROUP BY a.k, a.t, a.v")
+    sums = collections.defaultdict(int)
+    for t, k, v in firsts:
+        sums[k, t, v] += sum(x[2] for x in data if x[1] == k and t <= x[0] <= t + 9000)
+    assert sorted((r["k"], r["v"], r["s"]) for r in got) == sorted((k, v, s) for (k, t, v), s in sums.items())
+    assert "final" in clink("explain", "-e", table("src.ndjson", 5000) + f"SELECT * FROM {rows}").out

@@ -78,7 +78,8 @@ ck_status ck_lower_sort(ck_lower_state *s, const ck_plan_node *n, ck_lowered *ou
 }
 
 ck_status ck_lower_top_n(ck_lower_state *s, const ck_plan_node *n, ck_lowered *out) {
-    if (n->top.timed && n->top.limit > 0) return ck_lower_timed_rank(s, n, out);
+    bool timed = n->top.timed || (n->top.by_time && s->timed[n->id]);
+    if (timed && n->top.limit > 0) return ck_lower_timed_rank(s, n, out);
     static const char *const ranks[] = {"row_number", "rank", "dense_rank"};
     const ck_plan_node *input = n->inputs[0];
     ck_planned_input *in = CK_LOWER_ARRAY(s, 1, ck_planned_input);

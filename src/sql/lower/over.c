@@ -109,7 +109,7 @@ static ck_status lower(ck_lower_state *s, const ck_plan_node *n, const ck_plan_o
                         .input_count = 1,
                         .schema = n->schema,
                         .has_key = n->key_count > 0,
-                        .final = n->final,
+                        .final = n->final && o->by == CK_BY_END,
                         .stateful = true};
     if (n->key_count) op.key = n->keys[0];
     if (!op.label) return ck_lower_nomem(s);

@@ -338,7 +338,7 @@ static ck_status prune_top_n(ck_plan *p, const ck_plan_node *n, ck_plan_node *in
     CK_TRY(ck_plan_top_n(p, input, &top, rank, out));
     ck_plan_keep_identity(*out, n);
     (*out)->final = n->final;
-    if (n->final) (*out)->mode = n->mode, (*out)->top.timed = (*out)->top.windowed = false;
+    if (n->final) (*out)->mode = n->mode, ck_plan_top_ends(*out, n);
     return CK_OK;
 }
 

@@ -268,7 +268,7 @@ static ck_status push_into_top_n(pushdown *d, ck_plan_node *n, conjuncts pending
         CK_TRY(ck_plan_top_n(d->p, n->inputs[0], &top, rank, &bounded));
         ck_plan_keep_identity(bounded, n);
         bounded->final = n->final;
-        if (n->final) bounded->mode = n->mode, bounded->top.timed = bounded->top.windowed = false;
+        if (n->final) bounded->mode = n->mode, ck_plan_top_ends(bounded, n);
     }
     return push_through(d, bounded, rest, below_top_n, out);
 }

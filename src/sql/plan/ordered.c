@@ -64,7 +64,8 @@ ck_status ck_plan_top_n(ck_plan *p, ck_plan_node *input, const ck_plan_top *top,
     bool ends = p->emit_on_close || (input->bounded && !p->changes);
     n->top.windowed = ck_plan_top_is_windowed(input, &n->top) && !(ends && input->mode == CK_MODE_RETRACT);
     n->final = ends && !n->top.windowed;
-    n->top.timed = !n->top.windowed && !n->final && ck_plan_top_is_timed(input, top);
+    n->top.by_time = !n->top.windowed && !p->emit_on_close && ck_plan_top_is_timed(input, top);
+    n->top.timed = n->top.by_time && !n->final;
     bool once = n->final || n->top.timed || (n->top.windowed && input->mode == CK_MODE_APPEND);
     n->mode = once ? CK_MODE_APPEND : CK_MODE_RETRACT;
     memcpy(n->keys, input->keys, sizeof n->keys);
@@ -84,6 +85,11 @@ ck_status ck_plan_top_n(ck_plan *p, ck_plan_node *input, const ck_plan_top *top,
     CK_TRY(ck_plan_identify(p, n, "top_n", text));
     *out = n;
     return CK_OK;
+}
+
+void ck_plan_top_ends(ck_plan_node *made, const ck_plan_node *n) {
+    made->top.timed = made->top.windowed = false;
+    made->top.by_time = n->top.by_time;
 }
 
 ck_status ck_plan_set_op(ck_plan *p, bool except, bool all, ck_plan_node *left, ck_plan_node *right,

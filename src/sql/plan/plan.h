@@ -87,7 +87,9 @@ typedef struct ck_plan_top {
     uint64_t limit, offset;
     ck_rank rank;
     bool rank_column;    /* the last column of the output is the rank */
-    bool timed;          /* by event time over rows that do not change: a rank is known when the watermark has passed */
+    bool by_time;        /* by event time over rows that do not change */
+    bool timed;          /* and so that a rank is said when the watermark has passed; where all is said at the end, only if
+                          * somebody above reckons with time */
     bool windowed;       /* each partition is of a window, and goes with it */
     uint32_t window_end; /* windowed: input column, of the partition */
     int64_t lateness_us; /* windowed: for so long behind its end a window still changes */
@@ -324,6 +326,8 @@ CK_NODISCARD ck_status ck_plan_versions_of(ck_plan *p, ck_plan_node *n, ck_plan_
 /* Whether a column of n is PROCTIME(). */
 bool ck_plan_is_proctime(const ck_plan_node *n, uint32_t column);
 /* Same number and types of columns. */
+/* made, a top-N over other inputs than n, says all at the end as n does. */
+void ck_plan_top_ends(ck_plan_node *made, const ck_plan_node *n);
 CK_NODISCARD ck_status ck_plan_set_op(ck_plan *p, bool except, bool all, ck_plan_node *left, ck_plan_node *right,
                                       ck_plan_node **out);
 /* fields: what an element adds to the input's columns, the ordinality among them. */

@@ -61,7 +61,7 @@ ck_status ck_plan_with_inputs(ck_plan *p, const ck_plan_node *n, ck_plan_node *c
     CK_TRY(again(p, n, inputs, &made));
     ck_plan_keep_identity(made, n);
     made->final = n->final;
-    if (n->final && made->kind == CK_PLAN_TOP_N) made->top.timed = made->top.windowed = false;
+    if (n->final && made->kind == CK_PLAN_TOP_N) ck_plan_top_ends(made, n);
     if (n->final) made->mode = n->mode; /* whatever made it so: EMIT ON CLOSE is the query's, not the plan's */
     *out = made;
     return CK_OK;

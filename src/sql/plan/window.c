@@ -164,10 +164,10 @@ static ck_time_origin of_join(const ck_plan_node *n, uint32_t column) {
  * own time may be behind the watermark, and the window's is not: over rows that do not change the watermark waits with
  * them for what the table allows. */
 static ck_time_origin of_top_n(const ck_plan_node *n, uint32_t column) {
-    if (column >= n->inputs[0]->schema->field_count || !(n->top.timed || n->top.windowed)) return (ck_time_origin){0};
+    if (column >= n->inputs[0]->schema->field_count || !(n->top.by_time || n->top.windowed)) return (ck_time_origin){0};
     ck_time_origin o = ck_plan_time_of(n->inputs[0], column);
     if (n->top.windowed && n->inputs[0]->mode == CK_MODE_APPEND) o.lateness_us = 0;
-    return n->top.timed || (o.node && is_of_window(o.node)) ? o : (ck_time_origin){0};
+    return n->top.by_time || (o.node && is_of_window(o.node)) ? o : (ck_time_origin){0};
 }
 
 bool ck_plan_top_is_windowed(const ck_plan_node *input, ck_plan_top *top) {
