@@ -145,44 +145,49 @@ static ck_status lower_temporal(ck_lower_state *s, const ck_plan_node *n, ck_low
     return CK_OK;
 }
 
-ck_status ck_lower_join(ck_lower_state *s, const ck_plan_node *n, ck_lowered *out) {
-    if (n->join.as_of.kind == CK_AS_OF_LOOKUP) return ck_lower_lookup(s, n, out);
-    if (n->join.as_of.kind != CK_AS_OF_NONE) return lower_temporal(s, n, out);
-    split c;
+/* What every join says of itself: its kind and its keys. */
+static ck_status begin_join(ck_lower_state *s, const ck_plan_node *n, const split *c, ck_planned_op *op,
+                            ck_lower_params *p) {
+    ck_columns left = {c->left, c->keys}, right = {c->right, c->keys};
+    CK_TRY(two_inputs(s, n, left, right, op));
+    op->type = "join";
+    op->label = ck_lower_join_label(s, n);
+    CK_TRY(ck_lower_params_begin(s, p));
+    if (!op->label || !yyjson_mut_obj_add_str(p->doc, p->root, "kind", ck_join_kind_name(n->join.kind)))
+        return ck_lower_nomem(s);
+    CK_TRY(ck_lower_params_columns(s, p, "left_keys", left));
+    return ck_lower_params_columns(s, p, "right_keys", right);
+}
+
+/* Conditions that bound the time are the operator's bounds; the others are asked of each pair. */
+static ck_status lower_in_time(ck_lower_state *s, const ck_plan_node *n, split *c, const ck_time_bounds *bounds,
+                               uint32_t *out) {
+    ck_planned_op op;
+    ck_lower_params p;
+    uint32_t beyond = 0;
+    CK_TRY(begin_join(s, n, c, &op, &p));
+    CK_TRY(ck_lower_time_bounds(s, bounds, &p));
+    op.type = "interval_join";
+    op.final = false;
+    for (uint32_t i = 0; i < c->residual_count; i++)
+        if (!ck_plan_bounds_time(n, c->residual[i])) c->residual[beyond++] = c->residual[i];
+    CK_TRY(ck_lower_params_exprs(s, &p, "residual", c->residual, beyond));
+    CK_TRY(ck_lower_params_late(s, &p, n));
+    CK_TRY(ck_lower_params_end(s, &p, &op.params));
+    CK_TRY(ck_lower_add(s, &op, out));
+    return ck_lower_late(s, n, *out);
+}
+
+static ck_status lower_plain(ck_lower_state *s, const ck_plan_node *n, const split *c, uint32_t *out) {
     ck_planned_op op;
     ck_lower_params p;
     ck_time_bounds bounds;
-    bool in_time = ck_lower_is_in_time(s, n, &bounds);
-    CK_TRY(split_condition(s, n, in_time && bounds.windowed, &c));
-    ck_columns left = {c.left, c.keys}, right = {c.right, c.keys};
-    CK_TRY(two_inputs(s, n, left, right, &op));
-    op.type = "join";
-    op.label = ck_lower_join_label(s, n);
-    CK_TRY(ck_lower_params_begin(s, &p));
-    if (!op.label || !yyjson_mut_obj_add_str(p.doc, p.root, "kind", ck_join_kind_name(n->join.kind)))
-        return ck_lower_nomem(s);
-    CK_TRY(ck_lower_params_columns(s, &p, "left_keys", left));
-    CK_TRY(ck_lower_params_columns(s, &p, "right_keys", right));
-    if (in_time) {
-        CK_TRY(ck_lower_time_bounds(s, &bounds, &p));
-        op.type = "interval_join";
-        op.final = false;
-        uint32_t beyond = 0;
-        for (uint32_t i = 0; i < c.residual_count; i++)
-            if (!ck_plan_bounds_time(n, c.residual[i])) c.residual[beyond++] = c.residual[i];
-        CK_TRY(ck_lower_params_exprs(s, &p, "residual", c.residual, beyond));
-        CK_TRY(ck_lower_params_late(s, &p, n));
-        CK_TRY(ck_lower_params_end(s, &p, &op.params));
-        CK_TRY(ck_lower_add(s, &op, &out->op));
-        CK_TRY(ck_lower_late(s, n, out->op));
-        out->hashed = !ck_join_pads_left(n->join.kind), out->hash = left;
-        return CK_OK;
-    }
+    CK_TRY(begin_join(s, n, c, &op, &p));
     yyjson_mut_val *safe = yyjson_mut_obj_add_arr(p.doc, p.root, "null_safe");
-    for (uint32_t i = 0; safe && i < c.keys; i++)
-        if (!yyjson_mut_arr_add_bool(p.doc, safe, c.null_safe[i])) safe = NULL;
+    for (uint32_t i = 0; safe && i < c->keys; i++)
+        if (!yyjson_mut_arr_add_bool(p.doc, safe, c->null_safe[i])) safe = NULL;
     if (!safe) return ck_lower_nomem(s);
-    CK_TRY(ck_lower_params_exprs(s, &p, "residual", c.residual, c.residual_count));
+    CK_TRY(ck_lower_params_exprs(s, &p, "residual", c->residual, c->residual_count));
     if (!yyjson_mut_obj_add_bool(p.doc, p.root, "single", n->join.single)) return ck_lower_nomem(s);
     for (uint32_t side = 0; side < 2; side++) /* a side that ends is kept whole */
         if (!n->inputs[side]->bounded && ck_plan_join_keeps(n, side))
@@ -193,9 +198,19 @@ ck_status ck_lower_join(ck_lower_state *s, const ck_plan_node *n, ck_lowered *ou
           yyjson_mut_obj_add_sint(p.doc, p.root, "lateness_us", bounds.slack_us + 1)))
         return ck_lower_nomem(s);
     CK_TRY(ck_lower_params_end(s, &p, &op.params));
-    CK_TRY(ck_lower_add(s, &op, &out->op));
+    return ck_lower_add(s, &op, out);
+}
+
+ck_status ck_lower_join(ck_lower_state *s, const ck_plan_node *n, ck_lowered *out) {
+    if (n->join.as_of.kind == CK_AS_OF_LOOKUP) return ck_lower_lookup(s, n, out);
+    if (n->join.as_of.kind != CK_AS_OF_NONE) return lower_temporal(s, n, out);
+    split c;
+    ck_time_bounds bounds;
+    bool in_time = ck_lower_is_in_time(s, n, &bounds);
+    CK_TRY(split_condition(s, n, in_time && bounds.windowed, &c));
+    CK_TRY(in_time ? lower_in_time(s, n, &c, &bounds, &out->op) : lower_plain(s, n, &c, &out->op));
     /* Rows keep the place of the left key, unless it is padded with NULLs. */
-    out->hashed = !ck_join_pads_left(n->join.kind), out->hash = left;
+    out->hashed = !ck_join_pads_left(n->join.kind), out->hash = (ck_columns){c.left, c.keys};
     return CK_OK;
 }
 
