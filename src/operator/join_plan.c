@@ -111,7 +111,7 @@ static ck_status read_residual(ck_join_plan *p, const ck_op_spec *spec, yyjson_v
 
 /* A bounded side is built first where that changes nothing but when rows are said: what `final` asks for, and what
  * saves keeping the other side. Over changes that somebody wants to see (bounded, and yet not final) both sides are
- * kept. */
+ * kept. The plan says the same of what grows and what is taken back (built_first in sql/plan/join.c). */
 static uint32_t choose_build(const ck_join_plan *p) {
     const ck_join_side *l = &p->sides[0], *r = &p->sides[1];
     if (p->final) return p->type == CK_JOIN_RIGHT ? 0 : 1;

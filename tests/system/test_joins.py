@@ -233,3 +233,5 @@ INSERT INTO a SELECT i FROM src WHERE NOT EXISTS (SELECT 1 FROM names WHERE id =
             job.kill()
             err = job.communicate()[1].decode()
         assert "grows without end" not in err
+        kept = max(f.stat().st_size for f in (tmp_path / "ck").rglob("checkpoint-*.snap"))
+        assert kept < 60_000, kept  # of the names; the rows that went past would be over 100,000 more
