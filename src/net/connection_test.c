@@ -322,7 +322,7 @@ static void test_dial_that_nobody_answers(void **state) {
     ck_status s = send_bytes(&n.client, 1, 10);
     assert_true(s == CK_OK || s == CK_CLOSED); /* it may know already */
     wait_at_least(&n.client, &n.client.closed, 1);
-    assert_int_equal(n.client.why, CK_IO);
+    assert_int_equal(n.client.why, CK_NOTFOUND);
     assert_non_null(strstr(n.client.why_text, n.address));
     assert_int_equal(n.client.opened, 0);
     ck_connection *c;
@@ -347,7 +347,7 @@ static void test_connect_timeout(void **state) {
         wait_at_least(&n.client, &n.client.closed, 1);
         s = n.client.why;
     }
-    assert_int_equal(s, CK_IO);
+    assert_true(s == CK_IO || s == CK_NOTFOUND); /* the latter where something answers for every host */
     destroy_net(&n);
 }
 

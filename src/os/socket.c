@@ -178,6 +178,14 @@ ck_status ck_socket_accept(ck_socket *l, ck_socket **out, ck_error *err) {
     return wrap(l->proc, fd, address, out, err);
 }
 
+/* Nobody listening is an answer, and not the silence that everything else may be. */
+static ck_status connect_failed(ck_error *err, int errnum, const char *address) {
+    ck_status s = ck_fail_errno(err, errnum, "connecting to %s", address);
+    if (errnum != ECONNREFUSED) return s;
+    if (err) err->status = CK_NOTFOUND;
+    return CK_NOTFOUND;
+}
+
 ck_status ck_socket_connect(ck_proc *proc, const char *address, ck_socket **out, ck_error *err) {
     sock_address where;
     CK_TRY(make(proc, address, &where, out, err));
@@ -187,14 +195,14 @@ ck_status ck_socket_connect(ck_proc *proc, const char *address, ck_socket **out,
     int errnum = errno;
     ck_socket_close(*out);
     *out = NULL;
-    return ck_fail_errno(err, errnum, "connecting to %s", address);
+    return connect_failed(err, errnum, address);
 }
 
 ck_status ck_socket_connected(ck_socket *s, ck_error *err) {
     int errnum = 0;
     socklen_t bytes = sizeof errnum;
     if (getsockopt(s->fd, SOL_SOCKET, SO_ERROR, &errnum, &bytes) != 0) errnum = errno;
-    return errnum == 0 ? CK_OK : ck_fail_errno(err, errnum, "connecting to %s", s->address);
+    return errnum == 0 ? CK_OK : connect_failed(err, errnum, s->address);
 }
 
 /* ---- bytes ---- */

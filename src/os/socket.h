@@ -15,7 +15,8 @@ typedef struct ck_socket ck_socket; /* owner closes; one thread at a time */
 CK_NODISCARD ck_status ck_socket_listen(ck_proc *proc, const char *address, ck_socket **out, uint16_t *bound_port,
                                         ck_error *err);
 CK_NODISCARD ck_status ck_socket_accept(ck_socket *l, ck_socket **out, ck_error *err); /* CK_AGAIN: none waits */
-/* Starts to connect; writable says it is done, then ck_socket_connected tells how it went. */
+/* Starts to connect; writable says it is done, then ck_socket_connected tells how it went. CK_NOTFOUND, of either:
+ * nobody listens there, which is known. */
 CK_NODISCARD ck_status ck_socket_connect(ck_proc *proc, const char *address, ck_socket **out, ck_error *err);
 CK_NODISCARD ck_status ck_socket_connected(ck_socket *s, ck_error *err);
 /* CK_AGAIN with *n 0: would block. CK_CLOSED: the peer ended, by its will or not. */
