@@ -97,6 +97,11 @@ static const ck_proto_field take_savepoint_fields[] = {
     UINT_FIELD(5, ck_msg_take_savepoint, stop, 1), UINT_FIELD(6, ck_msg_take_savepoint, timeout_ms, INT32_MAX)};
 TYPE(take_savepoint, "TAKE_SAVEPOINT");
 
+static const ck_proto_field hello_fields[] = {FENCE_FIELDS(ck_msg_hello),
+                                              UINT_FIELD(4, ck_msg_hello, version, UINT32_MAX),
+                                              TEXT_FIELD(5, ck_msg_hello, token, NAME)};
+TYPE(hello, "HELLO");
+
 static const ck_proto_field submit_fields[] = {FENCE_FIELDS(ck_msg_submit),
                                                TEXT_FIELD(4, ck_msg_submit, name, NAME),
                                                BYTES_FIELD(5, ck_msg_submit, spec, CK_CLUSTER_SPEC_MAX),
@@ -184,6 +189,7 @@ static const ck_proto_type *type_of(unsigned kind) {
     case CK_MSG_START: return &start_type;
     case CK_MSG_CANCEL_JOB: return &cancel_job_type;
     case CK_MSG_TAKE_SAVEPOINT: return &take_savepoint_type;
+    case CK_MSG_HELLO: return &hello_type;
     case CK_MSG_SUBMIT: return &submit_type;
     case CK_MSG_COMMAND: return &command_type;
     case CK_MSG_REPLY: return &reply_type;

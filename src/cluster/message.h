@@ -24,6 +24,8 @@ typedef enum ck_message_kind {
     CK_MSG_START,
     CK_MSG_CANCEL_JOB,
     CK_MSG_TAKE_SAVEPOINT,
+    /* from whoever has connected, before anything else */
+    CK_MSG_HELLO = 48,
     /* client to coordinator, and back */
     CK_MSG_SUBMIT = 64,
     CK_MSG_COMMAND,
@@ -153,6 +155,17 @@ typedef struct ck_msg_take_savepoint {
     uint64_t request, stop, timeout_ms;
 } ck_msg_take_savepoint;
 
+/* ---- everybody ---- */
+
+enum { CK_CLUSTER_VERSION = 1 };
+
+/* What shows that a peer may talk: the cluster's token. Between a worker and its hosts it is not needed. */
+typedef struct ck_msg_hello {
+    ck_msg_fence fence; /* from a host: its job and attempt */
+    uint64_t version;
+    ck_view token;
+} ck_msg_hello;
+
 /* ---- clients ---- */
 
 enum { CK_RESTART_AUTO = -1 };
@@ -247,6 +260,7 @@ typedef struct ck_message {
         ck_msg_start start;
         ck_msg_cancel_job cancel_job;
         ck_msg_take_savepoint take_savepoint;
+        ck_msg_hello hello;
         ck_msg_submit submit;
         ck_msg_command command;
         ck_msg_reply reply;

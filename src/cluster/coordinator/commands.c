@@ -187,7 +187,10 @@ ck_status commands_submit(ck_coordinator *c, uint64_t conn, const ck_msg_submit 
     c->next_job++;
     record_leader(c);
     deploy(c, j);
-    if (!m->wait || wait_for(c, j, conn, WAIT_END, 0)) reply_job(c, conn, j, 0);
+    if (m->wait)
+        (void)wait_for(c, j, conn, WAIT_END, 0);
+    else
+        reply_job(c, conn, j, 0);
     return CK_OK;
 }
 

@@ -167,6 +167,7 @@ static void without_a_directory_it_fails_fast(void **state) {
     job.wait = 1;
     for (int w = 1; w <= 2; w++) join(h, w, 2);
     submit(h, &job);
+    assert_int_equal(count_sent(h, CK_MSG_REPLY), 0); /* it waits */
     ready(h, 1, 1, 1), ready(h, 2, 1, 1);
     one_ended(h, 2, 1, 1, 1, CK_TASK_FINISHED, "");
     pass(h, 2100, "1");

@@ -1,0 +1,330 @@
+#include "cluster/coordinator/server.h"
+
+#include <pthread.h>
+#include <stdio.h>
+
+#include "cluster/coordinator/records.h"
+#include "cluster/token.h"
+#include "net/connection.h"
+#include "os/clock.h"
+#include "os/random.h"
+
+enum { CONNECTIONS_MAX = 2048, QUEUE_BYTES_MAX = 32 << 20, ARENA_BYTES_MAX = 64 << 20, PROBE_US = 2000000 };
+
+typedef struct peer {
+    struct peer *next;
+    ck_coordinator_server *server;
+    ck_connection *c;
+    uint64_t number;
+    bool known; /* has shown the token */
+} peer;
+
+typedef struct probe {
+    ck_coordinator_server *server;
+    ck_connection *c;
+    uint64_t incarnation;
+    bool answered;
+} probe;
+
+struct ck_coordinator_server {
+    ck_proc *proc;
+    ck_mem mem;
+    ck_net_loop *loop;
+    ck_listener *listener;
+    ck_token token;
+    ck_records *records; /* NULL: none are kept */
+    ck_coordinator *c;   /* NULL: it leads no more */
+    ck_net_timer timer;
+    ck_net_post first; /* arms the timer */
+    int64_t interval_us;
+    peer *peers;
+    uint64_t last_number;
+    uint64_t nobody;      /* incarnation whose probe was answered at once; 0: none */
+    pthread_mutex_t lock; /* guards what follows */
+    ck_status status;
+    ck_error error;
+};
+
+/* ---- the end of leading ---- */
+
+static void resign(ck_coordinator_server *s, ck_status why, const ck_error *err) {
+    ck_coordinator_free(s->c);
+    s->c = NULL;
+    pthread_mutex_lock(&s->lock);
+    s->status = why;
+    s->error = *err;
+    pthread_mutex_unlock(&s->lock);
+    for (peer *p = s->peers; p; p = p->next) ck_connection_close(p->c, false);
+}
+
+/* ---- actions ---- */
+
+static void drain(ck_coordinator_server *s);
+
+static void probe_opened(void *arg, ck_connection *c) {
+    ((probe *)arg)->answered = true;
+    ck_connection_close(c, false);
+}
+
+static ck_status probe_frame(void *arg, ck_connection *c, ck_frame **f, ck_error *err) {
+    (void)arg, (void)c;
+    ck_frame_free(f);
+    return ck_fail(err, CK_CLOSED, "a probe has been answered");
+}
+
+static void nobody_there(ck_coordinator_server *s, uint64_t incarnation) {
+    ck_error err = CK_ERROR_INIT;
+    if (!s->c) return;
+    ck_status st = ck_coordinator_unreachable(s->c, ck_mono_us(s->proc), incarnation, &err);
+    if (st == CK_OK)
+        drain(s);
+    else
+        resign(s, st, &err);
+}
+
+/* Only that nobody listens is an answer: silence has its own bound. */
+static void probe_closed(void *arg, ck_connection *c, ck_status why, const ck_error *err) {
+    probe *p = arg;
+    ck_coordinator_server *s = p->server;
+    (void)c, (void)err;
+    if (!p->answered && why == CK_NOTFOUND) nobody_there(s, p->incarnation);
+    ck_connection_unref(&p->c);
+    ck_free(s->mem, p, sizeof *p);
+}
+
+static const ck_connection_handler probe_handler = {
+    .on_open = probe_opened, .on_frame = probe_frame, .on_close = probe_closed};
+
+static void start_probe(ck_coordinator_server *s, const ck_action *a) {
+    probe *p = ck_alloc_zero(s->mem, sizeof *p);
+    if (!p) return;
+    p->server = s, p->incarnation = a->number;
+    ck_connection_config cfg = {.handler = &probe_handler,
+                                .arg = p,
+                                .mem = s->mem,
+                                .frame_bytes_max = CK_FRAME_CONTROL_BYTES_MAX,
+                                .queue_bytes_max = QUEUE_BYTES_MAX,
+                                .connect_timeout_us = PROBE_US};
+    ck_status st = ck_connection_dial(s->loop, a->address, &cfg, &p->c, NULL);
+    if (st == CK_OK) return;
+    ck_free(s->mem, p, sizeof *p);
+    if (st == CK_NOTFOUND) s->nobody = a->number; /* the machine hears of it when it is done with its actions */
+}
+
+static peer *peer_of(const ck_coordinator_server *s, uint64_t number) {
+    for (peer *p = s->peers; p; p = p->next)
+        if (p->number == number) return p;
+    return NULL;
+}
+
+static ck_status perform(ck_coordinator_server *s, ck_action *a, ck_error *err) {
+    peer *p = a->kind == CK_ACTION_SEND || a->kind == CK_ACTION_CLOSE ? peer_of(s, a->conn) : NULL;
+    switch (a->kind) {
+    case CK_ACTION_SEND: /* who does not read what is said to him is closed: he costs nobody else */
+        if (p && ck_connection_send(p->c, &a->frame) == CK_FULL) ck_connection_close(p->c, false);
+        return CK_OK;
+    case CK_ACTION_CLOSE:
+        if (p) ck_connection_close(p->c, true);
+        return CK_OK;
+    case CK_ACTION_PROBE: start_probe(s, a); return CK_OK;
+    case CK_ACTION_PERSIST: return s->records ? ck_records_keep(s->records, a->number, a->frame, err) : CK_OK;
+    case CK_ACTION_FORGET: return s->records ? ck_records_forget(s->records, a->number, err) : CK_OK;
+    }
+    return CK_OK;
+}
+
+static void drain(ck_coordinator_server *s) {
+    ck_error err = CK_ERROR_INIT;
+    for (ck_action *a; s->c && (a = ck_coordinator_next(s->c)) != NULL;) {
+        ck_status st = perform(s, a, &err);
+        ck_action_free(s->c, a);
+        if (st == CK_OK && s->nobody) st = ck_coordinator_unreachable(s->c, ck_mono_us(s->proc), s->nobody, &err);
+        s->nobody = 0;
+        if (st != CK_OK) resign(s, st, &err);
+    }
+}
+
+/* ---- connections ---- */
+
+static void opened(void *arg, ck_connection *c) {
+    peer *p = arg;
+    ck_coordinator_server *s = p->server;
+    p->c = ck_connection_ref(c);
+    p->number = ++s->last_number;
+    p->next = s->peers;
+    s->peers = p;
+}
+
+static ck_status say_hello(peer *p, const ck_message *m, ck_error *err) {
+    if (m->kind != CK_MSG_HELLO) return ck_fail(err, CK_REFUSED, "%s before HELLO", ck_message_name(m->kind));
+    if (m->as.hello.version != CK_CLUSTER_VERSION)
+        return ck_fail(err, CK_REFUSED, "the peer speaks version %llu, and this is %d",
+                       (unsigned long long)m->as.hello.version, CK_CLUSTER_VERSION);
+    if (!ck_token_equal(&p->server->token, m->as.hello.token))
+        return ck_fail(err, CK_REFUSED, "the peer does not know the token");
+    p->known = true;
+    return CK_OK;
+}
+
+static ck_status hear(peer *p, const ck_message *m, ck_error *err) {
+    ck_coordinator_server *s = p->server;
+    if (!p->known) return say_hello(p, m, err);
+    if (m->kind == CK_MSG_HELLO) return ck_fail(err, CK_CORRUPT, "a second HELLO");
+    ck_status st = ck_coordinator_heard(s->c, ck_mono_us(s->proc), p->number, m, err);
+    if (st == CK_NOMEM)
+        resign(s, st, err);
+    else
+        drain(s);
+    return st;
+}
+
+static ck_status framed(void *arg, ck_connection *c, ck_frame **f, ck_error *err) {
+    peer *p = arg;
+    (void)c;
+    ck_arena a;
+    ck_message m;
+    ck_arena_init(&a, p->server->mem, ARENA_BYTES_MAX);
+    ck_status s = p->server->c ? ck_message_read(*f, &a, &m, err) : ck_fail(err, CK_CLOSED, "this one leads no more");
+    if (s == CK_OK) s = hear(p, &m, err);
+    ck_arena_destroy(&a);
+    ck_frame_free(f);
+    return s;
+}
+
+static void closed(void *arg, ck_connection *c, ck_status why, const ck_error *err) {
+    peer *p = arg;
+    ck_coordinator_server *s = p->server;
+    ck_error e = CK_ERROR_INIT;
+    if (why == CK_REFUSED || why == CK_CORRUPT)
+        ck_log_line(s->proc->log, CK_LOG_WARN, "%s was turned away: %s", ck_connection_peer(c), err ? err->msg : "");
+    for (peer **link = &s->peers; *link; link = &(*link)->next)
+        if (*link == p) {
+            *link = p->next;
+            break;
+        }
+    if (s->c && p->number && why != CK_CANCELLED) {
+        ck_status st = ck_coordinator_closed(s->c, ck_mono_us(s->proc), p->number, &e);
+        if (st == CK_OK)
+            drain(s);
+        else
+            resign(s, st, &e);
+    }
+    ck_connection_unref(&p->c);
+    ck_free(s->mem, p, sizeof *p);
+}
+
+static const ck_connection_handler peer_handler = {.on_open = opened, .on_frame = framed, .on_close = closed};
+
+static bool accepted(void *arg, ck_connection_config *cfg) {
+    ck_coordinator_server *s = arg;
+    peer *p = ck_alloc_zero(s->mem, sizeof *p);
+    if (!p) return false;
+    p->server = s;
+    *cfg = (ck_connection_config){.handler = &peer_handler,
+                                  .arg = p,
+                                  .mem = s->mem,
+                                  .frame_bytes_max = CK_FRAME_CONTROL_BYTES_MAX,
+                                  .queue_bytes_max = QUEUE_BYTES_MAX};
+    return true;
+}
+
+/* ---- time ---- */
+
+static void ticked(ck_net_timer *t) {
+    ck_coordinator_server *s = (ck_coordinator_server *)((char *)t - offsetof(ck_coordinator_server, timer));
+    ck_error err = CK_ERROR_INIT;
+    if (!s->c) return;
+    int64_t now_us = ck_mono_us(s->proc);
+    ck_status st = ck_coordinator_tick(s->c, now_us, &err);
+    if (st != CK_OK) {
+        resign(s, st, &err);
+        return;
+    }
+    drain(s);
+    ck_net_loop_at(s->loop, t, now_us + s->interval_us);
+}
+
+static void start_ticking(ck_net_post *m) {
+    ck_coordinator_server *s = (ck_coordinator_server *)((char *)m - offsetof(ck_coordinator_server, first));
+    ck_net_loop_at(s->loop, &s->timer, ck_mono_us(s->proc) + s->interval_us);
+}
+
+/* ---- start and stop ---- */
+
+static bool is_loopback(const char *host) {
+    return strncmp(host, "127.", 4) == 0 || strcmp(host, "localhost") == 0 || strcmp(host, "::1") == 0;
+}
+
+/* The records, and an epoch above all that were here. */
+static ck_status lead(ck_coordinator_server *s, const ck_coordinator_server_config *cfg, ck_error *err) {
+    ck_coordinator_config machine = cfg->machine;
+    ck_arena a;
+    ck_arena_init(&a, s->mem, ARENA_BYTES_MAX);
+    machine.mem = s->mem;
+    machine.seed = ck_random_u64(s->proc);
+    machine.epoch = 1;
+    ck_status st = CK_OK;
+    if (cfg->metadata_dir) st = ck_records_open(s->proc, cfg->metadata_dir, &s->records, &machine.epoch, err);
+    if (st == CK_OK) st = ck_coordinator_new(&machine, &s->c, err);
+    if (st == CK_OK && s->records) st = ck_records_recover(s->records, s->c, err);
+    if (st == CK_OK) st = ck_coordinator_begin(s->c, ck_mono_us(s->proc), err);
+    if (st == CK_OK) {
+        drain(s);
+        st = ck_coordinator_server_state(s, err);
+    }
+    ck_arena_destroy(&a);
+    return st;
+}
+
+static ck_status listen_at(ck_coordinator_server *s, const ck_coordinator_server_config *cfg, uint16_t *port,
+                           ck_error *err) {
+    char address[300];
+    snprintf(address, sizeof address, strchr(cfg->host, ':') ? "[%s]:%u" : "%s:%u", cfg->host, cfg->port);
+    CK_TRY(ck_net_loop_new(s->proc, "coordinator", &s->loop, err));
+    CK_TRY(ck_listener_open(s->loop, address, CONNECTIONS_MAX, accepted, s, &s->listener, port, err));
+    CK_TRY(ck_token_make(s->proc, cfg->token_file, *port, &s->token, err));
+    s->first.run = start_ticking;
+    ck_net_loop_post(s->loop, &s->first);
+    return CK_OK;
+}
+
+ck_status ck_coordinator_server_start(const ck_coordinator_server_config *cfg, ck_coordinator_server **out,
+                                      uint16_t *port, ck_error *err) {
+    *out = NULL;
+    if (!is_loopback(cfg->host))
+        return ck_fail(err, CK_REFUSED,
+                       "--bind %s: only a loopback address is listened on; anything else needs mutual TLS", cfg->host);
+    ck_mem mem = ck_proc_mem(cfg->proc, CK_MEM_PLAN);
+    ck_coordinator_server *s = ck_alloc_zero(mem, sizeof *s);
+    if (!s) return ck_nomem(err, mem, sizeof *s);
+    s->proc = cfg->proc, s->mem = mem;
+    s->interval_us = cfg->machine.watchdog_interval_us;
+    s->timer.fire = ticked;
+    pthread_mutex_init(&s->lock, NULL);
+    ck_status st = lead(s, cfg, err);
+    if (st == CK_OK) st = listen_at(s, cfg, port, err);
+    if (st != CK_OK) {
+        ck_coordinator_server_stop(s);
+        return st;
+    }
+    *out = s;
+    return CK_OK;
+}
+
+ck_status ck_coordinator_server_state(ck_coordinator_server *s, ck_error *err) {
+    pthread_mutex_lock(&s->lock);
+    ck_status st = s->status;
+    if (st != CK_OK && err) *err = s->error;
+    pthread_mutex_unlock(&s->lock);
+    return st;
+}
+
+void ck_coordinator_server_stop(ck_coordinator_server *s) {
+    if (!s) return;
+    if (s->listener) ck_listener_close(s->listener);
+    ck_net_loop_free(s->loop); /* peers and probes close */
+    ck_coordinator_free(s->c);
+    ck_records_close(s->records);
+    pthread_mutex_destroy(&s->lock);
+    ck_free(s->mem, s, sizeof *s);
+}

@@ -1,0 +1,29 @@
+/* The coordinator as a process has it: the machine on one event loop, with a listener, records in a directory, and
+ * probes. A peer that stalls, says nonsense or does not know the token costs only its own connection.
+ *
+ * Threads: start and stop from one; everything else is the loop's. */
+#ifndef CK_CLUSTER_COORDINATOR_SERVER_H
+#define CK_CLUSTER_COORDINATOR_SERVER_H
+
+#include "base/proc.h"
+#include "cluster/coordinator/coordinator.h"
+
+typedef struct ck_coordinator_server ck_coordinator_server;
+
+typedef struct ck_coordinator_server_config {
+    ck_proc *proc;
+    const char *host;              /* must be a loopback address: nothing else is encrypted */
+    uint16_t port;                 /* 0: any */
+    const char *metadata_dir;      /* made when missing, locked; NULL: what is known ends with the process */
+    const char *token_file;        /* NULL: where commands of the same user look */
+    ck_coordinator_config machine; /* mem, epoch and seed are the server's to fill */
+} ck_coordinator_server_config;
+
+/* Reads the records, listens, leads. CK_EXISTS: somebody has the port, or the directory. Blocks (I/O). */
+CK_NODISCARD ck_status ck_coordinator_server_start(const ck_coordinator_server_config *cfg, ck_coordinator_server **out,
+                                                   uint16_t *port, ck_error *err);
+/* CK_OK: it leads. Otherwise why it does not any more: a record could not be written, memory ran out. */
+CK_NODISCARD ck_status ck_coordinator_server_state(ck_coordinator_server *s, ck_error *err);
+void ck_coordinator_server_stop(ck_coordinator_server *s); /* jobs go on where they are; NULL is fine */
+
+#endif

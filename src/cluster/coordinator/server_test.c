@@ -1,0 +1,216 @@
+/* The coordinator's process, in this one: real sockets, a real directory. What it decides is tested beside the machine.
+ */
+#include "cluster/coordinator/server.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "cluster/client.h"
+#include "cluster/coordinator/records.h"
+#include "cluster/token.h"
+#include "os/durable.h"
+#include "os/test_proc.h"
+
+#define OK(call) assert_int_equal((call), CK_OK)
+
+typedef struct fixture {
+    ck_test_proc t;
+    ck_arena arena;
+    char token_file[120], metadata[120], address[40];
+    ck_coordinator_server *server;
+} fixture;
+
+static ck_coordinator_server_config config(fixture *f) {
+    return (ck_coordinator_server_config){.proc = &f->t.proc,
+                                          .host = "127.0.0.1",
+                                          .metadata_dir = f->metadata,
+                                          .token_file = f->token_file,
+                                          .machine = ck_coordinator_defaults((ck_mem){0}, 0)};
+}
+
+static void start(fixture *f) {
+    uint16_t port;
+    ck_error err = CK_ERROR_INIT;
+    const ck_coordinator_server_config cfg = config(f);
+    if (ck_coordinator_server_start(&cfg, &f->server, &port, &err) != CK_OK) fail_msg("%s", err.msg);
+    snprintf(f->address, sizeof f->address, "127.0.0.1:%u", port);
+}
+
+static int setup(void **state) {
+    static fixture f;
+    memset(&f, 0, sizeof f);
+    ck_test_proc_init(&f.t);
+    ck_arena_init(&f.arena, ck_proc_mem(&f.t.proc, CK_MEM_PLAN), 64 << 20);
+    snprintf(f.token_file, sizeof f.token_file, "%s/token", ck_test_dir(&f.t));
+    snprintf(f.metadata, sizeof f.metadata, "%s/meta", ck_test_dir(&f.t));
+    start(&f);
+    *state = &f;
+    return 0;
+}
+
+static int teardown(void **state) {
+    fixture *f = *state;
+    ck_coordinator_server_stop(f->server);
+    ck_arena_destroy(&f->arena);
+    ck_test_proc_destroy(&f->t);
+    return 0;
+}
+
+static ck_status ask(fixture *f, const char *token_file, ck_command what, uint64_t job, ck_msg_reply *out,
+                     ck_error *err) {
+    const ck_client_config cfg = {
+        .proc = &f->t.proc, .address = f->address, .token_file = token_file, .timeout_us = 60000000};
+    const ck_message m = {.kind = CK_MSG_COMMAND, .as.command = {.fence.job = job, .command = what}};
+    return ck_client_ask(&cfg, &m, &f->arena, out, err);
+}
+
+static void who_knows_the_token_is_answered(void **state) {
+    fixture *f = *state;
+    ck_msg_reply r;
+    ck_error err = CK_ERROR_INIT;
+    OK(ask(f, f->token_file, CK_COMMAND_LIST, 0, &r, &err));
+    assert_int_equal(r.jobs.count, 0);
+    assert_int_equal(ask(f, f->token_file, CK_COMMAND_STATUS, 7, &r, &err), CK_NOTFOUND);
+    assert_non_null(strstr(err.msg, "there is no job 7"));
+    char wrong[160];
+    snprintf(wrong, sizeof wrong, "%s/wrong", ck_test_dir(&f->t));
+    assert_int_equal(ask(f, wrong, CK_COMMAND_LIST, 0, &r, &err), CK_NOTFOUND); /* no such file */
+    OK(ck_durable_replace_bytes(&f->t.proc, wrong, CK_VIEW("short"), &err));
+    assert_int_equal(ask(f, wrong, CK_COMMAND_LIST, 0, &r, &err), CK_CORRUPT);
+    char zeros[CK_TOKEN_CHARS];
+    memset(zeros, '0', sizeof zeros);
+    OK(ck_durable_replace_bytes(&f->t.proc, wrong, (ck_view){zeros, sizeof zeros}, &err));
+    assert_int_equal(ask(f, wrong, CK_COMMAND_LIST, 0, &r, &err), CK_CLOSED);
+    OK(ask(f, f->token_file, CK_COMMAND_LIST, 0, &r, &err));
+}
+
+static void tokens_are_compared_whole(void **state) {
+    (void)state;
+    ck_token t = {"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"};
+    char other[CK_TOKEN_CHARS + 1];
+    memcpy(other, t.text, sizeof other);
+    assert_true(ck_token_equal(&t, (ck_view){other, CK_TOKEN_CHARS}));
+    assert_false(ck_token_equal(&t, (ck_view){other, CK_TOKEN_CHARS - 1}));
+    assert_false(ck_token_equal(&t, (ck_view){other, CK_TOKEN_CHARS + 1}));
+    assert_false(ck_token_equal(&t, (ck_view){"", 0}));
+    for (size_t i = 0; i < CK_TOKEN_CHARS; i++) {
+        other[i] ^= 1;
+        assert_false(ck_token_equal(&t, (ck_view){other, CK_TOKEN_CHARS}));
+        other[i] ^= 1;
+    }
+}
+
+static void only_loopback_is_listened_on(void **state) {
+    fixture *f = *state;
+    static const char *const hosts[] = {"0.0.0.0", "10.1.2.3", "example.org", "::"};
+    ck_coordinator_server_config cfg = config(f);
+    for (size_t i = 0; i < CK_ARRAY_COUNT(hosts); i++) {
+        ck_coordinator_server *s;
+        uint16_t port;
+        ck_error err = CK_ERROR_INIT;
+        cfg.host = hosts[i];
+        assert_int_equal(ck_coordinator_server_start(&cfg, &s, &port, &err), CK_REFUSED);
+        assert_non_null(strstr(err.msg, "mutual TLS"));
+    }
+}
+
+static void a_directory_has_one_coordinator_and_epochs_grow(void **state) {
+    fixture *f = *state;
+    ck_records *r;
+    uint64_t epoch;
+    ck_error err = CK_ERROR_INIT;
+    assert_int_equal(ck_records_open(&f->t.proc, f->metadata, &r, &epoch, &err), CK_EXISTS);
+    for (uint64_t n = 2; n < 5; n++) {
+        ck_coordinator_server_stop(f->server);
+        f->server = NULL;
+        OK(ck_records_open(&f->t.proc, f->metadata, &r, &epoch, &err));
+        assert_int_equal(epoch, n); /* leader n - 1 has been here */
+        ck_records_close(r);
+        start(f);
+    }
+}
+
+static void records_come_back_and_damaged_ones_are_named(void **state) {
+    fixture *f = *state;
+    ck_records *r;
+    uint64_t epoch;
+    ck_frame *frame;
+    ck_error err = CK_ERROR_INIT;
+    char dir[140], path[160];
+    ck_mem mem = ck_proc_mem(&f->t.proc, CK_MEM_PLAN);
+    static const uint32_t states[] = {0};
+    static const ck_msg_role role[] = {{.name = {"a", 1}, .parallelism = 1}};
+    ck_message m = {
+        .kind = CK_MSG_RECORD_JOB,
+        .as.job = {.job = {.fence = {1, 9, 2}, .name = CK_VIEW("n"), .roles = {role, 1}}, .states = {states, 1}}};
+    snprintf(dir, sizeof dir, "%s/other", ck_test_dir(&f->t));
+    snprintf(path, sizeof path, "%s/job-9.rec", dir);
+    OK(ck_records_open(&f->t.proc, dir, &r, &epoch, &err));
+    OK(ck_message_frame(mem, &m, &frame, &err));
+    OK(ck_records_keep(r, 9, frame, &err));
+    OK(ck_records_keep(r, 10, frame, &err));
+    OK(ck_records_forget(r, 10, &err));
+    OK(ck_records_forget(r, 10, &err)); /* is not: fine */
+    for (int damaged = 0; damaged < 2; damaged++) {
+        ck_coordinator *c;
+        const ck_coordinator_config cfg = ck_coordinator_defaults(mem, epoch);
+        if (damaged)
+            OK(ck_durable_replace_bytes(&f->t.proc, path,
+                                        CK_VIEW("\x61"
+                                                "1234nonsense"),
+                                        &err));
+        OK(ck_coordinator_new(&cfg, &c, &err));
+        ck_status s = ck_records_recover(r, c, &err);
+        assert_int_equal(s, damaged ? CK_CORRUPT : CK_OK);
+        if (damaged) assert_non_null(strstr(err.msg, "job-9.rec is damaged"));
+        ck_coordinator_free(c);
+    }
+    ck_frame_free(&frame);
+    ck_records_close(r);
+}
+
+/* What cannot be written is not done: who cannot keep records does not lead. */
+static void a_record_that_cannot_be_written_ends_its_leading(void **state) {
+    fixture *f = *state;
+    ck_error err = CK_ERROR_INIT;
+    ck_msg_reply r;
+    ck_records *records;
+    uint64_t epoch;
+    ck_frame *frame;
+    static const uint32_t ended[] = {5};
+    static const ck_msg_role role[] = {{.name = {"a", 1}, .parallelism = 1}};
+    ck_message suspended = {.kind = CK_MSG_RECORD_JOB,
+                            .as.job = {.job = {.fence = {1, 9, 2}, .name = CK_VIEW("n"), .roles = {role, 1}},
+                                       .state = 5,
+                                       .goal = 2,
+                                       .states = {ended, 1}}};
+    ck_coordinator_server_stop(f->server);
+    OK(ck_records_open(&f->t.proc, f->metadata, &records, &epoch, &err));
+    OK(ck_message_frame(ck_proc_mem(&f->t.proc, CK_MEM_PLAN), &suspended, &frame, &err));
+    OK(ck_records_keep(records, 9, frame, &err));
+    ck_frame_free(&frame);
+    ck_records_close(records);
+    start(f);
+    OK(ask(f, f->token_file, CK_COMMAND_STATUS, 9, &r, &err));
+    OK(ck_fs_remove_tree(&f->t.proc, f->metadata, &err));
+    OK(ck_coordinator_server_state(f->server, &err));
+    assert_int_equal(ask(f, f->token_file, CK_COMMAND_CANCEL, 9, &r, &err), CK_CLOSED);
+    assert_int_not_equal(ck_coordinator_server_state(f->server, &err), CK_OK);
+    assert_non_null(strstr(err.msg, "meta"));
+    assert_int_equal(ask(f, f->token_file, CK_COMMAND_LIST, 0, &r, &err), CK_CLOSED); /* nor does it answer */
+}
+
+int main(void) {
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        T(who_knows_the_token_is_answered),
+        T(tokens_are_compared_whole),
+        T(only_loopback_is_listened_on),
+        T(a_directory_has_one_coordinator_and_epochs_grow),
+        T(records_come_back_and_damaged_ones_are_named),
+        T(a_record_that_cannot_be_written_ends_its_leading),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

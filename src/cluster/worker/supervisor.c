@@ -1,0 +1,231 @@
+#include "cluster/worker/supervisor_int.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cluster/token.h"
+#include "os/fs.h"
+#include "os/random.h"
+
+enum { DIR_BYTES_MAX = 80 }; /* a socket's path below it has to fit into 107 */
+
+/* ---- requests of the loop ---- */
+
+static void wake_main(supervisor *s) { (void)pthread_kill(s->main_thread, SIGUSR1); }
+
+void supervisor_fail(supervisor *s, ck_status why, const ck_error *err) {
+    pthread_mutex_lock(&s->lock);
+    if (s->status == CK_OK) s->status = why, s->error = *err;
+    pthread_mutex_unlock(&s->lock);
+    wake_main(s);
+}
+
+void supervisor_ask(supervisor *s, bool kill, uint64_t job, uint64_t attempt) {
+    ck_error err = CK_ERROR_INIT;
+    request *r = ck_alloc_zero(s->mem, sizeof *r);
+    if (!r) {
+        supervisor_fail(s, ck_nomem(&err, s->mem, sizeof *r), &err);
+        return;
+    }
+    r->kill = kill, r->job = job, r->attempt = attempt;
+    pthread_mutex_lock(&s->lock);
+    *s->requests_end = r, s->requests_end = &r->next;
+    pthread_mutex_unlock(&s->lock);
+    wake_main(s);
+}
+
+static request *take_request(supervisor *s) {
+    pthread_mutex_lock(&s->lock);
+    request *r = s->requests;
+    if (r && !(s->requests = r->next)) s->requests_end = &s->requests;
+    pthread_mutex_unlock(&s->lock);
+    return r;
+}
+
+/* ---- back to the loop ---- */
+
+typedef struct reaped_note {
+    ck_net_post post;
+    supervisor *s;
+    uint64_t job, attempt;
+    int status;
+} reaped_note;
+
+static void run_reaped(ck_net_post *m) {
+    reaped_note *n = (reaped_note *)m;
+    hosts_reaped(n->s, n->job, n->attempt, n->status);
+    ck_free(n->s->mem, n, sizeof *n);
+}
+
+static void tell_reaped(supervisor *s, uint64_t job, uint64_t attempt, int status) {
+    ck_error err = CK_ERROR_INIT;
+    reaped_note *n = ck_alloc_zero(s->mem, sizeof *n);
+    if (!n) {
+        supervisor_fail(s, ck_nomem(&err, s->mem, sizeof *n), &err);
+        return;
+    }
+    *n = (reaped_note){{.run = run_reaped}, s, job, attempt, status};
+    ck_net_loop_post(s->loop, &n->post);
+}
+
+/* ---- processes ---- */
+
+static int spawn_process(const supervisor *s, const request *r, pid_t *pid) {
+    char job[24], attempt[24], parent[24];
+    const char *const argv[] = {"clink", s->cfg->verb, s->socket + 5, job, attempt, parent, s->dir, NULL};
+    snprintf(job, sizeof job, "%llu", (unsigned long long)r->job);
+    snprintf(attempt, sizeof attempt, "%llu", (unsigned long long)r->attempt);
+    snprintf(parent, sizeof parent, "%ld", (long)getpid());
+    posix_spawn_file_actions_t files;
+    int rc = posix_spawn_file_actions_init(&files);
+    if (rc) return rc;
+    rc = posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", 0, 0);
+    if (rc == 0) rc = posix_spawn(pid, "/proc/self/exe", &files, NULL, (char **)(uintptr_t)argv, environ);
+    posix_spawn_file_actions_destroy(&files);
+    return rc;
+}
+
+static void spawn_child(supervisor *s, const request *r) {
+    child *c = ck_alloc_zero(s->mem, sizeof *c);
+    int rc = c ? spawn_process(s, r, &c->pid) : ENOMEM;
+    if (rc) {
+        ck_log_line(s->proc->log, CK_LOG_ERROR, "no process for job %llu: %s", (unsigned long long)r->job,
+                    strerror(rc));
+        ck_free(s->mem, c, sizeof *c);
+        tell_reaped(s, r->job, r->attempt, -rc);
+        return;
+    }
+    c->job = r->job, c->attempt = r->attempt;
+    c->next = s->children;
+    s->children = c;
+}
+
+static void perform_requests(supervisor *s) {
+    for (request *r; (r = take_request(s)) != NULL; ck_free(s->mem, r, sizeof *r)) {
+        if (!r->kill) {
+            spawn_child(s, r);
+            continue;
+        }
+        for (const child *c = s->children; c; c = c->next)
+            if (c->job == r->job && c->attempt == r->attempt) (void)kill(c->pid, SIGKILL);
+    }
+}
+
+static void reap(supervisor *s) {
+    int status;
+    for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;)
+        for (child **link = &s->children, *c; (c = *link) != NULL; link = &c->next) {
+            if (c->pid != pid) continue;
+            *link = c->next;
+            tell_reaped(s, c->job, c->attempt, status);
+            ck_free(s->mem, c, sizeof *c);
+            break;
+        }
+}
+
+static void end_children(supervisor *s) {
+    for (const child *c = s->children; c; c = c->next) (void)kill(c->pid, SIGKILL);
+    for (child *c; (c = s->children) != NULL;) {
+        s->children = c->next;
+        while (waitpid(c->pid, NULL, 0) < 0 && errno == EINTR) {
+        }
+        ck_free(s->mem, c, sizeof *c);
+    }
+}
+
+/* ---- the main thread ---- */
+
+static ck_status state_of(supervisor *s, ck_error *err) {
+    pthread_mutex_lock(&s->lock);
+    ck_status st = s->status;
+    if (st != CK_OK) *err = s->error;
+    pthread_mutex_unlock(&s->lock);
+    return st;
+}
+
+static ck_status wait_for_signals(supervisor *s, const sigset_t *set, ck_error *err) {
+    for (;;) {
+        int sig = 0;
+        ck_status st = state_of(s, err);
+        if (st != CK_OK) return st;
+        if (sigwait(set, &sig) != 0) continue;
+        if (sig == SIGINT || sig == SIGTERM) return CK_OK;
+        perform_requests(s);
+        reap(s);
+    }
+}
+
+static ck_status make_dir(supervisor *s, ck_error *err) {
+    const char *runtime;
+    s->name = s->cfg->name ? s->cfg->name : ck_arena_printf(&s->arena, "worker-%ld", (long)getpid());
+    s->dir = s->cfg->state_dir;
+    if (!s->dir) {
+        CK_TRY(ck_runtime_dir(s->proc, &s->arena, &runtime, err));
+        s->dir = ck_arena_printf(&s->arena, "%s/w-%ld", runtime, (long)getpid());
+    }
+    if (!s->name || !s->dir) return ck_nomem(err, s->mem, 0);
+    if (strlen(s->dir) > DIR_BYTES_MAX)
+        return ck_fail(err, CK_INVALID, "%s is longer than %d bytes: sockets below it would have no name", s->dir,
+                       DIR_BYTES_MAX);
+    CK_TRY(ck_fs_mkdirs(s->proc, s->dir, err));
+    s->socket = ck_arena_printf(&s->arena, "unix:%s/worker.sock", s->dir);
+    return s->socket ? CK_OK : ck_nomem(err, s->mem, 0);
+}
+
+static ck_status start(supervisor *s, ck_error *err) {
+    CK_TRY(make_dir(s, err));
+    uint64_t incarnation = ck_random_u64(s->proc);
+    const ck_session_config session = {.mem = s->mem,
+                                       .worker = ck_view_of(s->name),
+                                       .address = ck_view_of(s->socket),
+                                       .incarnation = incarnation ? incarnation : 1,
+                                       .slots = s->cfg->slots};
+    CK_TRY(ck_session_new(&session, &s->session, err));
+    CK_TRY(ck_net_loop_new(s->proc, "worker", &s->loop, err));
+    CK_TRY(hosts_listen(s, err));
+    uplink_start(s);
+    if (s->cfg->began) s->cfg->began(s->cfg->arg, s->name);
+    return CK_OK;
+}
+
+static void stop(supervisor *s) {
+    end_children(s);
+    if (s->listener) ck_listener_close(s->listener);
+    ck_net_loop_free(s->loop);
+    for (request *r; (r = take_request(s)) != NULL;) ck_free(s->mem, r, sizeof *r);
+    for (hosted *h; (h = s->hosts) != NULL;) {
+        s->hosts = h->next;
+        ck_frame_free(&h->deploy);
+        ck_connection_unref(&h->c);
+        ck_free(s->mem, h, sizeof *h);
+    }
+    ck_session_free(s->session);
+    ck_error err = CK_ERROR_INIT;
+    if (s->dir && !s->cfg->state_dir && ck_fs_remove_tree(s->proc, s->dir, &err) != CK_OK)
+        ck_log_line(s->proc->log, CK_LOG_WARN, "%s", err.msg);
+    ck_arena_destroy(&s->arena);
+    pthread_mutex_destroy(&s->lock);
+}
+
+ck_status ck_supervisor_run(const ck_supervisor_config *cfg, ck_error *err) {
+    sigset_t set;
+    supervisor s = {.cfg = cfg, .proc = cfg->proc, .mem = ck_proc_mem(cfg->proc, CK_MEM_PLAN)};
+    s.main_thread = pthread_self();
+    s.requests_end = &s.requests;
+    s.error = CK_ERROR_INIT;
+    pthread_mutex_init(&s.lock, NULL);
+    ck_arena_init(&s.arena, s.mem, ARENA_BYTES_MAX);
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGCHLD);
+    sigaddset(&set, SIGUSR1);
+    ck_status st = start(&s, err);
+    if (st == CK_OK) st = wait_for_signals(&s, &set, err);
+    stop(&s);
+    return st;
+}

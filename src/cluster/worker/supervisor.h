@@ -1,0 +1,29 @@
+/* The worker as a process has it: a session over a connection to the coordinator, and task hosts, which are this
+ * program started again. The calling thread, the process's main one, only spawns and reaps; an event loop does the
+ * rest. A host ends with the worker, and when its connection to it ends.
+ *
+ * Hosts connect to a socket in the worker's directory, say HELLO with their job and attempt, get their DEPLOY, and
+ * later START and TAKE_SAVEPOINT; they say READY, CHECKPOINT, SAVEPOINT_ENDED, and ENDED before they exit. */
+#ifndef CK_CLUSTER_WORKER_SUPERVISOR_H
+#define CK_CLUSTER_WORKER_SUPERVISOR_H
+
+#include "base/proc.h"
+#include "cluster/message.h"
+
+typedef struct ck_supervisor_config {
+    ck_proc *proc;
+    const char *coordinator; /* "HOST:PORT" */
+    const char *token_file;  /* NULL: where the coordinator of that port has put it */
+    const char *name;        /* the same over restarts; NULL: one of its own */
+    uint32_t slots;
+    const char *state_dir;                      /* NULL: in the runtime directory */
+    const char *verb;                           /* of this program, for a host: verb SOCKET JOB ATTEMPT PARENT DIR */
+    void (*began)(void *arg, const char *name); /* once, when it waits for work; may be NULL */
+    void *arg;
+} ck_supervisor_config;
+
+/* Until SIGINT or SIGTERM comes, which with SIGCHLD and SIGUSR1 are blocked in the whole process: CK_OK. Its hosts are
+ * gone when it returns. */
+CK_NODISCARD ck_status ck_supervisor_run(const ck_supervisor_config *cfg, ck_error *err);
+
+#endif

@@ -1,0 +1,85 @@
+/* Inside a worker's process:
+ *   supervisor.c  the main thread: spawns, reaps, ends
+ *   hosts.c       the loop: connections of hosts, what they say
+ *   uplink.c      the loop: the connection to the coordinator */
+#ifndef CK_CLUSTER_WORKER_SUPERVISOR_INT_H
+#define CK_CLUSTER_WORKER_SUPERVISOR_INT_H
+
+#include <pthread.h>
+#include <sys/types.h>
+
+#include "cluster/worker/session.h"
+#include "cluster/worker/supervisor.h"
+#include "net/connection.h"
+
+enum { QUEUE_BYTES_MAX = 32 << 20, ARENA_BYTES_MAX = 64 << 20, HOSTS_MAX = 4096 };
+
+/* Loop: a host that has, will have or had a process. It is over when that is reaped and its connection has ended: what
+ * it said last comes before that. */
+typedef struct hosted {
+    struct hosted *next;
+    uint64_t job, attempt;
+    ck_frame *deploy; /* until it asks for it */
+    ck_connection *c; /* a reference */
+    bool reaped, told;
+    int wait_status;
+    ck_task_outcome outcome;
+    uint64_t flags;
+    char error[CK_CLUSTER_ERROR_MAX + 1];
+} hosted;
+
+/* To the main thread. */
+typedef struct request {
+    struct request *next;
+    bool kill; /* else spawn */
+    uint64_t job, attempt;
+} request;
+
+typedef struct child { /* main thread */
+    struct child *next;
+    pid_t pid;
+    uint64_t job, attempt;
+} child;
+
+typedef struct supervisor {
+    const ck_supervisor_config *cfg;
+    ck_proc *proc;
+    ck_mem mem;
+    ck_arena arena;
+    const char *dir, *socket; /* "unix:..." */
+    const char *name;
+    pthread_t main_thread;
+
+    /* loop */
+    ck_net_loop *loop;
+    ck_listener *listener;
+    ck_session *session;
+    ck_connection *up;    /* to the coordinator; a reference */
+    bool up_open, silent; /* silent: that nobody is there has been said */
+    ck_net_timer timer;
+    ck_net_post first;
+    hosted *hosts;
+
+    child *children; /* main thread */
+
+    pthread_mutex_t lock; /* guards what follows */
+    request *requests, **requests_end;
+    ck_status status;
+    ck_error error;
+} supervisor;
+
+/* ---- supervisor.c; thread: the loop's ---- */
+void supervisor_fail(supervisor *s, ck_status why, const ck_error *err); /* the process ends for it */
+void supervisor_ask(supervisor *s, bool kill, uint64_t job, uint64_t attempt);
+
+/* ---- hosts.c ---- */
+ck_status hosts_listen(supervisor *s, ck_error *err);
+hosted *hosts_find(const supervisor *s, uint64_t job, uint64_t attempt);
+void hosts_add(supervisor *s, uint64_t job, uint64_t attempt, ck_frame **deploy); /* takes it */
+void hosts_reaped(supervisor *s, uint64_t job, uint64_t attempt, int wait_status);
+void hosts_drain(supervisor *s); /* the session's actions */
+
+/* ---- uplink.c ---- */
+void uplink_start(supervisor *s);
+
+#endif
