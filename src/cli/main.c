@@ -14,8 +14,17 @@ const verb *const *verbs_all(size_t *count) {
     static const verb *const all[] = {&verb_run,
                                       &verb_sql,
                                       &verb_explain,
-                                      &verb_dead_letter_replay,
+                                      &verb_coordinator,
+                                      &verb_worker,
+                                      &verb_submit,
+                                      &verb_list,
+                                      &verb_status,
+                                      &verb_cancel,
+                                      &verb_drop,
+                                      &verb_resume,
+                                      &verb_stop,
                                       &verb_savepoint,
+                                      &verb_dead_letter_replay,
                                       &verb_checkpoint_verify,
                                       &verb_check_savepoint};
     *count = sizeof all / sizeof all[0];
@@ -111,6 +120,7 @@ static int dispatch(int argc, char **argv) {
         printf("clink %s\n", clink_version());
         return 0;
     }
+    if (strcmp(name, "task-host") == 0) return task_host_main(argc - 2, argv + 2);
     const verb *v = find_verb(name);
     return v ? v->main(v, argc - 2, argv + 2) : unknown_verb(name);
 }

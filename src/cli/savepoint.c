@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/jobs.h"
 #include "cli/script.h"
 #include "cli/verbs.h"
 
@@ -47,28 +48,34 @@ static int dispose(const verb *v, const char *text) {
 
 static int savepoint_main(const verb *v, int argc, char **argv) {
     const char *place = NULL;
-    flag table[] = {{"dispose", 0, FLAG_TEXT, &place, "DIR:N", NULL, "remove savepoint N of a checkpoint directory"}};
+    cluster_flags cluster = {.timeout_s = 30};
+    uint64_t id;
+    flag table[1 + CLUSTER_FLAG_COUNT] = {
+        {"dispose", 0, FLAG_TEXT, &place, "DIR:N", NULL, "remove savepoint N of a checkpoint directory"}};
+    size_t n = 1 + cluster_flags_table(&cluster, table + 1);
     bool help;
-    int rc = flags_parse(v, table, sizeof table / sizeof *table, &argc, argv, &help);
+    int rc = flags_parse(v, table, n, &argc, argv, &help);
     if (rc) return rc;
     if (help) {
-        flags_print_help(v, table, sizeof table / sizeof *table);
+        flags_print_help(v, table, n);
         return 0;
     }
-    if (argc) return usage_error(v, "'%s' is one argument too many; a run takes a savepoint at kill -USR1", argv[0]);
-    if (!place) return usage_error(v, "--dispose DIR:N is missing; a run takes a savepoint at kill -USR1");
-    return dispose(v, place);
+    if (argc > !place) return usage_error(v, "'%s' is one argument too many", argv[argc - 1]);
+    if (place) return dispose(v, place);
+    if (!argc) return usage_error(v, "ID or --dispose DIR:N is missing; a run takes a savepoint at kill -USR1");
+    if (cluster.timeout_s < 1 || cluster.timeout_s > 1000000) return usage_error(v, "--timeout-s is 1 to 1000000");
+    return jobs_id(v, argv[0], &id) ? 2 : jobs_ask(&cluster, CLINK_JOB_SAVEPOINT, id);
 }
 
 const verb verb_savepoint = {
     .name = "savepoint",
-    .summary = "remove a savepoint that is no longer wanted",
-    .usage = "clink savepoint --dispose DIR:N",
-    .notes = "A running job takes savepoints itself: kill -USR1 PID takes one, kill -USR2 PID stops with one. PID is "
+    .summary = "take a savepoint of a cluster's job, or remove one that is no longer wanted",
+    .usage = "clink savepoint ID [flags]\n       clink savepoint --dispose DIR:N",
+    .notes = "A job of clink run takes savepoints itself: kill -USR1 PID takes one, kill -USR2 PID stops with one. PID is "
              "in the\n"
              "last line of job.lock in its checkpoint directory. clink run --restore N goes back to one, and\n"
              "clink checkpoint-verify DIR shows which stand.",
-    .example = "  clink savepoint --dispose ck:12",
+    .example = "  clink savepoint 1\n  clink savepoint --dispose ck:12",
     .main = savepoint_main,
 };
 

@@ -6,6 +6,10 @@
 
 extern const verb verb_run, verb_sql, verb_explain, verb_dead_letter_replay, verb_savepoint, verb_checkpoint_verify,
     verb_check_savepoint;
+extern const verb verb_coordinator, verb_worker, verb_submit, verb_list, verb_status, verb_cancel, verb_drop,
+    verb_resume, verb_stop;
+/* What a worker starts this program with; no verb for people. */
+int task_host_main(int argc, char **argv);
 
 /* All verbs, for dispatch and `clink help`. */
 const verb *const *verbs_all(size_t *count);

@@ -4,6 +4,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "engine/cluster_int.h"
 #include "engine/engine_int.h"
 #include "os/clock.h"
 #include "os/io.h"
@@ -24,7 +25,7 @@ static ck_changelog_config changelog_config(const clink_run *r) {
     };
 }
 
-static ck_checkpoint_config checkpoint_config(const clink_run *r) {
+ck_checkpoint_config engine_checkpoint_config(const clink_run *r) {
     return (ck_checkpoint_config){
         .dir = r->checkpoint_dir,
         .interval_us = r->checkpoint_interval_ms < 0 ? 0 : ms_or(r->checkpoint_interval_ms, 10000),
@@ -69,7 +70,7 @@ static ck_status start_step(clink_job *j, const ck_sql_step *step, ck_job **out,
         .memory_limit = j->engine->memory_bytes,
         .spill_dir = j->run.spill_dir,
         .rocksdb = j->run.rocksdb != 0,
-        .checkpoint = checkpoint_config(&j->run),
+        .checkpoint = engine_checkpoint_config(&j->run),
         .job_data = &j->outputs,
         .on_end = on_step_end,
         .on_end_arg = j,

@@ -1,0 +1,88 @@
+/* clink over many processes: a coordinator, workers, and what is asked of a coordinator. All of one user on one machine
+ * for now: only loopback addresses, and a token that the coordinator keeps where commands of the same user find it. */
+#ifndef CLINK_CLUSTER_H
+#define CLINK_CLUSTER_H
+
+#include "clink/clink.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- the coordinator ---- */
+
+typedef struct clink_coordinator clink_coordinator;
+
+/* Zero is a good default; struct_bytes = sizeof(clink_coordinator_options). Texts are copied. */
+typedef struct clink_coordinator_options {
+    size_t struct_bytes;
+    const char *bind;         /* NULL = 127.0.0.1 */
+    uint16_t port;            /* 0 = any */
+    const char *metadata_dir; /* jobs are kept there for the next coordinator; NULL: they end with this one */
+    const char *token_file;   /* NULL = in the runtime directory */
+    int64_t watchdog_interval_ms, heartbeat_timeout_ms, restart_drain_timeout_ms; /* 0 = 100, 2000, 30000 */
+    int64_t restart_budget_decay_ms;                                              /* 0 = never */
+    uint32_t max_restarts;
+} clink_coordinator_options;
+
+/* It leads when this returns; port may be NULL. The engine outlives it. */
+CLINK_API clink_status clink_coordinator_start(clink_engine *engine, const clink_coordinator_options *options,
+                                               clink_coordinator **coordinator, uint16_t *port, clink_error *error);
+/* CLINK_OK: it leads. Otherwise why it does not any more. Thread: any. */
+CLINK_API clink_status clink_coordinator_state(clink_coordinator *coordinator, clink_error *error);
+/* Jobs go on where they are. NULL is fine. */
+CLINK_API void clink_coordinator_stop(clink_coordinator *coordinator);
+
+/* ---- a worker ---- */
+
+typedef struct clink_worker_options {
+    size_t struct_bytes;
+    const char *coordinator; /* NULL = 127.0.0.1:6123 */
+    const char *token_file;
+    const char *name;                           /* the same over restarts; NULL: one of its own */
+    const char *state_dir;                      /* NULL = in the runtime directory */
+    uint32_t slots;                             /* 0 = cores */
+    void (*began)(void *arg, const char *name); /* it waits for work; may be NULL */
+    void *began_arg;
+} clink_worker_options;
+
+/* Works until SIGINT or SIGTERM comes: these, SIGCHLD and SIGUSR1 are blocked in the whole process, before the engine
+ * was opened, and this is its main thread. Task hosts are the running program again: `task-host ARGUMENTS`, which is to
+ * call clink_task_host with them. */
+CLINK_API clink_status clink_worker_run(clink_engine *engine, const clink_worker_options *options, clink_error *error);
+/* A task host's whole life; what the process ends with. */
+CLINK_API int clink_task_host(clink_engine *engine, int argc, char **argv);
+
+/* ---- clients ---- */
+
+typedef struct clink_cluster {
+    size_t struct_bytes;
+    const char *coordinator; /* NULL = 127.0.0.1:6123 */
+    const char *token_file;
+    int64_t timeout_ms; /* of an answer; 0 = 30000, -1 = for ever */
+} clink_cluster;
+
+/* Compiles the script here and hands the job over. Answers are one JSON object, freed with clink_free: {"id", "name",
+ * "status", "error", "attempt", "restarts", "restarts_max", "tasks", "tasks_running", "checkpoint"}. wait: answer when
+ * the job has ended, and however it did this is CLINK_OK. max_restarts: on a worker's loss, -1 = auto. */
+CLINK_API clink_status clink_submit(clink_engine *engine, const clink_cluster *cluster, const char *sql,
+                                    const clink_run *run, int64_t max_restarts, int32_t wait, char **json,
+                                    clink_error *error);
+
+typedef enum clink_job_command {
+    CLINK_JOB_LIST = 1,  /* of all: one object a line */
+    CLINK_JOB_STATUS,    /* and its "subtasks": [{"role", "index", "status", "worker", "error"}] */
+    CLINK_JOB_CANCEL,    /* asks: its tasks end after the answer */
+    CLINK_JOB_DROP,      /* the job is forgotten at once, whatever it does */
+    CLINK_JOB_SAVEPOINT, /* answers when it is complete: "savepoint" is its number */
+    CLINK_JOB_STOP,      /* and the job ends with it */
+    CLINK_JOB_WAIT,      /* until it has ended, or is suspended */
+    CLINK_JOB_RESUME,    /* one that is suspended */
+} clink_job_command;
+CLINK_API clink_status clink_ask(clink_engine *engine, const clink_cluster *cluster, clink_job_command command,
+                                 uint64_t job, char **json, clink_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,25 @@
+/* What the verbs that talk to a coordinator share. */
+#ifndef CK_CLI_CLUSTER_H
+#define CK_CLI_CLUSTER_H
+
+#include "clink/cluster.h"
+#include "cli/flags.h"
+
+typedef struct cluster_flags {
+    const char *coordinator, *token_file;
+    int64_t timeout_s;
+    bool json;
+} cluster_flags;
+
+enum { CLUSTER_FLAG_COUNT = 4 };
+/* --coordinator, --token-file, --json and, where an answer may take time, --timeout-s; how many. */
+size_t cluster_flags_table(cluster_flags *f, flag *out);
+clink_cluster cluster_of(const cluster_flags *f, int64_t timeout_ms);
+/* An engine for asking: one thread, nothing runs in it. */
+clink_status cluster_open(clink_engine **engine, clink_error *e);
+/* Objects as they came, or a table for people. */
+void cluster_print_jobs(const char *json, bool as_json);
+/* The texts between quotes after "key": of a flat object; "" when it is not there. */
+void cluster_text(const char *json, const char *key, char *to, size_t room);
+
+#endif

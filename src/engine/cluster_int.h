@@ -1,0 +1,22 @@
+/* What a submitted job is made of: the coordinator only keeps it, task hosts read it. */
+#ifndef CK_ENGINE_CLUSTER_INT_H
+#define CK_ENGINE_CLUSTER_INT_H
+
+#include "cluster/message.h"
+#include "engine/engine_int.h"
+
+/* Protobuf; numbers are never used again for something else. */
+typedef struct engine_job_spec {
+    ck_view graph; /* JSON */
+    uint64_t parallelism, batch_rows, flush_us, memory_bytes;
+    int64_t interval_us, timeout_us, final_timeout_us;
+    uint64_t tolerable_failed, retained, alignment;
+    int64_t stall_us;
+} engine_job_spec;
+
+extern const ck_proto_type engine_job_spec_type;
+
+/* Of a run's options. */
+ck_checkpoint_config engine_checkpoint_config(const clink_run *r);
+
+#endif

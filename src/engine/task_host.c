@@ -1,0 +1,290 @@
+/* A task host: the process with all tasks of one attempt of a job on one worker. It asks the worker for its DEPLOY,
+ * says that it is ready, starts the job when the others are ready too, and says how it ended. It ends with its parent,
+ * and when the connection to it does. */
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "clink/cluster.h"
+#include "engine/cluster_int.h"
+#include "net/connection.h"
+
+enum {
+    ARENA_BYTES_MAX = 256 << 20,
+    QUEUE_BYTES_MAX = 32 << 20,
+    TURN_US = 20000,
+    CONNECT_US = 20000000,
+    EXIT_ALONE = 3
+};
+
+typedef struct task_host {
+    clink_engine *e;
+    ck_mem mem;
+    ck_arena arena;
+    ck_msg_fence fence;
+    const char *dir;
+    char address[200];
+    ck_net_loop *loop;
+    ck_connection *c;
+    ck_msg_deploy deploy;
+    engine_job_spec spec;
+    const ck_graph *graph;
+    ck_vertex_plan plan;
+    ck_job *job;
+    uint64_t told; /* the last checkpoint that was */
+
+    pthread_mutex_t lock; /* guards what follows */
+    pthread_cond_t changed;
+    ck_frame *first, **end; /* heard */
+    bool gone;              /* the connection, after the last word */
+} task_host;
+
+/* ---- the worker's words ---- */
+
+static ck_status framed(void *arg, ck_connection *c, ck_frame **f, ck_error *err) {
+    task_host *h = arg;
+    (void)c, (void)err;
+    pthread_mutex_lock(&h->lock);
+    (*f)->next = NULL;
+    *h->end = *f, h->end = &(*f)->next;
+    *f = NULL;
+    pthread_cond_broadcast(&h->changed);
+    pthread_mutex_unlock(&h->lock);
+    return CK_OK;
+}
+
+/* Without the worker nobody answers for these tasks: nothing of them goes on. */
+static void closed(void *arg, ck_connection *c, ck_status why, const ck_error *err) {
+    task_host *h = arg;
+    (void)c, (void)err;
+    if (why != CK_OK && why != CK_CANCELLED) _exit(EXIT_ALONE);
+    pthread_mutex_lock(&h->lock);
+    h->gone = true;
+    pthread_cond_broadcast(&h->changed);
+    pthread_mutex_unlock(&h->lock);
+}
+
+static const ck_connection_handler handler = {.on_frame = framed, .on_close = closed};
+
+static ck_frame *take_frame(task_host *h, bool wait) {
+    pthread_mutex_lock(&h->lock);
+    while (!h->first && wait) pthread_cond_wait(&h->changed, &h->lock);
+    ck_frame *f = h->first;
+    if (f && !(h->first = f->next)) h->end = &h->first;
+    pthread_mutex_unlock(&h->lock);
+    return f;
+}
+
+static ck_status say(task_host *h, const ck_message *m, ck_error *err) {
+    ck_frame *f;
+    CK_TRY(ck_message_frame(h->mem, m, &f, err));
+    ck_status s = ck_connection_send(h->c, &f);
+    return s == CK_FULL || s == CK_CLOSED ? CK_OK : s;
+}
+
+/* ---- its part of the job ---- */
+
+static uint32_t process_of(void *arg, uint64_t vertex, uint32_t subtask) {
+    const task_host *h = arg;
+    uint32_t first = 0;
+    for (uint32_t v = 0; v < h->plan.count; first += h->plan.vertices[v++].parallelism)
+        if (h->plan.vertices[v].id == vertex) {
+            uint32_t p = h->deploy.placement.items[first + subtask];
+            return p < h->deploy.process_count ? p : 0; /* one that has finished costs nobody anything */
+        }
+    return 0;
+}
+
+static ck_status read_deploy(task_host *h, ck_error *err) {
+    ck_frame *f = take_frame(h, true); /* kept: views borrow from it */
+    ck_message m;
+    ck_graph *g;
+    uint64_t tasks = 0;
+    CK_TRY(ck_message_read(f, &h->arena, &m, err));
+    if (m.kind != CK_MSG_DEPLOY) return ck_fail(err, CK_CORRUPT, "a %s for a DEPLOY", ck_message_name(m.kind));
+    h->deploy = m.as.deploy;
+    h->fence = m.as.deploy.fence;
+    CK_TRY(ck_proto_read(&engine_job_spec_type, h->deploy.spec, &h->arena, &h->spec, err));
+    CK_TRY(ck_graph_decode(&h->arena, h->spec.graph, &g, err));
+    CK_TRY(ck_graph_fuse(&h->arena, g, (uint32_t)h->spec.parallelism, &h->plan, err));
+    for (uint32_t v = 0; v < h->plan.count; v++) tasks += h->plan.vertices[v].parallelism;
+    if (tasks != h->deploy.placement.count || h->deploy.process >= h->deploy.process_count)
+        return ck_fail(err, CK_CORRUPT, "a DEPLOY that does not fit its job");
+    h->graph = g;
+    snprintf(h->address, sizeof h->address, "unix:%s/j%llu-a%llu", h->dir, (unsigned long long)h->fence.job,
+             (unsigned long long)h->fence.attempt);
+    return CK_OK;
+}
+
+/* Its own directory is gone on from by itself; another one only by a job that has none of its own yet. */
+static ck_job_config job_config(task_host *h, const char **addresses) {
+    const engine_job_spec *s = &h->spec;
+    const ck_msg_deploy *d = &h->deploy;
+    return (ck_job_config){
+        .name = ck_arena_strndup(&h->arena, d->name.p, d->name.n),
+        .parallelism = (uint32_t)s->parallelism,
+        .batch_rows = (uint32_t)s->batch_rows,
+        .flush_us = (int64_t)s->flush_us,
+        .memory_limit = h->e->memory_bytes,
+        .checkpoint = {.dir = d->checkpoint_dir.n
+                                  ? ck_arena_strndup(&h->arena, d->checkpoint_dir.p, d->checkpoint_dir.n)
+                                  : NULL,
+                       .interval_us = s->interval_us,
+                       .timeout_us = s->timeout_us,
+                       .final_timeout_us = s->final_timeout_us,
+                       .tolerable_failed = (uint32_t)s->tolerable_failed,
+                       .retained = (uint32_t)s->retained,
+                       .alignment = (ck_alignment)s->alignment,
+                       .stall_us = s->stall_us},
+        .placement = {.process = (uint32_t)d->process,
+                      .process_count = (uint32_t)d->process_count,
+                      .addresses = addresses,
+                      .connect_timeout_us = CONNECT_US,
+                      .process_of = process_of,
+                      .process_of_arg = h},
+    };
+}
+
+static ck_status start_job(task_host *h, ck_job_outputs *outputs, ck_error *err) {
+    ck_frame *f = take_frame(h, true); /* kept as well */
+    ck_message m;
+    CK_TRY(ck_message_read(f, &h->arena, &m, err));
+    if (m.kind != CK_MSG_START || m.as.start.addresses.count != h->deploy.process_count)
+        return ck_fail(err, CK_CORRUPT, "a %s for a START", ck_message_name(m.kind));
+    const char **addresses = ck_arena_array(&h->arena, m.as.start.addresses.count, sizeof *addresses);
+    if (!addresses) return ck_nomem(err, h->mem, 0);
+    for (uint32_t i = 0; i < m.as.start.addresses.count; i++) {
+        ck_view v = ((const ck_msg_text *)m.as.start.addresses.items + i)->text;
+        addresses[i] = ck_arena_strndup(&h->arena, v.p, v.n);
+    }
+    if (ck_memory_stage_new(h->e->memory, &outputs->memory) != CK_OK) return ck_nomem(err, h->mem, 0);
+    ck_job_config cfg = job_config(h, addresses);
+    cfg.job_data = outputs;
+    return ck_job_start(h->e->scheduler, &h->e->registry, h->graph, &cfg, &h->job, err);
+}
+
+/* ---- while it runs ---- */
+
+static ck_status take_savepoint(task_host *h, const ck_msg_take_savepoint *m, ck_error *err) {
+    ck_error why = CK_ERROR_INIT;
+    uint64_t checkpoint = 0;
+    int64_t timeout_us = (int64_t)m->timeout_ms * 1000;
+    ck_status s = m->stop ? ck_job_stop(h->job, timeout_us, &checkpoint, &why)
+                          : ck_job_savepoint(h->job, timeout_us, &checkpoint, &why);
+    if (s != CK_OK) checkpoint = 0;
+    if (s == CK_AGAIN && !why.msg[0]) (void)ck_fail(&why, s, "the savepoint was not complete in time");
+    return say(h,
+               &(ck_message){.kind = CK_MSG_SAVEPOINT_ENDED,
+                             .as.savepoint_ended = {h->fence, m->request, checkpoint, ck_view_of(why.msg)}},
+               err);
+}
+
+static ck_status hear(task_host *h, ck_error *err) {
+    ck_frame *f = take_frame(h, false);
+    ck_message m;
+    if (!f) return CK_OK;
+    ck_arena_mark mark = ck_arena_mark_now(&h->arena);
+    ck_status s = ck_message_read(f, &h->arena, &m, err);
+    if (s == CK_OK && m.kind == CK_MSG_TAKE_SAVEPOINT) s = take_savepoint(h, &m.as.take_savepoint, err);
+    ck_arena_reset_to(&h->arena, mark);
+    ck_frame_free(&f);
+    return s;
+}
+
+/* The process that leads the checkpoints says which are complete. */
+static ck_status tell_checkpoint(task_host *h, ck_error *err) {
+    ck_job_progress p;
+    ck_job_progress_now(h->job, &p);
+    if (h->deploy.process != 0 || p.last_checkpoint <= h->told) return CK_OK;
+    h->told = p.last_checkpoint;
+    return say(h, &(ck_message){.kind = CK_MSG_CHECKPOINT, .as.checkpoint = {h->fence, h->told}}, err);
+}
+
+static ck_status run_job(task_host *h, ck_error *err) {
+    for (;;) {
+        ck_status s = ck_job_wait(h->job, TURN_US, err);
+        if (s != CK_AGAIN) {
+            ck_error lost = CK_ERROR_INIT;
+            return tell_checkpoint(h, &lost) == CK_OK ? s : CK_NOMEM;
+        }
+        ck_error_reset(err);
+        CK_TRY(hear(h, err));
+        CK_TRY(tell_checkpoint(h, err));
+    }
+}
+
+static ck_status say_ended(task_host *h, ck_status s, const ck_error *why, ck_error *err) {
+    char text[CK_CLUSTER_ERROR_MAX];
+    snprintf(text, sizeof text, "%s", s == CK_OK ? "" : why->msg);
+    for (char *p = text; *p; p++) /* texts of messages have no control characters */
+        if ((unsigned char)*p < 32 || *p == 127) *p = ' ';
+    ck_msg_ended e = {.fence = h->fence,
+                      .outcome = s == CK_OK          ? CK_TASK_FINISHED
+                                 : s == CK_CANCELLED ? CK_TASK_CANCELLED
+                                                     : CK_TASK_FAILED,
+                      .error = ck_view_of(text)};
+    if (s == CK_DATA) e.flags = CK_ENDED_DATA;
+    if (s != CK_OK && s != CK_DATA && why->fatal) e.flags = CK_ENDED_FATAL;
+    return say(h, &(ck_message){.kind = CK_MSG_ENDED, .as.ended = e}, err);
+}
+
+/* ---- its life ---- */
+
+static ck_status live(task_host *h, const char *socket, ck_error *err) {
+    ck_job_outputs outputs = {0};
+    char address[200];
+    const ck_connection_config cfg = {.handler = &handler,
+                                      .arg = h,
+                                      .mem = h->mem,
+                                      .frame_bytes_max = CK_FRAME_CONTROL_BYTES_MAX,
+                                      .queue_bytes_max = QUEUE_BYTES_MAX,
+                                      .connect_timeout_us = CONNECT_US};
+    snprintf(address, sizeof address, "unix:%s", socket);
+    CK_TRY(ck_net_loop_new(&h->e->proc, "task-host", &h->loop, err));
+    CK_TRY(ck_connection_dial(h->loop, address, &cfg, &h->c, err));
+    CK_TRY(say(h, &(ck_message){.kind = CK_MSG_HELLO, .as.hello = {.fence = h->fence, .version = CK_CLUSTER_VERSION}},
+               err));
+    ck_error why = CK_ERROR_INIT;
+    ck_status s = read_deploy(h, &why);
+    if (s == CK_OK)
+        s = say(h, &(ck_message){.kind = CK_MSG_READY, .as.ready = {h->fence, ck_view_of(h->address)}}, &why);
+    if (s == CK_OK) s = start_job(h, &outputs, &why);
+    if (s == CK_OK) s = run_job(h, &why);
+    ck_job_free(h->job);
+    h->job = NULL;
+    ck_memory_stage_free(&outputs.memory);
+    return say_ended(h, s, &why, err);
+}
+
+/* The parent may have died before the kernel was told to end us with it. */
+static bool is_orphan(const char *parent) {
+    return prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || (long)getppid() != strtol(parent, NULL, 10);
+}
+
+static void wait_until_said(task_host *h) {
+    ck_connection_close(h->c, true);
+    pthread_mutex_lock(&h->lock);
+    while (!h->gone) pthread_cond_wait(&h->changed, &h->lock);
+    pthread_mutex_unlock(&h->lock);
+    ck_connection_unref(&h->c);
+    ck_net_loop_free(h->loop);
+}
+
+int clink_task_host(clink_engine *e, int argc, char **argv) {
+    ck_error err = CK_ERROR_INIT;
+    if (!e || argc != 5 || is_orphan(argv[3])) return 2;
+    (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    task_host h = {.e = e, .mem = ck_proc_mem(&e->proc, CK_MEM_PLAN), .dir = argv[4]};
+    h.fence = (ck_msg_fence){0, strtoull(argv[1], NULL, 10), strtoull(argv[2], NULL, 10)};
+    h.end = &h.first;
+    ck_arena_init(&h.arena, h.mem, ARENA_BYTES_MAX);
+    pthread_mutex_init(&h.lock, NULL);
+    pthread_cond_init(&h.changed, NULL);
+    ck_status s = live(&h, argv[0], &err);
+    if (s != CK_OK) ck_log_line(e->proc.log, CK_LOG_ERROR, "task host: %s", err.msg);
+    if (h.c) wait_until_said(&h);
+    return s == CK_OK ? 0 : 1;
+}

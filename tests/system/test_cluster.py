@@ -1,0 +1,364 @@
+"""A cluster of real processes: what a submitted job writes is what clink run writes, whoever dies on the way."""
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+import pytest
+from conftest import BUILD, CLINK, read_rows, run_clink, write_ndjson
+from test_help import examples
+
+DEADLINE_S = 180
+
+
+def until(what, get, say=lambda: ""):
+    end = time.monotonic() + DEADLINE_S
+    while time.monotonic() < end:
+        got = get()
+        if got:
+            return got
+        time.sleep(0.05)
+    pytest.fail(f"never: {what} {say()}")
+
+
+class Cluster:
+    def __init__(self, tmp_path):
+        self.cwd = tmp_path
+        self.runtime = tempfile.mkdtemp(prefix="ck", dir="/tmp")  # paths of sockets are short
+        self.env = {"XDG_RUNTIME_DIR": self.runtime}
+        self.processes, self.workers, self.address = [], {}, None
+
+    def start(self, *args):
+        p = subprocess.Popen([CLINK, *map(str, args)], cwd=self.cwd, env={**os.environ, **self.env}, stderr=subprocess.PIPE, text=True)
+        self.processes.append(p)
+        return p
+
+    def coordinator(self, *flags):
+        port = self.address.split(":")[1] if self.address else 0
+        p = self.start("coordinator", "--port", port, "--metadata-dir", "cluster", *flags)
+        line = p.stderr.readline()
+        assert "coordinator at 127.0.0.1:" in line, line + p.stderr.read()
+        self.address = re.search(r"at (\S+:\d+)", line).group(1)
+        self.leader = p
+        return self
+
+    def worker(self, name, slots):
+        p = self.start("worker", "--coordinator", self.address, "--name", name, "--slots", slots)
+        assert f"{name} waits for work" in p.stderr.readline()
+        self.workers[name] = p
+        return p
+
+    def ask(self, *args, ok=True):
+        return run_clink(*args, "--coordinator", self.address, cwd=self.cwd, env=self.env, ok=ok, timeout=DEADLINE_S)
+
+    def submit(self, sql, *flags, ok=True):
+        (self.cwd / "job.sql").write_text(sql)
+        end = time.monotonic() + DEADLINE_S
+        while True:  # workers register a moment after they have started
+            r = self.ask("submit", "--json", *flags, "job.sql", ok=False)
+            if "no slot available" not in r.err or time.monotonic() > end or not ok:
+                break
+            time.sleep(0.05)
+        if not ok:
+            return r
+        assert r.code == 0, r.err
+        return r.rows[0]
+
+    def status(self, job):
+        return self.ask("status", job, "--json").rows[0]
+
+    def until_status(self, job, *wanted):
+        seen = []
+
+        def look():
+            s = self.status(job)
+            seen[:] = [s]
+            return s if s["status"] in wanted else None
+
+        return until(f"{job} is {wanted}", look, lambda: seen)
+
+    def until_checkpoint(self, job, above=0):
+        return until("a checkpoint", lambda: (self.status(job)["checkpoint"] > above) and self.status(job))
+
+    def end(self):
+        for p in self.processes:
+            if p.poll() is None:
+                p.send_signal(signal.SIGCONT)
+                p.terminate()
+        for p in self.processes:
+            try:
+                p.wait(timeout=60)
+            finally:
+                p.kill()
+        shutil.rmtree(self.runtime, ignore_errors=True)
+
+
+@pytest.fixture
+def cluster(tmp_path):
+    c = Cluster(tmp_path)
+    yield c
+    c.end()
+
+
+def children(pid):
+    out = subprocess.run(["pgrep", "-P", str(pid)], capture_output=True, text=True).stdout
+    return [int(x) for x in out.split()]
+
+
+ROWS = 200000
+COPY = f"""CREATE TABLE t (k BIGINT, v BIGINT) WITH (connector='datagen', rows='{ROWS}', rate_limit='40000', 'fields.k.kind'='sequence');
+CREATE TABLE o (k BIGINT, v BIGINT) WITH (connector='file', format='json', path='out');
+INSERT INTO o SELECT k, v FROM t;
+"""
+GROUPED = COPY.replace("k BIGINT, v BIGINT) WITH (connector='file'", "g BIGINT, n BIGINT, s BIGINT) WITH (connector='file'").replace(
+    "SELECT k, v FROM t", "SELECT k % 997, COUNT(*), SUM(v) FROM t GROUP BY k % 997")
+KEPT = ("--checkpoint-dir", "ck", "--checkpoint-interval-ms", "200")
+
+
+def undisturbed(tmp_path, sql):
+    """What clink run of the same script writes."""
+    sql = sql.replace("rate_limit='40000', ", "").replace("path='out'", "path='alone'")
+    run_clink("run", "-e", sql, cwd=tmp_path)
+    return sorted(map(str, read_rows(tmp_path / "alone")))
+
+
+def check(cluster, sql):
+    assert sorted(map(str, read_rows(cluster.cwd / "out"))) == undisturbed(cluster.cwd, sql)
+
+
+# ---- a job's life ----
+
+
+def test_output_is_that_of_run(cluster):
+    write_ndjson(cluster.cwd / "in.ndjson", [{"k": i % 97, "v": i} for i in range(20000)])
+    sql = """CREATE TABLE t (k BIGINT, v BIGINT) WITH (connector='file', format='json', path='in.ndjson');
+             CREATE TABLE o (k BIGINT, n BIGINT, s BIGINT) WITH (connector='file', format='json', path='out');
+             INSERT INTO o SELECT k, COUNT(*), SUM(v) FROM t GROUP BY k"""
+    cluster.coordinator()
+    cluster.worker("w1", 3), cluster.worker("w2", 3)
+    job = cluster.submit(sql, "-p", "2", "--wait")
+    assert job["status"] == "finished" and job["restarts"] == 0 and job["tasks"] == 4
+    check(cluster, sql)
+    assert [(j["id"], j["name"], j["status"]) for j in cluster.ask("list", "--json").rows] == [(1, "job", "finished")]
+    assert re.match(r"1 +finished +job ", cluster.ask("list").out)
+    assert "group_agg(k)<-t[1] finished" in cluster.ask("status", 1).out
+
+
+def test_savepoint_stop_and_going_on(cluster):
+    cluster.coordinator()
+    cluster.worker("w1", 4)
+    job = cluster.submit(COPY, "-p", "2", "--checkpoint-dir", "ck")
+    cluster.until_status(1, "running")
+    first = cluster.ask("savepoint", 1, "--json").rows[0]["savepoint"]
+    last = cluster.ask("stop", 1, "--json").rows[0]["savepoint"]
+    assert last > first > 0
+    assert cluster.until_status(1, "finished")["checkpoint"] == last
+    assert len(read_rows(cluster.cwd / "out")) < ROWS
+    assert cluster.submit(COPY, "-p", "2", "--wait", "--checkpoint-dir", "ck")["status"] == "finished"
+    check(cluster, COPY)
+    assert job["id"] == 1
+
+
+def test_cancel_and_drop(cluster):
+    cluster.coordinator()
+    cluster.worker("w1", 1)
+    for id, verb in ((1, "cancel"), (2, "drop")):
+        cluster.submit(COPY.replace(f"rows='{ROWS}', ", ""))
+        cluster.until_status(id, "running")
+        before = time.monotonic()
+        cluster.ask(verb, id)
+        assert time.monotonic() - before < 60
+        until("the host has gone", lambda: not children(cluster.workers["w1"].pid))
+    cluster.until_status(1, "cancelled")
+    assert "there is no job 2" in cluster.ask("status", 2, ok=False).err
+    assert "it is cancelled" in cluster.ask("cancel", 1, ok=False).err
+    cluster.submit(COPY)  # its slot is free again
+    cluster.until_status(3, "running")
+
+
+# ---- who dies on the way ----
+
+
+@pytest.mark.parametrize("sql", [COPY, GROUPED], ids=["copy", "grouped"])
+def test_a_killed_worker_costs_nothing_but_time(cluster, sql):
+    cluster.coordinator()
+    for name in ("w1", "w2", "w3"):
+        cluster.worker(name, 4)
+    cluster.submit(sql, "-p", "2", *KEPT)
+    subtasks = cluster.until_checkpoint(1)["subtasks"]
+    cluster.workers[subtasks[0]["worker"]].kill()
+    s = cluster.until_status(1, "finished", "failed")
+    assert s["status"] == "finished" and s["attempt"] == 2 and s["restarts"] == 1, s
+    check(cluster, sql)
+
+
+def test_a_killed_task_host_restarts_where_it_was(cluster):
+    cluster.coordinator()
+    w = cluster.worker("w1", 4)
+    cluster.submit(GROUPED, "-p", "2", *KEPT)
+    cluster.until_checkpoint(1)
+    os.kill(children(w.pid)[0], signal.SIGKILL)
+    s = cluster.until_status(1, "finished", "failed")
+    assert s["status"] == "finished" and s["restarts"] == 1, s
+    check(cluster, GROUPED)
+
+
+def test_a_stopped_worker_is_lost_by_its_silence(cluster):
+    cluster.coordinator("--heartbeat-timeout-ms", "1000")
+    for name in ("w1", "w2", "w3"):
+        cluster.worker(name, 4)
+    cluster.submit(COPY, "-p", "2", *KEPT)
+    victim = cluster.workers[cluster.until_checkpoint(1)["subtasks"][1]["worker"]]
+    victim.send_signal(signal.SIGSTOP)
+    until("a restart", lambda: cluster.status(1)["restarts"] > 0)
+    victim.send_signal(signal.SIGCONT)  # back, as one that has nothing to say
+    s = cluster.until_status(1, "finished", "failed")
+    assert s["status"] == "finished", s
+    check(cluster, COPY)
+
+
+def test_a_coordinator_that_is_started_again_takes_its_jobs_up(cluster):
+    cluster.coordinator()
+    cluster.worker("w1", 4), cluster.worker("w2", 4)
+    cluster.submit(COPY, "-p", "2", *KEPT)
+    cluster.until_checkpoint(1)
+    cluster.leader.kill()
+    cluster.leader.wait()
+    cluster.coordinator()
+    s = cluster.until_status(1, "finished", "failed")
+    assert s["status"] == "finished" and s["attempt"] == 1 and s["restarts"] == 0, s  # it never stopped
+    check(cluster, COPY)
+
+
+def test_coordinator_and_worker_die_together(cluster):
+    cluster.coordinator()
+    for name in ("w1", "w2", "w3"):
+        cluster.worker(name, 4)
+    cluster.submit(COPY, "-p", "2", *KEPT)
+    victim = cluster.until_checkpoint(1)["subtasks"][0]["worker"]
+    cluster.leader.kill(), cluster.workers[victim].kill()
+    cluster.leader.wait()
+    cluster.coordinator()
+    s = cluster.until_status(1, "finished", "failed")
+    assert s["status"] == "finished" and s["attempt"] > 1, s
+    check(cluster, COPY)
+
+
+def test_without_a_directory_a_loss_fails_the_job(cluster):
+    cluster.coordinator()
+    w = cluster.worker("w1", 1)
+    cluster.submit(COPY)
+    cluster.until_status(1, "running")
+    w.kill()
+    s = cluster.until_status(1, "failed")
+    assert s["error"] == "worker lost (connection closed)" == s["subtasks"][0]["error"]
+
+
+def test_a_hungry_job_leaves_the_others_running(cluster):
+    cluster.coordinator()
+    w = cluster.worker("w1", 2)
+    cluster.submit(COPY, *KEPT, "--name", "good")
+    cluster.submit(COPY.replace("path='out'", "path='/dev/null/x'"), "--name", "bad")
+    assert "/dev/null" in cluster.until_status(2, "failed")["error"]
+    s = cluster.until_status(1, "finished", "failed")
+    assert s["status"] == "finished" and s["restarts"] == 0 and w.poll() is None
+
+
+def test_a_bad_record_suspends_the_job(cluster):
+    lines = [json.dumps({"k": i, "v": i}) for i in range(1000)]
+    (cluster.cwd / "in.ndjson").write_text("\n".join(lines[:500] + ['{"k":"x"}'] + lines[500:]) + "\n")
+    sql = COPY.replace(COPY.split("WITH (")[1].split(")")[0], "connector='file', format='json', path='in.ndjson'")
+    cluster.coordinator()
+    cluster.worker("w1", 1)
+    cluster.submit(sql, *KEPT)
+    s = cluster.until_status(1, "suspended")
+    assert "in.ndjson" in s["error"] and s["restarts"] == 0
+    assert not children(cluster.workers["w1"].pid)
+    (cluster.cwd / "in.ndjson").write_text("\n".join(lines[:500] + ['{"k":7 }  '] + lines[500:]) + "\n")
+    cluster.ask("resume", 1)
+    assert cluster.until_status(1, "finished", "suspended")["status"] == "finished"
+    assert len(read_rows(cluster.cwd / "out")) == 1001
+
+
+# ---- what is refused ----
+
+
+def test_refusals_are_sentences(cluster, tmp_path):
+    cluster.coordinator()
+    memory = "CREATE TABLE m (k BIGINT); INSERT INTO m VALUES (1); "
+    for sql, why in (("SELECT 1", "nobody would see the rows"), (memory, "memory of one process"), ("SET batch_rows = 7", "nothing to run"),
+                     (COPY, "no slot available: the job needs 1, and 0 of 0 workers' are free")):
+        r = cluster.submit(sql, ok=False)
+        assert r.code == 1 and why in r.err, (sql, r.err)
+    r = cluster.ask("cancel", "x", ok=False)
+    assert r.code == 2 and "'x' is no job's number" in r.err
+    r = run_clink("coordinator", "--bind", "0.0.0.0", "--port", "0", cwd=tmp_path, ok=False)
+    assert r.code == 1 and "mutual TLS" in r.err
+    r = run_clink("coordinator", "--metadata-dir", "cluster", "--port", "0", cwd=tmp_path, env=cluster.env, ok=False)
+    assert r.code == 1 and "another coordinator has cluster" in r.err
+    r = run_clink("list", "--coordinator", "127.0.0.1:1", cwd=tmp_path, env=cluster.env, ok=False)
+    assert r.code == 1 and "no coordinator of yours has port 1" in r.err
+
+
+def test_who_does_not_know_the_token_is_turned_away(cluster):
+    cluster.coordinator()
+    port = int(cluster.address.split(":")[1])
+    token = os.path.join(cluster.runtime, "clink", f"token-{port}")
+    assert os.stat(token).st_mode & 0o777 == 0o600 and os.stat(os.path.dirname(token)).st_mode & 0o777 == 0o700
+    wrong = cluster.cwd / "wrong"
+    wrong.write_text("0" * 64)
+    r = cluster.ask("list", "--token-file", wrong, ok=False)
+    assert r.code == 1 and "closed the connection" in r.err
+    for junk in (b"GET / HTTP/1.1\r\n\r\n", b"\xff" * 100, b"\0\0\0\x01\x02", b"\0\0\0\0"):
+        with socket.create_connection(("127.0.0.1", port)) as s:
+            s.settimeout(60)
+            s.sendall(junk)
+            try:
+                assert s.recv(1) == b""
+            except ConnectionResetError:
+                pass
+    assert cluster.ask("list", "--json").rows == []  # and nobody else has noticed
+
+
+def test_a_damaged_record_is_named(cluster):
+    cluster.coordinator()
+    cluster.worker("w1", 1)
+    cluster.submit(COPY, *KEPT)
+    cluster.leader.kill()
+    cluster.leader.wait()
+    path = cluster.cwd / "cluster" / "job-1.rec"
+    data = bytearray(path.read_bytes())
+    data[40] ^= 1
+    path.write_bytes(data)
+    r = run_clink("coordinator", "--metadata-dir", "cluster", "--port", "0", cwd=cluster.cwd, env=cluster.env, ok=False)
+    assert r.code == 1 and "job-1.rec is damaged" in r.err
+
+
+# ---- the help pages' examples ----
+
+
+@pytest.mark.parametrize("verb", ["submit", "list", "status", "cancel", "drop", "resume", "stop"])
+def test_examples_run(cluster, verb):
+    cluster.coordinator()
+    cluster.worker("w1", 4)
+    if verb != "submit":
+        sql = COPY
+        if verb == "resume":
+            (cluster.cwd / "in.ndjson").write_text('{"k":"x"}\n')
+            sql = COPY.replace(COPY.split("WITH (")[1].split(")")[0], "connector='file', format='json', path='in.ndjson'")
+        cluster.submit(sql, *KEPT)
+        cluster.until_status(1, "suspended" if verb == "resume" else "running")
+    (cluster.cwd / "job.sql").write_text(COPY.replace(f"rows='{ROWS}', rate_limit='40000'", "rows='10'"))
+    until("slots", lambda: verb != "submit" or cluster.ask("submit", "--name", "probe", "--wait", "job.sql", ok=False).code == 0)
+    for line in examples(verb):
+        line = line.split(" #")[0].replace(f"clink {verb}", f"clink {verb} --coordinator {cluster.address}")
+        env = {**os.environ, **cluster.env, "PATH": BUILD + ":" + os.environ["PATH"]}
+        p = subprocess.run(["bash", "-euo", "pipefail", "-c", line], cwd=cluster.cwd, env=env, capture_output=True, text=True, timeout=DEADLINE_S)
+        assert p.returncode == 0, line + p.stderr
+        if verb == "submit":
+            until("an end", lambda: all(j["status"] == "finished" for j in cluster.ask("list", "--json").rows))
