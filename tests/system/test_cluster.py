@@ -33,8 +33,8 @@ class Cluster:
         self.env = {"XDG_RUNTIME_DIR": self.runtime}
         self.processes, self.workers, self.address = [], {}, None
 
-    def start(self, *args):
-        p = subprocess.Popen([CLINK, *map(str, args)], cwd=self.cwd, env={**os.environ, **self.env}, stderr=subprocess.PIPE, text=True)
+    def start(self, *args, cwd=None):
+        p = subprocess.Popen([CLINK, *map(str, args)], cwd=cwd or self.cwd, env={**os.environ, **self.env}, stderr=subprocess.PIPE, text=True)
         self.processes.append(p)
         return p
 
@@ -48,7 +48,7 @@ class Cluster:
         return self
 
     def worker(self, name, slots):
-        p = self.start("worker", "--coordinator", self.address, "--name", name, "--slots", slots)
+        p = self.start("worker", "--coordinator", self.address, "--name", name, "--slots", slots, cwd="/")  # paths are the client's
         assert f"{name} waits for work" in p.stderr.readline()
         self.workers[name] = p
         return p
@@ -92,9 +92,10 @@ class Cluster:
                 p.terminate()
         for p in self.processes:
             try:
-                p.wait(timeout=60)
+                code = p.wait(timeout=60)
             finally:
                 p.kill()
+            assert code in (0, -signal.SIGKILL), p.stderr.read()
         shutil.rmtree(self.runtime, ignore_errors=True)
 
 
