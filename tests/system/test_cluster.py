@@ -38,9 +38,10 @@ class Cluster:
         self.processes.append(p)
         return p
 
-    def coordinator(self, *flags):
+    def coordinator(self, timeout_ms=30000):
+        """The timeout is long: on a loaded machine nobody is lost for being slow. A worker that is killed is found at once."""
         port = self.address.split(":")[1] if self.address else 0
-        p = self.start("coordinator", "--port", port, "--metadata-dir", "cluster", *flags)
+        p = self.start("coordinator", "--port", port, "--metadata-dir", "cluster", "--heartbeat-timeout-ms", timeout_ms)
         line = p.stderr.readline()
         assert "coordinator at 127.0.0.1:" in line, line + p.stderr.read()
         self.address = re.search(r"at (\S+:\d+)", line).group(1)
@@ -210,7 +211,7 @@ def test_a_killed_task_host_restarts_where_it_was(cluster):
 
 
 def test_a_stopped_worker_is_lost_by_its_silence(cluster):
-    cluster.coordinator("--heartbeat-timeout-ms", "1000")
+    cluster.coordinator(timeout_ms=3000)
     for name in ("w1", "w2", "w3"):
         cluster.worker(name, 4)
     cluster.submit(COPY, "-p", "2", *KEPT)
@@ -244,7 +245,7 @@ def test_coordinator_and_worker_die_together(cluster):
     victim = cluster.until_checkpoint(1)["subtasks"][0]["worker"]
     cluster.leader.kill(), cluster.workers[victim].kill()
     cluster.leader.wait()
-    cluster.coordinator()
+    cluster.coordinator(timeout_ms=3000)  # so long it waits for the one that is dead
     s = cluster.until_status(1, "finished", "failed")
     assert s["status"] == "finished" and s["attempt"] > 1, s
     check(cluster, COPY)
