@@ -44,7 +44,8 @@ static void closed(void *arg, ck_connection *c, ck_status why, const ck_error *e
 
 static const ck_connection_handler handler = {.on_frame = framed, .on_close = closed};
 
-static void wait_end(asking *q, int64_t timeout_us) {
+/* false: not in time. */
+static bool wait_end(asking *q, int64_t timeout_us) {
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += timeout_us / 1000000;
@@ -56,7 +57,9 @@ static void wait_end(asking *q, int64_t timeout_us) {
             pthread_cond_wait(&q->changed, &q->lock);
         else if (pthread_cond_timedwait(&q->changed, &q->lock, &until) == ETIMEDOUT)
             break;
+    bool ended = q->ended;
     pthread_mutex_unlock(&q->lock);
+    return ended;
 }
 
 static ck_status send_message(const ck_client_config *cfg, ck_connection *c, const ck_message *m, ck_error *err) {
@@ -67,7 +70,7 @@ static ck_status send_message(const ck_client_config *cfg, ck_connection *c, con
 }
 
 static ck_status ask(const ck_client_config *cfg, ck_net_loop *loop, const ck_token *token, const ck_message *m,
-                     asking *q, ck_error *err) {
+                     asking *q, bool *in_time, ck_error *err) {
     ck_connection *c;
     const ck_connection_config connection = {.handler = &handler,
                                              .arg = q,
@@ -80,7 +83,7 @@ static ck_status ask(const ck_client_config *cfg, ck_net_loop *loop, const ck_to
     CK_TRY(ck_connection_dial(loop, cfg->address, &connection, &c, err));
     ck_status s = send_message(cfg, c, &hello, err);
     if (s == CK_OK) s = send_message(cfg, c, m, err);
-    if (s == CK_OK) wait_end(q, cfg->timeout_us);
+    if (s == CK_OK) *in_time = wait_end(q, cfg->timeout_us);
     ck_connection_unref(&c);
     return s;
 }
@@ -123,8 +126,8 @@ ck_status ck_client_ask(const ck_client_config *cfg, const ck_message *m, ck_are
     pthread_condattr_destroy(&attr);
     ck_status s = ck_token_find(cfg->proc, cfg->token_file, port_of(cfg->address), &token, err);
     if (s == CK_OK) s = ck_net_loop_new(cfg->proc, "client", &loop, err);
-    if (s == CK_OK) s = ask(cfg, loop, &token, m, &q, err);
-    bool in_time = q.ended;
+    bool in_time = false;
+    if (s == CK_OK) s = ask(cfg, loop, &token, m, &q, &in_time, err);
     ck_net_loop_free(loop);
     if (s == CK_OK) {
         q.ended = in_time;
