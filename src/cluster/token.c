@@ -38,12 +38,9 @@ static ck_status path_of(ck_proc *proc, ck_arena *a, const char *file, uint16_t 
     return *out ? CK_OK : ck_nomem(err, a->mem, 0);
 }
 
-static ck_status make(ck_proc *proc, ck_arena *a, const char *file, uint16_t port, ck_token *out, ck_error *err) {
-    const char *path;
+void ck_token_make(ck_proc *proc, ck_token *out) {
     for (int i = 0; i < CK_TOKEN_CHARS / 16; i++)
         snprintf(out->text + i * 16, 17, "%016llx", (unsigned long long)ck_random_u64(proc));
-    CK_TRY(path_of(proc, a, file, port, &path, err));
-    return ck_durable_replace_bytes(proc, path, ck_view_of(out->text), err);
 }
 
 static ck_status find(ck_proc *proc, ck_arena *a, const char *file, uint16_t port, ck_token *out, ck_error *err) {
@@ -62,10 +59,12 @@ static ck_status find(ck_proc *proc, ck_arena *a, const char *file, uint16_t por
 
 enum { ARENA_BYTES_MAX = 64 << 10 };
 
-ck_status ck_token_make(ck_proc *proc, const char *file, uint16_t port, ck_token *out, ck_error *err) {
+ck_status ck_token_publish(ck_proc *proc, const char *file, uint16_t port, const ck_token *t, ck_error *err) {
     ck_arena a;
+    const char *path;
     ck_arena_init(&a, ck_proc_mem(proc, CK_MEM_PLAN), ARENA_BYTES_MAX);
-    ck_status s = make(proc, &a, file, port, out, err);
+    ck_status s = path_of(proc, &a, file, port, &path, err);
+    if (s == CK_OK) s = ck_durable_replace_bytes(proc, path, ck_view_of(t->text), err);
     ck_arena_destroy(&a);
     return s;
 }

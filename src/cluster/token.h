@@ -14,9 +14,10 @@ typedef struct ck_token {
 
 /* $XDG_RUNTIME_DIR/clink, or /tmp/clink-UID: made 0700 when it is not there; refused when it is another user's. */
 CK_NODISCARD ck_status ck_runtime_dir(ck_proc *proc, ck_arena *a, const char **out, ck_error *err);
-/* The coordinator of a port: a new token, in a file of 0600 in place of what was there. file NULL: where others look.
- */
-CK_NODISCARD ck_status ck_token_make(ck_proc *proc, const char *file, uint16_t port, ck_token *out, ck_error *err);
+void ck_token_make(ck_proc *proc, ck_token *out); /* a new one */
+/* That of the coordinator of a port: in a file of 0600, in place of what was there. file NULL: where others look. */
+CK_NODISCARD ck_status ck_token_publish(ck_proc *proc, const char *file, uint16_t port, const ck_token *t,
+                                        ck_error *err);
 CK_NODISCARD ck_status ck_token_find(ck_proc *proc, const char *file, uint16_t port, ck_token *out, ck_error *err);
 /* In a time that says nothing of where they differ. */
 bool ck_token_equal(const ck_token *t, ck_view other);

@@ -42,15 +42,19 @@ class Cluster:
         """The timeout is long: on a loaded machine nobody is lost for being slow. A worker that is killed is found at once."""
         port = self.address.split(":")[1] if self.address else 0
         p = self.start("coordinator", "--port", port, "--metadata-dir", "cluster", "--heartbeat-timeout-ms", timeout_ms)
-        line = p.stderr.readline()
-        assert "coordinator at 127.0.0.1:" in line, line + p.stderr.read()
+        lines = [p.stderr.readline()]
+        while "coordinator at 127.0.0.1:" not in lines[-1]:  # workers of an older one may come before it says so
+            assert lines[-1], lines
+            lines.append(p.stderr.readline())
+        line = lines[-1]
         self.address = re.search(r"at (\S+:\d+)", line).group(1)
         self.leader = p
         return self
 
     def worker(self, name, slots):
         p = self.start("worker", "--coordinator", self.address, "--name", name, "--slots", slots, cwd="/")  # paths are the client's
-        assert f"{name} waits for work" in p.stderr.readline()
+        line = p.stderr.readline()
+        assert f"{name} waits for work" in line
         self.workers[name] = p
         return p
 

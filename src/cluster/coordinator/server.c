@@ -280,9 +280,10 @@ static ck_status listen_at(ck_coordinator_server *s, const ck_coordinator_server
                            ck_error *err) {
     char address[300];
     snprintf(address, sizeof address, strchr(cfg->host, ':') ? "[%s]:%u" : "%s:%u", cfg->host, cfg->port);
+    ck_token_make(s->proc, &s->token); /* before anybody can show one */
     CK_TRY(ck_net_loop_new(s->proc, "coordinator", &s->loop, err));
     CK_TRY(ck_listener_open(s->loop, address, CONNECTIONS_MAX, accepted, s, &s->listener, port, err));
-    CK_TRY(ck_token_make(s->proc, cfg->token_file, *port, &s->token, err));
+    CK_TRY(ck_token_publish(s->proc, cfg->token_file, *port, &s->token, err));
     s->first.run = start_ticking;
     ck_net_loop_post(s->loop, &s->first);
     return CK_OK;
