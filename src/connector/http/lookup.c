@@ -5,11 +5,11 @@
 #include <yyjson.h>
 
 #include "base/json.h"
+#include "connector/background.h"
 #include "connector/connectors.h"
 #include "connector/http/http_int.h"
 #include "connector/lookup_cache.h"
 #include "connector/show_raw.h"
-#include "os/io.h"
 #include "stream/lookup.h"
 
 enum { WINDOW = 256, SLICE_MS = 100, TEXT_BYTES_MAX = 1 << 30, CHUNK_BYTES = 1 << 20, SAID_BYTES = 320 };
@@ -20,7 +20,7 @@ typedef struct answer {
 } answer;
 
 typedef struct http_lookup {
-    ck_io_job job; /* first */
+    ck_background call; /* first */
     ck_mem mem;
     ck_arena arena, job_arena;
     ck_source_table table;
@@ -52,13 +52,7 @@ typedef struct http_lookup {
     ck_http_request *requests; /* WINDOW */
     answer *asked[WINDOW];
     uint32_t count;
-    bool running;
-    _Atomic bool done;
-    ck_status status;
-    ck_error error;
     ck_proc *proc;
-    struct ck_op_runtime *rt;
-    void (*wake)(struct ck_op_runtime *rt);
     ck_op_ctx *ctx; /* of the call at hand */
 } http_lookup;
 
@@ -180,28 +174,14 @@ static ck_status lookup_create(const ck_lookup_spec *s, ck_mem mem, void **self,
 
 static void job_run(ck_io_job *j) {
     http_lookup *l = (http_lookup *)j;
-    l->status = CK_OK;
-    if (!l->is_open) l->status = ck_http_table_open(&l->options, l->proc, &l->job_arena, &l->client, &l->error);
-    l->is_open = l->status == CK_OK;
-    if (l->is_open) l->status = ck_http_run(&l->client, l->requests, l->count, SLICE_MS, &l->error);
+    l->call.status = CK_OK;
+    if (!l->is_open)
+        l->call.status = ck_http_table_open(&l->options, l->proc, &l->job_arena, &l->client, &l->call.error);
+    l->is_open = l->call.status == CK_OK;
+    if (l->is_open) l->call.status = ck_http_run(&l->client, l->requests, l->count, SLICE_MS, &l->call.error);
 }
 
-static void job_done(ck_io_job *j) {
-    http_lookup *l = (http_lookup *)j;
-    struct ck_op_runtime *rt = l->rt;
-    void (*wake)(struct ck_op_runtime *) = l->wake;
-    atomic_store_explicit(&l->done, true, memory_order_release); /* from here on l is the step's again */
-    wake(rt);
-}
-
-static void submit(http_lookup *l, ck_op_ctx *ctx) {
-    l->running = true;
-    l->error = CK_ERROR_INIT;
-    l->rt = ctx->rt, l->wake = ctx->wake_fn;
-    atomic_store_explicit(&l->done, false, memory_order_relaxed);
-    l->job = (ck_io_job){job_run, job_done, NULL};
-    ck_op_submit_io(ctx, &l->job);
-}
+static void submit(http_lookup *l, ck_op_ctx *ctx) { ck_background_begin(&l->call, job_run, ctx); }
 
 /* ---- answers ---- */
 
@@ -270,15 +250,14 @@ static ck_status keep(http_lookup *l, ck_http_request *r, answer *a, ck_op_ctx *
 }
 
 static ck_status take_answers(http_lookup *l, ck_op_ctx *ctx) {
-    if (!atomic_load_explicit(&l->done, memory_order_acquire)) return CK_AGAIN;
-    l->running = false;
-    if (l->status == CK_AGAIN) {
+    if (!ck_background_ended(&l->call)) return CK_AGAIN;
+    if (l->call.status == CK_AGAIN) {
         submit(l, ctx);
         return CK_AGAIN;
     }
-    if (l->status != CK_OK) {
-        *ctx->error = l->error;
-        return l->status;
+    if (l->call.status != CK_OK) {
+        *ctx->error = l->call.error;
+        return l->call.status;
     }
     if (l->client.tried_again) ck_op_count(ctx, "requests_tried_again", l->client.tried_again);
     l->client.tried_again = 0;
@@ -438,7 +417,7 @@ static ck_status lookup_find(void *self, const ck_key_spec *keys, const ck_batch
     ck_batch_unref(&l->out);
     if (!l->finding) CK_TRY(begin(l, keys, b, ctx));
     while (!l->resolved) {
-        if (l->running) CK_TRY(take_answers(l, ctx));
+        if (l->call.running) CK_TRY(take_answers(l, ctx));
         CK_TRY(resolve(l, b, ctx));
         if (l->resolved) break;
         submit(l, ctx);

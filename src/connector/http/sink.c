@@ -11,10 +11,10 @@
 #include <stdio.h>
 #include "base/hash.h"
 
+#include "connector/background.h"
 #include "connector/connectors.h"
 #include "connector/http/http_int.h"
 #include "format/encoder.h"
-#include "os/io.h"
 #include "state/state.h"
 #include "state/table.h"
 
@@ -27,7 +27,7 @@ typedef struct question {
 } question;
 
 typedef struct http_sink {
-    ck_io_job job; /* first */
+    ck_background call; /* first */
     ck_mem mem;
     ck_arena arena, job_arena;
     ck_sink_table table;
@@ -49,10 +49,6 @@ typedef struct http_sink {
     question *questions;          /* WINDOW */
     uint32_t count, settled;      /* settled: of them, those that are looked at */
     ck_bytes body, urls, scratch; /* arrays of rows; addresses with a zero behind each */
-    bool running;
-    _Atomic bool done;
-    ck_status status;
-    ck_error error;
 } http_sink;
 
 /* ---- making ---- */
@@ -181,26 +177,14 @@ static ck_status sink_open(void *self, ck_op_ctx *ctx) {
 
 static void job_run(ck_io_job *j) {
     http_sink *s = (http_sink *)j;
-    s->status = CK_OK;
-    if (!s->is_open) s->status = ck_http_table_open(&s->options, s->ctx->proc, &s->job_arena, &s->client, &s->error);
-    s->is_open = s->status == CK_OK;
-    if (s->is_open) s->status = ck_http_run(&s->client, s->requests, s->count, SLICE_MS, &s->error);
+    s->call.status = CK_OK;
+    if (!s->is_open)
+        s->call.status = ck_http_table_open(&s->options, s->ctx->proc, &s->job_arena, &s->client, &s->call.error);
+    s->is_open = s->call.status == CK_OK;
+    if (s->is_open) s->call.status = ck_http_run(&s->client, s->requests, s->count, SLICE_MS, &s->call.error);
 }
 
-static void job_done(ck_io_job *j) {
-    http_sink *s = (http_sink *)j;
-    ck_op_ctx *ctx = s->ctx;
-    atomic_store_explicit(&s->done, true, memory_order_release);
-    ck_op_wake(ctx, ctx->rt);
-}
-
-static void submit(http_sink *s, ck_op_ctx *ctx) {
-    s->running = true;
-    s->error = CK_ERROR_INIT;
-    atomic_store_explicit(&s->done, false, memory_order_relaxed);
-    s->job = (ck_io_job){job_run, job_done, NULL};
-    ck_op_submit_io(ctx, &s->job);
-}
+static void submit(http_sink *s, ck_op_ctx *ctx) { ck_background_begin(&s->call, job_run, ctx); }
 
 static ck_status look_at(http_sink *s, const ck_http_request *r, ck_op_ctx *ctx) {
     char said[SAID_BYTES], reason[2 * SAID_BYTES];
@@ -214,16 +198,15 @@ static ck_status look_at(http_sink *s, const ck_http_request *r, ck_op_ctx *ctx)
 
 /* CK_OK: nothing is under way, and everything is answered or rejected. */
 static ck_status settle(http_sink *s, ck_op_ctx *ctx) {
-    if (s->running) {
-        if (!atomic_load_explicit(&s->done, memory_order_acquire)) return CK_AGAIN;
-        s->running = false;
-        if (s->status == CK_AGAIN) {
+    if (s->call.running) {
+        if (!ck_background_ended(&s->call)) return CK_AGAIN;
+        if (s->call.status == CK_AGAIN) {
             submit(s, ctx);
             return CK_AGAIN;
         }
-        if (s->status != CK_OK) {
-            *ctx->error = s->error;
-            return s->status;
+        if (s->call.status != CK_OK) {
+            *ctx->error = s->call.error;
+            return s->call.status;
         }
     }
     for (; s->settled < s->count; s->settled++) CK_TRY(look_at(s, &s->requests[s->settled], ctx));

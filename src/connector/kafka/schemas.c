@@ -36,9 +36,9 @@ void ck_kafka_schemas_destroy(ck_kafka_schemas *s) {
 /* ---- the job: a question ---- */
 
 static ck_status ask(ck_kafka_schemas *s) {
-    if (!s->is_open) CK_TRY(ck_registry_open(&s->registry, s->proc, s->options, &s->job_arena, &s->error));
+    if (!s->is_open) CK_TRY(ck_registry_open(&s->registry, s->proc, s->options, &s->job_arena, &s->call.error));
     s->is_open = true;
-    return ck_registry_by_id(&s->registry, s->id, &s->found, &s->error);
+    return ck_registry_by_id(&s->registry, s->id, &s->found, &s->call.error);
 }
 
 static void job_run(ck_io_job *j) {
@@ -47,8 +47,8 @@ static void job_run(ck_io_job *j) {
         (void)poll(NULL, 0, (int)s->pause_ms);
         s->pause_ms = s->pause_ms * 2 < PAUSE_MAX_MS ? s->pause_ms * 2 : PAUSE_MAX_MS;
     }
-    s->status = ask(s);
-    if (s->status != CK_IO || !s->error.retriable) {
+    s->call.status = ask(s);
+    if (s->call.status != CK_IO || !s->call.error.retriable) {
         s->failing_since_us = INT64_MIN;
         return;
     }
@@ -56,28 +56,15 @@ static void job_run(ck_io_job *j) {
     if (s->failing_since_us == INT64_MIN) {
         s->failing_since_us = now;
         s->pause_ms = PAUSE_FIRST_MS;
-        ck_log_line(s->proc->log, CK_LOG_WARN, "warning: %.700s; trying again", s->error.msg);
+        ck_log_line(s->proc->log, CK_LOG_WARN, "warning: %.700s; trying again", s->call.error.msg);
     }
-    if (now - s->failing_since_us < s->options->retry_ms * 1000) s->status = CK_AGAIN;
-}
-
-static void job_done(ck_io_job *j) {
-    ck_kafka_schemas *s = (ck_kafka_schemas *)j;
-    struct ck_op_runtime *rt = s->rt;
-    void (*wake)(struct ck_op_runtime *) = s->wake;
-    atomic_store_explicit(&s->done, true, memory_order_release); /* from here on s is the step's again */
-    wake(rt);
+    if (now - s->failing_since_us < s->options->retry_ms * 1000) s->call.status = CK_AGAIN;
 }
 
 static void submit(ck_kafka_schemas *s, uint32_t id, ck_op_ctx *ctx) {
-    s->running = true;
     s->id = id;
     s->found = NULL;
-    s->error = CK_ERROR_INIT;
-    s->rt = ctx->rt, s->wake = ctx->wake_fn;
-    atomic_store_explicit(&s->done, false, memory_order_relaxed);
-    s->job = (ck_io_job){job_run, job_done, NULL};
-    ck_op_submit_io(ctx, &s->job);
+    ck_background_begin(&s->call, job_run, ctx);
 }
 
 /* ---- what is known ---- */
@@ -137,19 +124,18 @@ static ck_kafka_schema *find(ck_kafka_schemas *s, const ck_registry_head *h, ck_
 }
 
 static ck_status take_answer(ck_kafka_schemas *s, const ck_registry_head *h, ck_kafka_schema **out, ck_op_ctx *ctx) {
-    if (!atomic_load_explicit(&s->done, memory_order_acquire)) return CK_AGAIN;
-    s->running = false;
-    if (s->status == CK_OK || s->status == CK_NOTFOUND || s->status == CK_DATA) {
-        const ck_message_schema *found = s->status == CK_OK ? s->found : NULL;
+    if (!ck_background_ended(&s->call)) return CK_AGAIN;
+    if (s->call.status == CK_OK || s->call.status == CK_NOTFOUND || s->call.status == CK_DATA) {
+        const ck_message_schema *found = s->call.status == CK_OK ? s->found : NULL;
         ck_message_path path = s->id == h->id ? h->path : (ck_message_path){.count = 1};
-        return add(s, s->id, &path, found, &s->error, out, ctx);
+        return add(s, s->id, &path, found, &s->call.error, out, ctx);
     }
-    if (s->status == CK_AGAIN) {
+    if (s->call.status == CK_AGAIN) {
         submit(s, s->id, ctx);
         return CK_AGAIN;
     }
-    *ctx->error = s->error;
-    return s->status;
+    *ctx->error = s->call.error;
+    return s->call.status;
 }
 
 ck_status ck_kafka_schemas_frame(ck_kafka_schemas *s, ck_view record, ck_message_frame *out, ck_op_ctx *ctx) {
@@ -166,7 +152,7 @@ ck_status ck_kafka_schemas_frame(ck_kafka_schemas *s, ck_view record, ck_message
             CK_TRY(add(s, h.id, &h.path, other->schema, &why, &k, ctx));
             break;
         }
-        if (!s->running) submit(s, h.id, ctx);
+        if (!s->call.running) submit(s, h.id, ctx);
         s->waiting = true;
         CK_TRY(take_answer(s, &h, &k, ctx));
     }

@@ -3,14 +3,13 @@
 #ifndef CK_CONNECTOR_KAFKA_SCHEMAS_INT_H
 #define CK_CONNECTOR_KAFKA_SCHEMAS_INT_H
 
+#include "connector/background.h"
 #include "connector/kafka/registry.h"
-#include "os/io.h"
-#include "stream/operator.h"
 
 struct ck_kafka_schema;
 
 typedef struct ck_kafka_schemas {
-    ck_io_job job; /* first */
+    ck_background call; /* first */
     ck_proc *proc;
     const ck_registry_options *options;
     const ck_schema *table; /* what values are read as */
@@ -21,18 +20,12 @@ typedef struct ck_kafka_schemas {
     uint32_t no_head; /* the decoder's number of records that name no schema */
     bool waiting;     /* the record at hand needs one that is being asked for */
     /* a question; the job's while one runs */
-    bool running;
-    _Atomic bool done;
     uint32_t id;
     ck_arena job_arena; /* of schemas */
     ck_registry registry;
     bool is_open;
     int64_t failing_since_us, pause_ms;
-    ck_status status;
-    ck_error error;
     const ck_message_schema *found;
-    struct ck_op_runtime *rt;
-    void (*wake)(struct ck_op_runtime *rt);
 } ck_kafka_schemas;
 
 /* Everything is borrowed. */

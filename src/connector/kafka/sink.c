@@ -7,6 +7,7 @@
  * waits. At a barrier and at the end everything sent must have been acknowledged by the brokers. */
 #include <stdio.h>
 
+#include "connector/background.h"
 #include "connector/connectors.h"
 #include "connector/kafka/kafka_int.h"
 #include "connector/sink_rejects.h"
@@ -16,7 +17,7 @@
 enum { JOB_MS = 100, TEXT_BYTES_MAX = 1 << 30 };
 
 typedef struct kafka_sink {
-    ck_io_job job; /* first */
+    ck_background call; /* first */
     ck_mem mem;
     ck_arena arena;
     ck_sink_table table;
@@ -44,10 +45,7 @@ typedef struct kafka_sink {
     uint32_t count, sent;
     bool encoded_kinds;
     /* the job */
-    bool running, flush;
-    _Atomic bool done;
-    ck_status status;
-    ck_error error;
+    bool flush;
     int unacknowledged; /* as of the last job */
     rd_kafka_resp_err_t undelivered;
 } kafka_sink;
@@ -207,10 +205,12 @@ static ck_status open_client(kafka_sink *s) {
     pairs[CK_ARRAY_COUNT(producer_pairs) + 1] = NULL;
     s->client.opaque = s;
     s->client.delivered = delivered;
-    CK_TRY(ck_kafka_client_new(s->ctx->proc, &s->options, RD_KAFKA_PRODUCER, pairs, &s->arena, &s->client, &s->error));
+    CK_TRY(ck_kafka_client_new(s->ctx->proc, &s->options, RD_KAFKA_PRODUCER, pairs, &s->arena, &s->client,
+                               &s->call.error));
     s->topic = s->client.lib->rd_kafka_topic_new(s->client.rk, s->options.topic, NULL);
     if (s->topic) return CK_OK;
-    return ck_kafka_fail(&s->client, s->client.lib->rd_kafka_last_error(), &s->error, "topic %s", s->options.topic);
+    return ck_kafka_fail(&s->client, s->client.lib->rd_kafka_last_error(), &s->call.error, "topic %s",
+                         s->options.topic);
 }
 
 /* Before anything runs: whether somebody answers, has the topic, and a schema for the rows. */
@@ -287,7 +287,7 @@ static ck_status send_all(kafka_sink *s) {
             waited = true;
             lib->rd_kafka_poll(s->client.rk, JOB_MS);
         } else if (code) {
-            return ck_kafka_fail(&s->client, code, &s->error, "sending to topic %s", s->options.topic);
+            return ck_kafka_fail(&s->client, code, &s->call.error, "sending to topic %s", s->options.topic);
         } else {
             s->sent++;
         }
@@ -298,56 +298,45 @@ static ck_status send_all(kafka_sink *s) {
 static void job_run(ck_io_job *j) {
     kafka_sink *s = (kafka_sink *)j;
     const ck_kafka_lib *lib = s->client.lib;
-    s->status = send_all(s);
-    if (s->status == CK_OK && s->flush && s->sent == s->count)
+    s->call.status = send_all(s);
+    if (s->call.status == CK_OK && s->flush && s->sent == s->count)
         lib->rd_kafka_flush(s->client.rk, JOB_MS);
     else
         lib->rd_kafka_poll(s->client.rk, 0);
     s->unacknowledged = lib->rd_kafka_outq_len(s->client.rk);
-    if (s->status == CK_OK) s->status = ck_kafka_hopeless(&s->client, &s->options, &s->error);
-    if (s->status == CK_OK && s->undelivered)
-        s->status = ck_kafka_fail(&s->client, s->undelivered, &s->error, "sending to topic %s", s->options.topic);
-}
-
-static void job_done(ck_io_job *j) {
-    kafka_sink *s = (kafka_sink *)j;
-    ck_op_ctx *ctx = s->ctx;
-    atomic_store_explicit(&s->done, true, memory_order_release);
-    ck_op_wake(ctx, ctx->rt);
+    if (s->call.status == CK_OK) s->call.status = ck_kafka_hopeless(&s->client, &s->options, &s->call.error);
+    if (s->call.status == CK_OK && s->undelivered)
+        s->call.status =
+            ck_kafka_fail(&s->client, s->undelivered, &s->call.error, "sending to topic %s", s->options.topic);
 }
 
 static void submit(kafka_sink *s, void (*run)(ck_io_job *), bool flush, ck_op_ctx *ctx) {
-    s->running = true;
     s->flush = flush;
-    s->error = CK_ERROR_INIT;
-    atomic_store_explicit(&s->done, false, memory_order_relaxed);
-    s->job = (ck_io_job){run, job_done, NULL};
-    ck_op_submit_io(ctx, &s->job);
+    ck_background_begin(&s->call, run, ctx);
 }
 
 /* CK_OK: no job runs, and none has failed. */
 static ck_status settle(kafka_sink *s, ck_op_ctx *ctx) {
-    if (!s->running) return CK_OK;
-    if (!atomic_load_explicit(&s->done, memory_order_acquire)) return CK_AGAIN;
-    s->running = false;
-    if (s->status != CK_OK) *ctx->error = s->error;
-    return s->status;
+    if (!s->call.running) return CK_OK;
+    if (!ck_background_ended(&s->call)) return CK_AGAIN;
+    if (s->call.status != CK_OK) *ctx->error = s->call.error;
+    return s->call.status;
 }
 
 static void prepare_run(ck_io_job *j) {
     kafka_sink *s = (kafka_sink *)j;
     ck_proc *proc = s->ctx->proc;
-    s->status = ck_kafka_topic_bytes_max(proc, &s->options, &s->arena, &s->topic_bytes_max, &s->error);
-    if (s->status == CK_OK && !s->commits) s->status = open_client(s);
-    if (s->status == CK_OK && s->options.registry.url)
-        s->status =
-            ck_registry_writer(proc, &s->options.registry, s->table.schema, &s->arena, &s->writer, &s->head, &s->error);
+    s->call.status = ck_kafka_topic_bytes_max(proc, &s->options, &s->arena, &s->topic_bytes_max, &s->call.error);
+    if (s->call.status == CK_OK && !s->commits) s->call.status = open_client(s);
+    if (s->call.status == CK_OK && s->options.registry.url)
+        s->call.status = ck_registry_writer(proc, &s->options.registry, s->table.schema, &s->arena, &s->writer,
+                                            &s->head, &s->call.error);
 }
 
 /* CK_OK: it is known how rows are written. */
 static ck_status prepare(kafka_sink *s, ck_op_ctx *ctx) {
     if (s->prepared) return CK_OK;
-    if (s->running) {
+    if (s->call.running) {
         CK_TRY(settle(s, ctx));
         s->prepared = true;
         return CK_OK;

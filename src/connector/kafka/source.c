@@ -3,6 +3,7 @@
  * split's position is the offset of the next record not yet emitted; the group's offsets are never written. */
 #include <stdio.h>
 
+#include "connector/background.h"
 #include "connector/bad_hint.h"
 #include "connector/connectors.h"
 #include "connector/dead_letters.h"
@@ -50,15 +51,12 @@ typedef struct partition {
 
 /* A look at how many partitions there are, on an I/O thread. */
 typedef struct discovery {
-    ck_io_job job;
+    ck_background call; /* first */
     struct kafka_source *of;
-    bool on, running;
-    _Atomic bool done;
+    bool on;
     ck_kafka_share share;
     int64_t next_us;
-    int32_t found; /* written by the job */
-    ck_status status;
-    ck_error error;
+    int32_t found; /* the call's while it runs */
 } discovery;
 
 typedef struct kafka_source {
@@ -281,27 +279,17 @@ static ck_status source_add_split(void *self, const ck_split *split, ck_op_ctx *
 
 static void discovery_run(ck_io_job *j) {
     discovery *d = (discovery *)j;
-    d->error = CK_ERROR_INIT;
-    d->status = ck_kafka_partitions(&d->of->client, &d->of->options, &d->found, &d->error);
-}
-
-static void discovery_done(ck_io_job *j) {
-    discovery *d = (discovery *)j;
-    ck_op_ctx *ctx = d->of->ctx;
-    atomic_store_explicit(&d->done, true, memory_order_release);
-    ck_op_wake(ctx, ctx->rt);
+    d->call.status = ck_kafka_partitions(&d->of->client, &d->of->options, &d->found, &d->call.error);
 }
 
 /* A server that does not answer is no reason to fail: reading goes on when it is back. A topic that has gone is. */
 static ck_status discovered(kafka_source *s, ck_op_ctx *ctx) {
     discovery *d = &s->discovery;
-    d->running = false;
-    atomic_store_explicit(&d->done, false, memory_order_relaxed);
-    if (d->status == CK_NOTFOUND) {
-        *ctx->error = d->error;
-        return d->status;
+    if (d->call.status == CK_NOTFOUND) {
+        *ctx->error = d->call.error;
+        return d->call.status;
     }
-    if (d->status != CK_OK) return CK_OK;
+    if (d->call.status != CK_OK) return CK_OK;
     for (int32_t i = d->share.known; i < d->found; i++) {
         if ((uint32_t)i % d->share.of != d->share.turn) continue;
         /* All that is in it came after the job began. */
@@ -318,14 +306,12 @@ static ck_status discovered(kafka_source *s, ck_op_ctx *ctx) {
 static ck_status discover(kafka_source *s, int64_t now, int64_t *until_us, ck_op_ctx *ctx) {
     discovery *d = &s->discovery;
     if (!d->on) return CK_OK;
-    if (d->running) {
-        if (!atomic_load_explicit(&d->done, memory_order_acquire)) return CK_OK;
+    if (d->call.running) {
+        if (!ck_background_ended(&d->call)) return CK_OK;
         CK_TRY(discovered(s, ctx));
         d->next_us = now + s->options.discover_ms * 1000;
     } else if (now >= d->next_us) {
-        d->running = true;
-        d->job = (ck_io_job){discovery_run, discovery_done, NULL};
-        ck_op_submit_io(ctx, &d->job);
+        ck_background_begin(&d->call, discovery_run, ctx);
         return CK_OK;
     }
     if (d->next_us < *until_us) *until_us = d->next_us;

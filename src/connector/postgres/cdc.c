@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <stdio.h>
 
+#include "connector/background.h"
 #include "connector/postgres/cdc_int.h"
 #include "os/clock.h"
 
@@ -19,7 +20,7 @@ typedef struct note { /* what a checkpoint that is under way has */
 
 typedef struct pg_cdc {
     const ck_source_vtbl *mode; /* first */
-    ck_io_job job;
+    ck_background call;
     ck_mem mem;
     ck_arena arena;
     ck_source_table table;
@@ -49,10 +50,6 @@ typedef struct pg_cdc {
     uint32_t note_count;
     uint64_t confirmed;
     /* the job's while one runs */
-    bool running;
-    _Atomic bool done;
-    ck_status status;
-    ck_error error;
     ck_pg_feed feed;
     ck_pg_cdc_position job_at; /* as of its submission; ranges are not changed while it runs */
     uint64_t job_confirmed;
@@ -123,20 +120,21 @@ static ck_status cdc_add_split(void *self, const ck_split *given, ck_op_ctx *ctx
 
 /* ---- the job ---- */
 
-static pg_cdc *of_job(ck_io_job *j) { return (pg_cdc *)(void *)((char *)j - offsetof(pg_cdc, job)); }
+static pg_cdc *of_job(ck_io_job *j) { return (pg_cdc *)(void *)((char *)j - offsetof(pg_cdc, call)); }
 
 /* CK_AGAIN: it failed, and is worth another try from where the step is by then. */
 static ck_status try_again(pg_cdc *s, ck_status failed) {
-    bool worth = s->error.retriable && !s->job_at.reading && !s->feed.temporary;
+    bool worth = s->call.error.retriable && !s->job_at.reading && !s->feed.temporary;
     int64_t now = ck_mono_us(s->feed.proc);
     ck_pg_feed_close(&s->feed);
     if (worth && s->failing_since_us == INT64_MIN) {
         s->failing_since_us = now;
         s->pause_ms = PAUSE_FIRST_MS;
-        ck_log_line(s->feed.proc->log, CK_LOG_WARN, "warning: %s: %.700s; trying again", s->table.table, s->error.msg);
+        ck_log_line(s->feed.proc->log, CK_LOG_WARN, "warning: %s: %.700s; trying again", s->table.table,
+                    s->call.error.msg);
     }
     if (!worth || now - s->failing_since_us >= s->options.retry_ms * 1000) {
-        ck_error_prefix(&s->error, "table \"%s\": ", s->table.table);
+        ck_error_prefix(&s->call.error, "table \"%s\": ", s->table.table);
         return failed;
     }
     return CK_AGAIN;
@@ -148,20 +146,13 @@ static void job_run(ck_io_job *j) {
         (void)poll(NULL, 0, (int)s->pause_ms);
         s->pause_ms = s->pause_ms * 2 < PAUSE_MAX_MS ? s->pause_ms * 2 : PAUSE_MAX_MS;
     }
-    s->status = ck_pg_feed_read(&s->feed, &s->job_at, s->job_confirmed, &s->error);
-    if (s->status != CK_OK) {
-        s->status = try_again(s, s->status);
+    s->call.status = ck_pg_feed_read(&s->feed, &s->job_at, s->job_confirmed, &s->call.error);
+    if (s->call.status != CK_OK) {
+        s->call.status = try_again(s, s->call.status);
     } else if (s->failing_since_us != INT64_MIN) {
         s->failing_since_us = INT64_MIN;
         ck_log_line(s->feed.proc->log, CK_LOG_WARN, "%s: the server answers again", s->table.table);
     }
-}
-
-static void job_done(ck_io_job *j) {
-    pg_cdc *s = of_job(j);
-    ck_op_ctx *ctx = s->ctx;
-    atomic_store_explicit(&s->done, true, memory_order_release);
-    ck_op_wake(ctx, ctx->rt);
 }
 
 static bool has_rows(const pg_cdc *s) { return s->now.begin < s->now.end || s->now.last; }
@@ -180,13 +171,12 @@ static ck_status open_range(pg_cdc *s, ck_op_ctx *ctx) {
 }
 
 static ck_status take_chunk(pg_cdc *s, ck_op_ctx *ctx) {
-    if (!s->running || has_rows(s) || !atomic_load_explicit(&s->done, memory_order_acquire)) return CK_OK;
-    s->running = false;
-    if (s->status != CK_OK && s->status != CK_AGAIN) {
-        *ctx->error = s->error;
-        return s->status;
+    if (has_rows(s) || !ck_background_ended(&s->call)) return CK_OK;
+    if (s->call.status != CK_OK && s->call.status != CK_AGAIN) {
+        *ctx->error = s->call.error;
+        return s->call.status;
     }
-    if (s->status == CK_OK) CK_TRY(open_range(s, ctx));
+    if (s->call.status == CK_OK) CK_TRY(open_range(s, ctx));
     if (s->at.lsn == 0) s->at.lsn = s->feed.consistent;
     s->now = s->feed.chunk;
     s->feed.chunk = (ck_pg_chunk){0};
@@ -195,19 +185,15 @@ static ck_status take_chunk(pg_cdc *s, ck_op_ctx *ctx) {
 
 static void read_ahead(pg_cdc *s, ck_op_ctx *ctx) {
     /* A new connection goes on where the step is: that must be the end of what it has. */
-    if (s->running || !s->owned) return;
+    if (s->call.running || !s->owned) return;
     if (has_rows(s) && (!ck_pg_is_open(&s->feed.pg) || s->now.last)) return;
-    s->running = true;
-    s->error = CK_ERROR_INIT;
     s->job_at = s->at;
     s->job_confirmed = s->feed.temporary ? s->at.lsn : s->confirmed;
     if (!ck_pg_is_open(&s->feed.pg)) { /* the server will begin that transaction anew */
         s->commit = 0;
         s->placed = false;
     }
-    atomic_store_explicit(&s->done, false, memory_order_relaxed);
-    s->job = (ck_io_job){job_run, job_done, NULL};
-    ck_op_submit_io(ctx, &s->job);
+    ck_background_begin(&s->call, job_run, ctx);
 }
 
 /* ---- rows ---- */

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "connector/background.h"
 #include "connector/connectors.h"
 #include "connector/lookup_cache.h"
 #include "connector/postgres/pg_int.h"
@@ -27,7 +28,7 @@ typedef struct answer {
 } answer;
 
 typedef struct pg_lookup {
-    ck_io_job job; /* first */
+    ck_background call; /* first */
     ck_mem mem;
     ck_arena arena;
     ck_source_table table;
@@ -52,13 +53,7 @@ typedef struct pg_lookup {
     answer *asked[KEYS_A_QUERY];
     uint32_t asked_count;
     ck_bytes params[KEYS_MAX];
-    bool running;
-    _Atomic bool done;
-    ck_status status;
-    ck_error error;
     ck_proc *proc;
-    struct ck_op_runtime *rt;
-    void (*wake)(struct ck_op_runtime *rt);
     ck_pg pg;
     ck_arena asking;   /* what the table is on the server, and the query: of this connection */
     const char *query; /* in there */
@@ -147,21 +142,21 @@ static ck_status make_query(pg_lookup *l, const ck_pg_table *t) {
     if (s == CK_OK) s = ck_bytes_terminate(&q);
     if (s == CK_OK) l->query = ck_arena_strdup(&l->asking, q.p);
     ck_bytes_destroy(&q);
-    return s == CK_OK && l->query ? CK_OK : ck_nomem(&l->error, l->mem, 1024);
+    return s == CK_OK && l->query ? CK_OK : ck_nomem(&l->call.error, l->mem, 1024);
 }
 
 static ck_status ask(pg_lookup *l) {
     if (!ck_pg_is_open(&l->pg)) {
         ck_arena_reset_to(&l->asking, (ck_arena_mark){0});
-        CK_TRY(ck_pg_connect(&l->pg, l->proc, &l->options, false, &l->error));
+        CK_TRY(ck_pg_connect(&l->pg, l->proc, &l->options, false, &l->call.error));
         ck_pg_table t;
         const char *name = l->options.table ? l->options.table : l->table.table;
-        CK_TRY(ck_pg_table_read(&l->pg, &l->asking, name, l->table.schema, l->table.wanted, false, &t, &l->error));
+        CK_TRY(ck_pg_table_read(&l->pg, &l->asking, name, l->table.schema, l->table.wanted, false, &t, &l->call.error));
         CK_TRY(make_query(l, &t));
     }
     const char *values[KEYS_MAX];
     for (uint32_t k = 0; k < l->key_count; k++) values[k] = l->params[k].p;
-    return ck_pg_query(&l->pg, l->query, (int)l->key_count, values, &l->result, &l->error);
+    return ck_pg_query(&l->pg, l->query, (int)l->key_count, values, &l->result, &l->call.error);
 }
 
 static void job_run(ck_io_job *j) {
@@ -170,41 +165,26 @@ static void job_run(ck_io_job *j) {
         (void)poll(NULL, 0, (int)l->pause_ms);
         l->pause_ms = l->pause_ms * 2 < PAUSE_MAX_MS ? l->pause_ms * 2 : PAUSE_MAX_MS;
     }
-    l->status = ask(l);
-    if (l->status == CK_OK) {
+    l->call.status = ask(l);
+    if (l->call.status == CK_OK) {
         l->failing_since_us = INT64_MIN;
         return;
     }
     int64_t now = ck_mono_us(l->proc);
-    bool first = l->failing_since_us == INT64_MIN && l->error.retriable;
+    bool first = l->failing_since_us == INT64_MIN && l->call.error.retriable;
     ck_pg_close(&l->pg);
     if (first) {
         l->failing_since_us = now;
         l->pause_ms = PAUSE_FIRST_MS;
-        ck_log_line(l->proc->log, CK_LOG_WARN, "warning: %s: %.700s; trying again", l->table.table, l->error.msg);
+        ck_log_line(l->proc->log, CK_LOG_WARN, "warning: %s: %.700s; trying again", l->table.table, l->call.error.msg);
     }
-    if (l->error.retriable && now - l->failing_since_us < l->options.retry_ms * 1000)
-        l->status = CK_AGAIN;
+    if (l->call.error.retriable && now - l->failing_since_us < l->options.retry_ms * 1000)
+        l->call.status = CK_AGAIN;
     else
-        ck_error_prefix(&l->error, "table \"%s\": ", l->table.table);
+        ck_error_prefix(&l->call.error, "table \"%s\": ", l->table.table);
 }
 
-static void job_done(ck_io_job *j) {
-    pg_lookup *l = (pg_lookup *)j;
-    struct ck_op_runtime *rt = l->rt;
-    void (*wake)(struct ck_op_runtime *) = l->wake;
-    atomic_store_explicit(&l->done, true, memory_order_release); /* from here on l is the step's again */
-    wake(rt);
-}
-
-static void submit(pg_lookup *l, ck_op_ctx *ctx) {
-    l->running = true;
-    l->error = CK_ERROR_INIT;
-    l->rt = ctx->rt, l->wake = ctx->wake_fn;
-    atomic_store_explicit(&l->done, false, memory_order_relaxed);
-    l->job = (ck_io_job){job_run, job_done, NULL};
-    ck_op_submit_io(ctx, &l->job);
-}
+static void submit(pg_lookup *l, ck_op_ctx *ctx) { ck_background_begin(&l->call, job_run, ctx); }
 
 /* ---- keys of a batch ---- */
 
@@ -315,15 +295,14 @@ static ck_status keep(pg_lookup *l, ck_op_ctx *ctx) {
 }
 
 static ck_status take_answer(pg_lookup *l, ck_op_ctx *ctx) {
-    if (!atomic_load_explicit(&l->done, memory_order_acquire)) return CK_AGAIN;
-    l->running = false;
-    if (l->status == CK_OK) return keep(l, ctx);
-    if (l->status == CK_AGAIN) {
+    if (!ck_background_ended(&l->call)) return CK_AGAIN;
+    if (l->call.status == CK_OK) return keep(l, ctx);
+    if (l->call.status == CK_AGAIN) {
         submit(l, ctx);
         return CK_AGAIN;
     }
-    *ctx->error = l->error;
-    return l->status;
+    *ctx->error = l->call.error;
+    return l->call.status;
 }
 
 /* ---- rows ---- */
@@ -382,7 +361,7 @@ static ck_status lookup_find(void *self, const ck_key_spec *keys, const ck_batch
     ck_batch_unref(&l->out);
     if (!l->finding) CK_TRY(begin(l, keys, b, ctx));
     while (!l->resolved) {
-        if (l->running) CK_TRY(take_answer(l, ctx));
+        if (l->call.running) CK_TRY(take_answer(l, ctx));
         CK_TRY(resolve(l, b, ctx));
         if (l->resolved) break;
         submit(l, ctx);

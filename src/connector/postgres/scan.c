@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "connector/background.h"
 #include "connector/connectors.h"
 #include "connector/postgres/pg_int.h"
 
@@ -26,7 +27,7 @@ typedef struct chunk {
 
 typedef struct pg_source {
     const ck_source_vtbl *mode; /* first */
-    ck_io_job job;
+    ck_background call;
     ck_mem mem;
     ck_arena arena;
     ck_source_table table;
@@ -43,10 +44,6 @@ typedef struct pg_source {
     chunk now;         /* being made into columns */
     ck_op_ctx *ctx;
     /* the job's while one runs */
-    bool running;
-    _Atomic bool done;
-    ck_status status;
-    ck_error error;
     ck_pg pg;
     ck_pg_table remote;
     chunk next;
@@ -135,25 +132,25 @@ static ck_status take_snapshot(pg_source *s, const ck_pg_split *at) {
     const char *sql =
         id ? ck_arena_printf(&a, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET TRANSACTION SNAPSHOT %s", id)
            : NULL;
-    ck_status status = sql ? ck_pg_run(&s->pg, sql, &s->error) : ck_nomem(&s->error, s->mem, 128);
+    ck_status status = sql ? ck_pg_run(&s->pg, sql, &s->call.error) : ck_nomem(&s->call.error, s->mem, 128);
     ck_arena_destroy(&a);
-    if (status == CK_OK || s->error.retriable || !at->stored) return status;
+    if (status == CK_OK || s->call.error.retriable || !at->stored) return status;
     /* A job that goes on later: nobody holds the snapshot any more. */
     ck_log_line(s->pg.proc->log, CK_LOG_WARN,
                 "warning: %s: the rest of the table is read as it is now, the snapshot the job began with is gone",
                 s->table.table);
-    ck_error_reset(&s->error);
-    return ck_pg_run(&s->pg, "ROLLBACK; BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", &s->error);
+    ck_error_reset(&s->call.error);
+    return ck_pg_run(&s->pg, "ROLLBACK; BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", &s->call.error);
 }
 
 static ck_status connect_source(pg_source *s) {
-    CK_TRY(ck_pg_connect(&s->pg, s->ctx->proc, &s->options, false, &s->error));
+    CK_TRY(ck_pg_connect(&s->pg, s->ctx->proc, &s->options, false, &s->call.error));
     CK_TRY(take_snapshot(s, &s->splits[s->reading].at));
     /* Rows must come in the order of their places. */
     CK_TRY(ck_pg_run(&s->pg, "SET LOCAL synchronize_seqscans = off; SET LOCAL max_parallel_workers_per_gather = 0",
-                     &s->error));
+                     &s->call.error));
     const char *name = s->options.table ? s->options.table : s->table.table;
-    CK_TRY(ck_pg_table_read(&s->pg, &s->arena, name, s->table.schema, s->read, false, &s->remote, &s->error));
+    CK_TRY(ck_pg_table_read(&s->pg, &s->arena, name, s->table.schema, s->read, false, &s->remote, &s->call.error));
     s->looked = true;
     return CK_OK;
 }
@@ -173,8 +170,8 @@ static ck_status begin_split(pg_source *s) {
     if (status == CK_OK && at->to != UINT32_MAX) status = ck_bytes_printf(&sql, " AND ctid < '(%u,0)'::tid", at->to);
     if (status == CK_OK) status = ck_bytes_str(&sql, ") TO STDOUT");
     if (status == CK_OK) status = ck_bytes_terminate(&sql);
-    status = status == CK_OK ? ck_pg_begin_copy(&s->pg, sql.p, PGRES_COPY_OUT, &s->error)
-                             : ck_nomem(&s->error, s->mem, sql.n);
+    status = status == CK_OK ? ck_pg_begin_copy(&s->pg, sql.p, PGRES_COPY_OUT, &s->call.error)
+                             : ck_nomem(&s->call.error, s->mem, sql.n);
     ck_bytes_destroy(&sql);
     s->copying = status == CK_OK;
     return status;
@@ -187,7 +184,7 @@ static ck_status put_row(pg_source *s, char *row, int n, bool *full) {
         size_t bytes = n > CHUNK_BYTES ? (size_t)n : CHUNK_BYTES;
         if (!(to->buffer = ck_buffer_new(s->mem, bytes))) {
             s->pg.lib->PQfreemem(row);
-            return ck_nomem(&s->error, s->mem, bytes);
+            return ck_nomem(&s->call.error, s->mem, bytes);
         }
         to->begin = to->end = 0;
     }
@@ -204,7 +201,7 @@ static ck_status put_row(pg_source *s, char *row, int n, bool *full) {
 }
 
 static ck_status end_split(pg_source *s) {
-    CK_TRY(ck_pg_end_rows(&s->pg, &s->error));
+    CK_TRY(ck_pg_end_rows(&s->pg, &s->call.error));
     s->copying = false;
     s->next.last = true;
     return CK_OK;
@@ -226,9 +223,9 @@ static ck_status fill(pg_source *s) {
             if (waited || s->next.end) return CK_OK; /* what there is goes; with nothing the job comes again */
             ck_pg_wait(&s->pg, PATIENCE_MS);
             waited = true;
-            if (!s->pg.lib->PQconsumeInput(s->pg.conn)) return ck_pg_fail(&s->pg, NULL, "reading", &s->error);
+            if (!s->pg.lib->PQconsumeInput(s->pg.conn)) return ck_pg_fail(&s->pg, NULL, "reading", &s->call.error);
         } else {
-            return n == -1 ? end_split(s) : ck_pg_fail(&s->pg, NULL, "reading", &s->error);
+            return n == -1 ? end_split(s) : ck_pg_fail(&s->pg, NULL, "reading", &s->call.error);
         }
     }
     return CK_OK;
@@ -241,21 +238,14 @@ static ck_status read_on(pg_source *s) {
     return fill(s);
 }
 
-static pg_source *of_job(ck_io_job *j) { return (pg_source *)(void *)((char *)j - offsetof(pg_source, job)); }
+static pg_source *of_job(ck_io_job *j) { return (pg_source *)(void *)((char *)j - offsetof(pg_source, call)); }
 
 static void job_run(ck_io_job *j) {
     pg_source *s = of_job(j);
-    s->status = read_on(s);
-    if (s->status == CK_OK) return;
+    s->call.status = read_on(s);
+    if (s->call.status == CK_OK) return;
     ck_pg_close(&s->pg);
-    ck_error_prefix(&s->error, "table %s: ", s->table.table);
-}
-
-static void job_done(ck_io_job *j) {
-    pg_source *s = of_job(j);
-    ck_op_ctx *ctx = s->ctx;
-    atomic_store_explicit(&s->done, true, memory_order_release);
-    ck_op_wake(ctx, ctx->rt);
+    ck_error_prefix(&s->call.error, "table %s: ", s->table.table);
 }
 
 /* ---- columns of a chunk ---- */
@@ -350,11 +340,10 @@ static bool has_rows(const pg_source *s) { return s->now.begin < s->now.end || s
 
 /* Takes the chunk a job has filled. */
 static ck_status take_chunk(pg_source *s, ck_op_ctx *ctx) {
-    if (!s->running || has_rows(s) || !atomic_load_explicit(&s->done, memory_order_acquire)) return CK_OK;
-    s->running = false;
-    if (s->status != CK_OK) {
-        *ctx->error = s->error;
-        return s->status;
+    if (has_rows(s) || !ck_background_ended(&s->call)) return CK_OK;
+    if (s->call.status != CK_OK) {
+        *ctx->error = s->call.error;
+        return s->call.status;
     }
     s->now = s->next;
     s->next = (chunk){0};
@@ -363,14 +352,10 @@ static ck_status take_chunk(pg_source *s, ck_op_ctx *ctx) {
 }
 
 static void read_ahead(pg_source *s, ck_op_ctx *ctx) {
-    if (s->running) return;
+    if (s->call.running) return;
     while (s->reading < s->count && s->splits[s->reading].at.finished) s->reading++;
     if (s->reading == s->count) return;
-    s->running = true;
-    s->error = CK_ERROR_INIT;
-    atomic_store_explicit(&s->done, false, memory_order_relaxed);
-    s->job = (ck_io_job){job_run, job_done, NULL};
-    ck_op_submit_io(ctx, &s->job);
+    ck_background_begin(&s->call, job_run, ctx);
 }
 
 static ck_status source_poll(void *self, ck_op_ctx *ctx, ck_poll_result *result, int64_t *until_us) {
@@ -380,7 +365,7 @@ static ck_status source_poll(void *self, ck_op_ctx *ctx, ck_poll_result *result,
     CK_TRY(take_chunk(s, ctx));
     read_ahead(s, ctx);
     if (has_rows(s)) return make_rows(s, ctx);
-    *result = s->running ? CK_POLL_IDLE : CK_POLL_END;
+    *result = s->call.running ? CK_POLL_IDLE : CK_POLL_END;
     return ck_event_time_say(&s->event_time, ctx);
 }
 

@@ -7,6 +7,7 @@
  * another one's sake, is tried again for retry_ms. */
 #include <poll.h>
 
+#include "connector/background.h"
 #include "connector/connectors.h"
 #include "connector/postgres/pg_int.h"
 #include "connector/write_ahead.h"
@@ -16,7 +17,7 @@
 enum { PAUSE_FIRST_MS = 50, PAUSE_MAX_MS = 1000, LINES_BYTES_MAX = 1 << 30 };
 
 typedef struct pg_sink {
-    ck_io_job job; /* first */
+    ck_background call; /* first */
     ck_mem mem;
     ck_arena arena;
     ck_sink_table table;
@@ -29,10 +30,6 @@ typedef struct pg_sink {
     ck_op_ctx *ctx;
     ck_bytes lines; /* gathered */
     /* the job's while one runs */
-    bool running;
-    _Atomic bool done;
-    ck_status status;
-    ck_error error;
     ck_bytes sending; /* not committed yet */
     ck_pg_writer writer;
     int64_t failing_since_us; /* monotonic; INT64_MIN: the last try went well */
@@ -112,26 +109,27 @@ static ck_status sink_look(const ck_op_spec *spec, ck_error *err) {
 /* ---- the job ---- */
 
 static ck_status send_lines(pg_sink *s) {
-    CK_TRY(ck_pg_writer_begin(&s->writer, &s->error));
-    CK_TRY(ck_pg_writer_put(&s->writer, ck_bytes_as_view(&s->sending), &s->error));
-    return ck_pg_writer_commit(&s->writer, &s->error);
+    CK_TRY(ck_pg_writer_begin(&s->writer, &s->call.error));
+    CK_TRY(ck_pg_writer_put(&s->writer, ck_bytes_as_view(&s->sending), &s->call.error));
+    return ck_pg_writer_commit(&s->writer, &s->call.error);
 }
 
 /* CK_AGAIN: it failed, and is worth another try. */
 static ck_status try_again(pg_sink *s, ck_status failed) {
     ck_pg_writer_abort(&s->writer);
-    if (!s->error.retriable) {
-        ck_error_prefix(&s->error, "table \"%s\": ", s->table.table);
+    if (!s->call.error.retriable) {
+        ck_error_prefix(&s->call.error, "table \"%s\": ", s->table.table);
         return failed;
     }
     int64_t now = ck_mono_us(s->ctx->proc);
     if (s->failing_since_us == INT64_MIN) {
         s->failing_since_us = now;
         s->pause_ms = PAUSE_FIRST_MS;
-        ck_log_line(s->ctx->proc->log, CK_LOG_WARN, "warning: %s: %.700s; trying again", s->table.table, s->error.msg);
+        ck_log_line(s->ctx->proc->log, CK_LOG_WARN, "warning: %s: %.700s; trying again", s->table.table,
+                    s->call.error.msg);
     }
     if (now - s->failing_since_us >= s->options.retry_ms * 1000) {
-        ck_error_prefix(&s->error, "given up after %lld ms: ", (long long)s->options.retry_ms);
+        ck_error_prefix(&s->call.error, "given up after %lld ms: ", (long long)s->options.retry_ms);
         return failed;
     }
     (void)poll(NULL, 0, (int)s->pause_ms);
@@ -143,9 +141,9 @@ static void job_run(ck_io_job *j) {
     pg_sink *s = (pg_sink *)j;
     s->writer.skipped = 0;
     if (s->letters.on) ck_bytes_clear(&s->letters.refused);
-    s->status = send_lines(s);
-    if (s->status != CK_OK) {
-        s->status = try_again(s, s->status);
+    s->call.status = send_lines(s);
+    if (s->call.status != CK_OK) {
+        s->call.status = try_again(s, s->call.status);
         return;
     }
     if (s->failing_since_us != INT64_MIN)
@@ -154,32 +152,18 @@ static void job_run(ck_io_job *j) {
     ck_bytes_clear(&s->sending);
 }
 
-static void job_done(ck_io_job *j) {
-    pg_sink *s = (pg_sink *)j;
-    ck_op_ctx *ctx = s->ctx;
-    atomic_store_explicit(&s->done, true, memory_order_release);
-    ck_op_wake(ctx, ctx->rt);
-}
-
-static void submit(pg_sink *s, ck_op_ctx *ctx) {
-    s->running = true;
-    s->error = CK_ERROR_INIT;
-    atomic_store_explicit(&s->done, false, memory_order_relaxed);
-    s->job = (ck_io_job){job_run, job_done, NULL};
-    ck_op_submit_io(ctx, &s->job);
-}
+static void submit(pg_sink *s, ck_op_ctx *ctx) { ck_background_begin(&s->call, job_run, ctx); }
 
 /* Takes the end of a job, and begins the next where there is enough to send (any: where there is something). */
 static ck_status pump(pg_sink *s, bool any, ck_op_ctx *ctx) {
-    if (s->running) {
-        if (!atomic_load_explicit(&s->done, memory_order_acquire)) return CK_OK;
-        s->running = false;
-        if (s->status != CK_OK && s->status != CK_AGAIN) {
-            *ctx->error = s->error;
-            return s->status;
+    if (s->call.running) {
+        if (!ck_background_ended(&s->call)) return CK_OK;
+        if (s->call.status != CK_OK && s->call.status != CK_AGAIN) {
+            *ctx->error = s->call.error;
+            return s->call.status;
         }
-        if (s->writer.skipped && s->status == CK_OK) ck_op_count(ctx, "bad_rows", s->writer.skipped);
-        if (s->status == CK_OK) CK_TRY(ck_pg_letters_sent(&s->letters, ctx));
+        if (s->writer.skipped && s->call.status == CK_OK) ck_op_count(ctx, "bad_rows", s->writer.skipped);
+        if (s->call.status == CK_OK) CK_TRY(ck_pg_letters_sent(&s->letters, ctx));
     }
     if (s->sending.n == 0 && s->lines.n && (any || s->lines.n >= (size_t)s->options.batch_bytes)) {
         ck_bytes empty = s->sending;
@@ -194,7 +178,7 @@ static ck_status pump(pg_sink *s, bool any, ck_op_ctx *ctx) {
 /* Everything so far is committed, and the letters of what is not are on their way. */
 static ck_status flush(pg_sink *s, ck_op_ctx *ctx) {
     CK_TRY(pump(s, true, ctx));
-    return s->running ? CK_AGAIN : ck_sink_rejects_emit(&s->letters.rejects, ctx);
+    return s->call.running ? CK_AGAIN : ck_sink_rejects_emit(&s->letters.rejects, ctx);
 }
 
 /* ---- events ---- */
