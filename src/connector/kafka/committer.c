@@ -24,6 +24,7 @@ typedef struct kafka_committer {
     ck_kafka_owner self;
     char life[17];
     bool began; /* this life's token is written, of the sink itself */
+    bool told;  /* that a commit failed and is tried again */
     /* what is open now */
     ck_kafka_owner owner; /* another's where another job's checkpoint is restored, or the sink had another name */
     char owner_job[65];
@@ -162,15 +163,28 @@ static ck_status commit(kafka_committer *c, const ck_write_ahead_file *f, uint64
     return ck_write_ahead_drop(c->proc, f, err);
 }
 
+/* Whoever commits comes again with what may pass: for as long as it takes, which is said once. */
+static void tell(kafka_committer *c, ck_status s, const ck_error *failed) {
+    bool again = s != CK_OK && failed->retriable;
+    if (again && !c->told)
+        ck_log_line(c->proc->log, CK_LOG_WARN, "warning: %s: %.700s; trying again", c->table.table, failed->msg);
+    if (s == CK_OK && c->told)
+        ck_log_line(c->proc->log, CK_LOG_WARN, "%s: topic %s takes rows again", c->table.table, c->options.topic);
+    c->told = again;
+}
+
 static ck_status committer_commit(void *self, const ck_committable *committable, ck_error *err) {
     kafka_committer *c = self;
     ck_arena a;
     ck_write_ahead_file f;
+    ck_error failed = CK_ERROR_INIT;
     if (!c->on) return CK_OK;
     ck_arena_init(&a, ck_mem_as(c->mem, CK_MEM_PLAN), SIZE_MAX);
-    ck_status s = ck_write_ahead_parse(&a, c->checkpoint_dir, committable, &f, err);
-    if (s == CK_OK) s = commit(c, &f, committable->checkpoint, err);
+    ck_status s = ck_write_ahead_parse(&a, c->checkpoint_dir, committable, &f, &failed);
+    if (s == CK_OK) s = commit(c, &f, committable->checkpoint, &failed);
     if (s != CK_OK) shut(c);
+    tell(c, s, &failed);
+    if (s != CK_OK && err) *err = failed;
     ck_arena_destroy(&a);
     return s;
 }
