@@ -114,6 +114,12 @@ class Cell:
             f.write(f"CREATE TABLE src (id BIGINT, k VARCHAR) WITH (connector='file', format='json', path='{self.dir}/in.ndjson',"
                     f" rate_limit='{rate}');\n{self.sink.table(self)};\nINSERT INTO snk SELECT id, k FROM src;\n")
 
+    def read_at(self, rate):
+        with open(self.script) as f:
+            text = f.read()
+        with open(self.script, "w") as f:
+            f.write(re.sub(r"rate_limit='\d+'", f"rate_limit='{rate}'", text))
+
     def rename(self, table, name):
         """The table is called otherwise from here on; what it stands for outside is the same."""
         with open(self.script) as f:
@@ -338,6 +344,7 @@ def sleeper(c):
 @cell("a zombie wakes after another life has taken over")
 def zombie(c):
     """The other life works on a copy of the checkpoints, as on another machine: no lock keeps them apart, only the server can."""
+    c.read_at(c.sink.rows_per_second // 4)  # on a busy machine lives are long, and the input must last for ten of them
     for point in ("commit.before:3", *(f"{p}:1" for p in c.sink.points)):
         first = stopped(c, point)
         copy = c.ck + "-of-another-machine"
@@ -352,6 +359,7 @@ def zombie(c):
         c.look()
         shutil.rmtree(c.ck)
         os.rename(copy, c.ck)
+    c.read_at(c.sink.rows_per_second)
     c.finish(2)
 
 
