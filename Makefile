@@ -64,8 +64,8 @@ bench: release ## NEXMark beside DuckDB and the peers, results compared first: m
 bench-keys: release ## GROUP BY one key, 1,000 to 10,000,000 of them
 	@bench/setup.sh keys keys10m duckdb cpp && python3 bench/run_keys.py -f k1k,k1m,k1ks,k1ms,k10m
 
-bench-kafka: release test-deps ## NEXMark from topics of 12 partitions beside Flink, results compared first: make bench-kafka [Q=q5] [N=100000] [ENGINES=ours]
-	@bench/setup.sh data $(N) $(if $(findstring flink,$(ENGINES)),flink)
+bench-kafka: release test-deps ## NEXMark from topics of 12 partitions beside Flink and the C++ peer, results compared first: make bench-kafka [Q=q5] [N=100000] [ENGINES=ours]
+	@bench/setup.sh data $(N) $(if $(findstring flink,$(ENGINES)),flink) $(if $(findstring cpp,$(ENGINES)),cpp)
 	@$$(tools/venv.sh) bench/kafka.py -q $(Q) -n $(N) -e $(ENGINES) $(if $(filter all,$(Q)),--write)
 
 bench-latency: release ## from the write of a row to its result, at half load; writes docs/latency.svg and the table
