@@ -58,6 +58,14 @@ ck_status ck_cold_broken(ck_cold *c, ck_status s) {
     return s;
 }
 
+ck_status ck_cold_broken_by(const ck_table *t, ck_status s) {
+    if (t->cold->failed.status == CK_OK && s == CK_FULL)
+        ck_fail(&t->cold->failed, s,
+                "state in RocksDB: slot \"%s\" of %s: a key of over %d bytes, which is not kept there",
+                t->shape->schema->slot, t->shape->schema->state_type, CK_KEY_BYTES_MAX);
+    return ck_cold_broken(t->cold, s);
+}
+
 ck_status ck_cold_check(const ck_cold *c, ck_error *err) {
     if (c->failed.status == CK_OK) return CK_OK;
     if (err) *err = c->failed;

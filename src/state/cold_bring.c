@@ -216,8 +216,8 @@ static ck_status ready(ck_table *t) {
 /* A sentence for what went wrong, for who asked and for who asks later. */
 static ck_status told(ck_table *t, ck_status s, ck_error *err) {
     if (s == CK_OK) return CK_OK;
-    if (s == CK_INVALID || s == CK_FULL) return s; /* about the keys; said already */
-    s = ck_cold_broken(t->cold, s);
+    if (s == CK_INVALID || (s == CK_FULL && err && err->status == s)) return s; /* about the keys; said already */
+    s = ck_cold_broken_by(t, s);
     return ck_cold_check(t->cold, err) != CK_OK ? ck_cold_check(t->cold, err) : s;
 }
 

@@ -155,7 +155,8 @@ ck_status ck_cold_evict(ck_table *t, size_t bytes, size_t *gone) {
         uint32_t id = t->turn >= n ? 0 : t->turn;
         t->turn = id + 1;
         if (!t->at[id].rows) continue;
-        CK_TRY(page_leaves(t, id));
+        ck_status s = page_leaves(t, id);
+        if (s != CK_OK) return ck_cold_broken_by(t, s);
         for (unsigned k = 0; k < PAGES_TIDIED && t->var.compact; k++) ck_var_compact(t);
         size_t have = t->page_bytes + t->var.bytes;
         *gone = have < had ? had - have : 0;

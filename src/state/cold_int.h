@@ -47,6 +47,7 @@ CK_NODISCARD ck_status ck_cold_adopt(ck_cold *c, ck_table *t, ck_error *err);
 CK_NODISCARD ck_status ck_cold_forget(ck_table *t);
 /* What could not be said when it happened. */
 CK_NODISCARD ck_status ck_cold_check(const ck_cold *c, ck_error *err);
+ck_status ck_cold_broken_by(const ck_table *t, ck_status s); /* the same, for what may be a key's fault */
 ck_status ck_cold_broken(ck_cold *c, ck_status s); /* remembers c->failed's sentence, or makes one; returns s */
 
 /* ---- keys ---- */

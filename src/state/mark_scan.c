@@ -369,6 +369,12 @@ static ck_status scan_tables(ck_mark_scan *s) {
     return CK_OK;
 }
 
+static ck_status key_too_long(const ck_mark_scan *s, ck_error *err) {
+    const ck_frozen *f = &s->m->tables[s->table];
+    return ck_fail(err, CK_FULL, "%s, slot \"%s\": a key of over %d bytes, and no checkpoint holds one",
+                   f->slot == UINT32_MAX ? "an operator" : s->m->slots[f->slot].uid, f->slot_name, CK_KEY_BYTES_MAX);
+}
+
 ck_status ck_mark_scan_next(ck_mark_scan *s, const ck_mark_row **rows, uint32_t *count, ck_error *err) {
     ck_error own = CK_ERROR_INIT;
     s->count = 0, s->err = &own;
@@ -378,7 +384,7 @@ ck_status ck_mark_scan_next(ck_mark_scan *s, const ck_mark_row **rows, uint32_t 
         if (err) *err = own;
         return st;
     }
-    if (st == CK_FULL) return ck_fail(err, CK_FULL, "a key of over %d bytes in a snapshot", CK_KEY_BYTES_MAX);
+    if (st == CK_FULL) return key_too_long(s, err);
     if (st != CK_OK) return ck_nomem(err, s->mem, s->bytes.n);
     for (uint32_t i = 0; i < s->count; i++) {
         const piece_row *r = &s->rows[i];

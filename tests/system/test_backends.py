@@ -207,3 +207,17 @@ def test_a_folder_that_cannot_be(inputs, tmp_path):
     assert r.code == 1 and "could not make the folder of a file of working memory: Not a directory" in r.err
     r = run_clink("run", script, "--state-backend", "file:", ok=False)
     assert r.code == 2 and "needs a directory" in r.err
+
+
+@pytest.mark.parametrize("backend", ["memory", "changelog+memory", "rocksdb:{where}", "changelog+rocksdb:{where}"])
+def test_a_key_that_no_file_holds_is_named(tmp_path, backend):
+    (tmp_path / "in.ndjson").write_text('{"k":"%s"}\n' % ("k" * ((1 << 20) + 1)))
+    (tmp_path / "job.sql").write_text(f"""CREATE TABLE src (k VARCHAR) WITH (connector='file', format='json', path='{tmp_path}/in.ndjson');
+CREATE TABLE snk (k VARCHAR, n BIGINT, PRIMARY KEY (k) NOT ENFORCED) WITH (connector='blackhole');
+INSERT INTO snk SELECT k, COUNT(*) AS n FROM src GROUP BY k;
+""")
+    where = tmp_path / "work"
+    r = run_clink("run", tmp_path / "job.sql", "--checkpoint-dir", tmp_path / "ck", "--checkpoint-interval-ms", 20, "--final-checkpoint-timeout-ms",
+                  3000, "--state-backend", backend.format(where=where), env={"CLINK_ROCKSDB_ALL": "1"}, ok=False)
+    assert r.code == 1 and "a key of over 1048576 bytes" in r.err and 'slot "agg"' in r.err and "group_agg" in r.err
+    assert run_clink("run", tmp_path / "job.sql").code == 0  # memory alone has no such bound
