@@ -264,6 +264,11 @@ static ck_status open_parts(ck_checkpoint_dir *d, const ck_checkpoint_dir_config
     CK_TRY(identify(d, cfg, err));
     CK_TRY(ck_dir_walk(d, see, d, err));
     CK_TRY(ck_dir_walk(d, see_committed, d, err));
+    if (!d->read_only && d->next_id > INT64_MAX)
+        return ck_fail(err, CK_REFUSED,
+                       "%s: a name there has the checkpoint id %" PRIu64 ", and no greater one is possible: it is not "
+                       "of a job that has run here, and has to be taken away",
+                       d->path, d->next_id - 1);
     if (!d->read_only) CK_TRY(settle_identity(d, cfg, err));
     for (ck_dir_entry *e = d->entries; e; e = e->next) /* the damaged are not passed over, but by a fresh start */
         e->e.own = e->e.damage ? !cfg->fresh : strcmp(e->paths[0], d->job_uuid) == 0;

@@ -95,6 +95,21 @@ static void one_owner(void **state) {
     world_close(&w);
 }
 
+static void an_id_above_which_there_is_none(void **state) {
+    (void)state;
+    world w;
+    ck_error err = CK_ERROR_INIT;
+    world_real(&w);
+    take(&w, 1, CK_BARRIER_PERIODIC, true);
+    put(&w, "checkpoint-9223372036854775807.committed", "{}");
+    ck_checkpoint_dir_close(w.d);
+    w.d = NULL;
+    assert_int_equal(sample_dir(&w.t.proc, ck_test_dir(&w.t), false, &w.d, &err), CK_REFUSED);
+    assert_non_null(strstr(err.msg, "9223372036854775807"));
+    assert_null(w.d);
+    world_close(&w);
+}
+
 static void ids_grow_above_everything_seen(void **state) {
     (void)state;
     world w;
@@ -554,6 +569,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_owner),
         cmocka_unit_test(ids_grow_above_everything_seen),
+        cmocka_unit_test(an_id_above_which_there_is_none),
         cmocka_unit_test(lists_and_reads),
         cmocka_unit_test(a_lost_job_file_is_made_again),
         cmocka_unit_test(publishing_is_exclusive),
