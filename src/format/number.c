@@ -128,5 +128,6 @@ bool ck_number_f64_exact(const uint8_t *p, const uint8_t *end, double *out) {
     const char *stop = yyjson_read_number((const char *)p, &v, YYJSON_READ_NOFLAG, NULL, NULL);
     if (stop != (const char *)end) return false;
     *out = yyjson_get_num(&v);
+    if (*out == 0 && *p == '-') *out = -0.0; /* an integer zero has lost its sign */
     return true;
 }
