@@ -131,6 +131,9 @@ typedef struct clink_run {
     clink_changelog changelog;     /* checkpoints are segments of a changelog; where all rows go once in so many */
     int32_t materialisation_every; /* so many checkpoints, 1 to 1000; 0 = 10 */
     clink_added_state added_state; /* what a changed script computes that the checkpoint has not */
+    /* The job of this name that a plugin has (clink_options.plugins), in place of sql, which is then empty; "": the
+     * first there is. NULL: sql. */
+    const char *plugin_job;
 } clink_run;
 
 /* An argument that must be there and is NULL is CLINK_INVALID; calls on no job (*job is NULL) do nothing or say so. */

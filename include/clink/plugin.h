@@ -147,6 +147,11 @@ static inline clink_status clink_fail(clink_error *error, clink_status status, c
 typedef struct clink_writer clink_writer;
 typedef struct clink_call clink_call;
 typedef struct clink_groups clink_groups;
+typedef struct clink_context clink_context;
+typedef struct clink_emitter clink_emitter;
+typedef struct clink_key clink_key;
+typedef struct clink_job_builder clink_job_builder;
+typedef struct clink_stream clink_stream;
 
 /* Functions of the engine, reached through what calls are given: use the inline functions of this header. */
 typedef struct clink_engine_table {
@@ -158,6 +163,28 @@ typedef struct clink_engine_table {
     /* The TEXT field of a group's state. */
     clink_bytes (*state_text)(const clink_groups *g, uint32_t i, uint32_t field);
     clink_status (*set_state_text)(const clink_groups *g, uint32_t i, uint32_t field, const char *p, size_t n);
+    /* ---- operators ---- */
+    clink_emitter *(*output)(clink_context *c, uint32_t port);
+    clink_status (*flush)(clink_emitter *o);
+    clink_status (*values)(clink_context *c, uint32_t state, int32_t create, clink_groups *out, const uint8_t **fresh);
+    clink_status (*erase)(clink_context *c, uint32_t state, uint32_t k);
+    clink_status (*entry)(clink_context *c, uint32_t state, uint32_t k, const clink_key *key, int32_t create,
+                          clink_groups *out);
+    clink_status (*append)(clink_context *c, uint32_t state, uint32_t k, clink_groups *out);
+    clink_status (*erase_entries)(clink_context *c, uint32_t state, uint32_t k, const clink_key *low,
+                                  const clink_key *high);
+    clink_status (*walk)(clink_context *c, uint32_t state, uint32_t k, const clink_key *low, const clink_key *high);
+    int32_t (*next)(clink_context *c, clink_key *key, clink_groups *out);
+    clink_status (*set_timer)(clink_context *c, uint32_t k, int64_t time_us, int32_t processing, int32_t on);
+    void (*count)(clink_context *c, const char *counter, uint64_t add);
+    /* ---- jobs ---- */
+    clink_stream *(*query)(clink_job_builder *b, const char *sql);
+    void (*define)(clink_job_builder *b, const char *sql);
+    clink_stream *(*key_by)(clink_stream *s, const char *columns);
+    clink_stream *(*process)(clink_stream *const *inputs, uint32_t count, const char *uid, const char *operator_name,
+                             const char *parameters);
+    clink_stream *(*side)(clink_stream *s, uint32_t port);
+    void (*insert)(clink_stream *s, const char *table);
 } clink_engine_table;
 
 /* A column to write: rows in any order. Rows nobody writes are whatever they are; those nobody asked for do not matter.
@@ -339,6 +366,227 @@ typedef struct clink_aggregate {
     const char *summary; /* one sentence; may be NULL */
 } clink_aggregate;
 
+/* ---- operators: process functions ---- */
+
+/* What is kept for each key. VALUE: one entry. MAP: entries in the order of a key of their own, the first field. LIST:
+ * entries in the order they were appended. */
+typedef enum clink_state_kind { CLINK_VALUE = 0, CLINK_MAP = 1, CLINK_LIST = 2 } clink_state_kind;
+
+typedef struct clink_state {
+    uint32_t struct_bytes;
+    uint32_t kind;    /* clink_state_kind */
+    const char *name; /* of the slot; it is in checkpoints */
+    const char *type; /* of what is kept, for versions and migrations; NULL: as name */
+    uint32_t version; /* of type; 0: 1 */
+    uint32_t field_count;
+    /* BOOLEAN, BIGINT, DOUBLE, VARCHAR or BYTES; zero, false or empty at first. The key of a MAP is the first and a
+     * BIGINT or VARCHAR. */
+    const clink_field *fields;
+    int64_t ttl_ms; /* entries that were not written for so long go; 0: they stay */
+} clink_state;
+
+/* Which entry of a MAP (or LIST: i64, its position). */
+struct clink_key {
+    int64_t i64;
+    clink_bytes text;
+};
+
+/* Rows that have come in, in the order of their input. */
+typedef struct clink_batch {
+    uint32_t struct_bytes;
+    uint32_t input; /* which one */
+    uint32_t column_count;
+    uint32_t reserved;
+    const clink_column *const *columns; /* as the input names them */
+    const clink_rows *rows;
+    const int8_t *weights; /* by row: -1 takes a row back; NULL: all are new */
+} clink_batch;
+
+/* Timers that are due, in the order of their times. */
+typedef struct clink_timers {
+    uint32_t struct_bytes;
+    uint32_t count;
+    const int64_t *times_us;
+    int32_t processing;
+    uint32_t key_count;
+    const clink_column *const *keys; /* row k is the key of timer k */
+} clink_timers;
+
+/* What an operator is called with. State and timers are those of the k-th row of the batch, or of the k-th timer. */
+struct clink_context {
+    uint32_t struct_bytes;
+    uint32_t subtask, parallelism;
+    uint32_t reserved;
+    int64_t watermark_us; /* rows at or below it are late; INT64_MIN: nothing known yet */
+    int64_t now_us;       /* the wall clock, fixed within a call */
+    void *self;           /* what open made */
+    clink_error *error;
+    const clink_engine_table *engine;
+    void *inside; /* the engine's */
+};
+
+/* Rows to emit: clink_add_row, then every column of the row. They go when the call returns, or when there are many. */
+struct clink_emitter {
+    uint32_t column_count;
+    uint32_t count, capacity;
+    uint32_t reserved;
+    clink_writer *const *columns;
+    const clink_engine_table *engine;
+    void *inside; /* the engine's */
+};
+/* Port 0 is the main output, 1 and up are side outputs. NULL: there is none, or no memory. */
+static inline clink_emitter *clink_out(clink_context *c, uint32_t port) { return c->engine->output(c, port); }
+static inline clink_status clink_add_row(clink_emitter *o, uint32_t *row) {
+    if (o->count == o->capacity) {
+        clink_status s = o->engine->flush(o);
+        if (s != CLINK_OK) return s;
+    }
+    *row = o->count++;
+    return CLINK_OK;
+}
+
+/* VALUE: the entries of all rows, to be read and written with clink_state_i64(out, k, field) and the like. With create
+ * those that are missing are made, and fresh[k] (optional) says which; without it out->states[k] is NULL for them.
+ * Valid until the next call about the same state. */
+static inline clink_status clink_values(clink_context *c, uint32_t state, int create, clink_groups *out,
+                                        const uint8_t **fresh) {
+    return c->engine->values(c, state, create, out, fresh);
+}
+/* VALUE: the k-th row's entry, which clink_values gave, is zero, false and empty again, and goes unless it is written
+ * before the call returns. */
+static inline clink_status clink_erase(clink_context *c, uint32_t state, uint32_t k) {
+    return c->engine->erase(c, state, k);
+}
+/* MAP: the entry under `key`, as group 0 of *out, where field 0 is the key. Without create: out->states is NULL where
+ * it is missing. Valid until the next call about the same state. */
+static inline clink_status clink_entry(clink_context *c, uint32_t state, uint32_t k, const clink_key *key, int create,
+                                       clink_groups *out) {
+    return c->engine->entry(c, state, k, key, create, out);
+}
+/* LIST: a new entry behind the others, as group 0 of *out. Fields are numbered from 0. */
+static inline clink_status clink_append(clink_context *c, uint32_t state, uint32_t k, clink_groups *out) {
+    return c->engine->append(c, state, k, out);
+}
+/* MAP, LIST: the entries from low (inclusive; NULL: the first) to high (exclusive; NULL: the last) go. */
+static inline clink_status clink_erase_entries(clink_context *c, uint32_t state, uint32_t k, const clink_key *low,
+                                               const clink_key *high) {
+    return c->engine->erase_entries(c, state, k, low, high);
+}
+/* MAP, LIST: a walk over them in order: begin it, then next until it gives 0. One walk at a time; entries may be
+ * written meanwhile, not added or erased. */
+static inline clink_status clink_walk(clink_context *c, uint32_t state, uint32_t k, const clink_key *low,
+                                      const clink_key *high) {
+    return c->engine->walk(c, state, k, low, high);
+}
+static inline int clink_next(clink_context *c, clink_key *key, clink_groups *out) {
+    return c->engine->next(c, key, out);
+}
+/* A timer of the k-th row's key. One of a time that has come fires with the next watermark. Setting one that is set
+ * changes nothing. Those of event time fire when the watermark comes to them, all that are left when the input has
+ * ended; those of processing time by the clock. */
+static inline clink_status clink_set_timer(clink_context *c, uint32_t k, int64_t time_us) {
+    return c->engine->set_timer(c, k, time_us, 0, 1);
+}
+static inline clink_status clink_clear_timer(clink_context *c, uint32_t k, int64_t time_us) {
+    return c->engine->set_timer(c, k, time_us, 0, 0);
+}
+static inline clink_status clink_set_clock_timer(clink_context *c, uint32_t k, int64_t time_us) {
+    return c->engine->set_timer(c, k, time_us, 1, 1);
+}
+static inline clink_status clink_clear_clock_timer(clink_context *c, uint32_t k, int64_t time_us) {
+    return c->engine->set_timer(c, k, time_us, 1, 0);
+}
+/* Adds to a counter of this operator. The name is a literal. */
+static inline void clink_count(clink_context *c, const char *counter, uint64_t add) {
+    c->engine->count(c, counter, add);
+}
+
+typedef struct clink_columns {
+    const clink_field *fields; /* types as SQL writes them: "BIGINT NOT NULL" */
+    uint32_t count;
+} clink_columns;
+
+/* How an instance begins. Borrowed until open returns. */
+typedef struct clink_start {
+    uint32_t struct_bytes;
+    uint32_t input_count;
+    const char *parameters; /* as the job gave them: JSON by convention; "" */
+    const char *uid;
+    uint32_t subtask, parallelism;
+} clink_start;
+
+/* An operator: one instance a subtask. With keyed input (clink_key_by) it has state and timers. */
+typedef struct clink_operator {
+    uint32_t struct_bytes;
+    uint32_t input_count; /* 0: 1 */
+    const char *name;
+    /* What it needs of each input: columns by name and type, found wherever they stand, and given in this order.
+     * Further ones are left out. Keyed: one or more columns named by the job; they must be among them. */
+    const clink_columns *inputs;
+    clink_columns output;
+    const clink_columns *sides; /* side outputs, from port 1 on */
+    uint32_t side_count;
+    uint32_t state_count;
+    const clink_state *const *states;                                                /* numbered as they stand here */
+    clink_status (*open)(void **self, const clink_start *start, clink_error *error); /* optional */
+    clink_status (*on_batch)(clink_context *c, const clink_batch *batch);
+    clink_status (*on_timers)(clink_context *c, const clink_timers *timers); /* optional */
+    /* Optional. The watermark has risen, and timers that were due have fired. */
+    clink_status (*on_watermark)(clink_context *c, int64_t watermark_us);
+    clink_status (*on_end)(clink_context *c); /* optional: all inputs have ended, all timers of event time have fired */
+    void (*close)(void *self);                /* optional */
+    const char *summary;                      /* one sentence; may be NULL */
+} clink_operator;
+
+/* ---- jobs ---- */
+
+/* A job is put together of SQL and operators:
+ *
+ *     clink_define(b, "CREATE TABLE readings (...) WITH (...); CREATE TABLE alerts (...) WITH (...)");
+ *     clink_insert(clink_process(clink_key_by(clink_query(b, "SELECT device, ts, value FROM readings"), "device"),
+ *                                "quiet-devices", "quiet", "{\"after_s\":60}"),
+ *                  "alerts");
+ *
+ * The first thing that is wrong is kept and said when the job is built: nothing here need be checked. uid names the
+ * operator in checkpoints: its state is found again by it, whatever else changes. */
+struct clink_job_builder {
+    const clink_engine_table *engine;
+    void *inside; /* the engine's */
+};
+struct clink_stream {
+    clink_job_builder *builder;
+    void *inside; /* the engine's */
+};
+/* Statements that define tables, views and functions, and SET. */
+static inline void clink_define(clink_job_builder *b, const char *sql) { b->engine->define(b, sql); }
+/* The rows of a query, which do not change once they have come. */
+static inline clink_stream *clink_query(clink_job_builder *b, const char *sql) { return b->engine->query(b, sql); }
+/* Rows that are equal in these columns go to one subtask, and have state and timers of their own: "device, port". */
+static inline clink_stream *clink_key_by(clink_stream *s, const char *columns) {
+    return s->builder->engine->key_by(s, columns);
+}
+/* Through the operator of this name, of any plugin that is loaded. */
+static inline clink_stream *clink_process(clink_stream *s, const char *uid, const char *operator_name,
+                                          const char *parameters) {
+    return s->builder->engine->process(&s, 1, uid, operator_name, parameters);
+}
+static inline clink_stream *clink_process_all(clink_stream *const *inputs, uint32_t count, const char *uid,
+                                              const char *operator_name, const char *parameters) {
+    return inputs[0]->builder->engine->process(inputs, count, uid, operator_name, parameters);
+}
+/* A side output of what clink_process gave. */
+static inline clink_stream *clink_side(clink_stream *s, uint32_t port) { return s->builder->engine->side(s, port); }
+/* INSERT INTO table SELECT * FROM the stream: columns in their order. */
+static inline void clink_insert(clink_stream *s, const char *table) { s->builder->engine->insert(s, table); }
+
+typedef struct clink_job_description {
+    uint32_t struct_bytes;
+    uint32_t reserved;
+    const char *name; /* of the job, unless --name says otherwise */
+    clink_status (*build)(clink_job_builder *b, clink_error *error);
+    const char *summary; /* one sentence; may be NULL */
+} clink_job_description;
+
 /* ---- the plugin itself ---- */
 
 typedef struct clink_plugin {
@@ -347,6 +595,8 @@ typedef struct clink_plugin {
     const char *name, *version;
     const clink_function *const *functions; /* each list ends with NULL; NULL: none */
     const clink_aggregate *const *aggregates;
+    const clink_operator *const *operators;
+    const clink_job_description *const *jobs; /* `clink run --job` runs the first */
 } clink_plugin;
 
 /* Says what a plugin is made for, where it can be read without loading it: an ELF note "clink" of type 1. */

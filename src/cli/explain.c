@@ -40,7 +40,7 @@ static int explain_main(const verb *v, int argc, char **argv) {
 const verb verb_explain = {
     .name = "explain",
     .summary = "show a script's plan, state and delivery guarantees",
-    .usage = "clink explain FILE.sql | -e SQL | -  [flags of run]",
+    .usage = "clink explain FILE.sql | -e SQL | - | --job FILE.so  [flags of run]",
     .example = "  clink explain -p 4 --checkpoint-dir ck job.sql",
     .main = explain_main,
     .notes =

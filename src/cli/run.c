@@ -22,7 +22,7 @@ static int run_main(const verb *v, int argc, char **argv) {
 const verb verb_run = {
     .name = "run",
     .summary = "run a script in this process",
-    .usage = "clink run FILE.sql | -e SQL | -  [flags]",
+    .usage = "clink run FILE.sql | -e SQL | - | --job FILE.so  [flags]",
     .example = "  clink run -e \"CREATE TABLE t (usr VARCHAR, amount BIGINT) WITH (connector='file', format='json', "
                "path='orders.ndjson');\n"
                "                SELECT usr, SUM(amount) AS total FROM t GROUP BY usr\"\n"

@@ -167,6 +167,7 @@ size_t run_flags_table(run_flags *f, flag *out) {
         {"catalog", 0, FLAG_TEXT, &f->catalog, "DIR", "none is kept", "where tables, views and functions are kept"},
         {"set", 0, FLAG_LIST, &f->set, "KEY=VALUE", NULL, "as SET KEY = VALUE in front of the script; may be repeated"},
         {"plugin", 0, FLAG_LIST, &f->plugins, "FILE.so", NULL, "load functions and jobs of your own; may be repeated"},
+        {"job", 0, FLAG_TEXT, &f->job, "FILE.so", NULL, "run the job of a plugin, in place of a script"},
         {"memory", 0, FLAG_BYTES, &f->memory_bytes, "SIZE", "the machine's or the cgroup's",
          "bound on the job's memory"},
         {"threads", 0, FLAG_COUNT, &f->threads, "N", "cores", "threads that run operators"},
@@ -262,7 +263,10 @@ clink_status run_flags_open(const verb *v, run_flags *f, clink_engine **engine) 
                        .memory_bytes = f->memory_bytes,
                        .catalog_dir = f->catalog,
                        .plugins = f->plugin_paths};
-    memcpy(f->plugin_paths, f->plugins.items, f->plugins.count * sizeof *f->plugin_paths);
+    /* The one with the job comes first: it is its first job that runs. */
+    const char **to = f->plugin_paths;
+    if (f->job) *to++ = f->job;
+    memcpy(to, f->plugins.items, f->plugins.count * sizeof *to);
     if (f->catalog && !*f->catalog) {
         usage_error(v, "--catalog needs a directory");
         return CLINK_INVALID;
@@ -401,12 +405,14 @@ int run_flags_apply(const verb *v, run_flags *f, const script *s, clink_run *run
         return usage_error(v, "--alignment is aligned, unaligned or adaptive, not '%s'", f->alignment);
     if (f->name && !*f->name) return usage_error(v, "--name is empty");
     const char *name = f->name ? f->name : s->name;
-    if (dir && !*name)
+    if (f->job && !*name) name = NULL; /* the job says */
+    if (dir && name && !*name)
         return usage_error(
             v, "--checkpoint-dir needs --name when the script is not a file: it is what the job is found by");
     run->struct_bytes = sizeof *run;
     run->name = name;
     run->source_name = s->source;
+    run->plugin_job = f->job ? "" : NULL;
     run->parallelism = (uint32_t)f->parallelism;
     run->key_groups = (uint32_t)f->key_groups;
     run->changes = !f->changes ? CLINK_CHANGES_FINAL : *f->changes ? CLINK_CHANGES_FIELD : CLINK_CHANGES_PREFIX;
@@ -429,6 +435,20 @@ int run_flags_apply(const verb *v, run_flags *f, const script *s, clink_run *run
 
 /* ---- the start ---- */
 
+/* --job has it. */
+static int no_script(const verb *v, const run_flags *f, char **args, int arg_count, script *out) {
+    *out = (script){.source = f->job};
+    if (!*f->job) return usage_error(v, "--job needs a file");
+    if (arg_count || f->execute.count)
+        return usage_error(v, "--job runs the job of a plugin; '%s' is one argument too many",
+                           arg_count ? args[0] : "-e");
+    if (!(out->text = calloc(1, 1))) {
+        fprintf(stderr, "clink %s: out of memory\n", v->name);
+        return 1;
+    }
+    return 0;
+}
+
 bool run_start_begin(const verb *v, size_t (*table)(run_flags *f, flag *out), int argc, char **argv, run_start *out,
                      int *rc) {
     flag rows[RUN_FLAG_COUNT];
@@ -442,7 +462,8 @@ bool run_start_begin(const verb *v, size_t (*table)(run_flags *f, flag *out), in
         flags_print_help(v, rows, n);
         return false;
     }
-    *rc = script_load(v, &out->f.execute, argv, argc, &out->s);
+    *rc = out->f.job ? no_script(v, &out->f, argv, argc, &out->s)
+                     : script_load(v, &out->f.execute, argv, argc, &out->s);
     if (!*rc) *rc = run_flags_apply(v, &out->f, &out->s, &out->run);
     if (!*rc) *rc = run_flags_output(v, &out->f, &out->run);
     if (!*rc) {

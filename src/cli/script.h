@@ -26,14 +26,14 @@ bool script_leave_stdin(void);
 typedef struct run_flags {
     flag_list execute;
     const char *name, *changes, *format, *checkpoint_dir, *savepoint_dir, *restore, *state_backend, *log_level,
-        *catalog;
+        *catalog, *job;
     int64_t parallelism, key_groups, threads;
     int64_t checkpoint_interval_ms, checkpoint_timeout_ms, final_checkpoint_timeout_ms, tolerable_failed, retained;
     bool fresh, allow_duplicates, allow_semantic_change, explain;
     const char *added_state;
     uint64_t memory_bytes;
     flag_list set, plugins;
-    const char *plugin_paths[FLAG_LIST_MAX + 1];
+    const char *plugin_paths[FLAG_LIST_MAX + 2]; /* with that of the job */
     const char *alignment;
     int64_t alignment_stall_ms;
     const char *materialisation; /* changelog backends */

@@ -34,6 +34,10 @@ ck_status engine_register_builtins(ck_registry *r, ck_error *err) {
     for (size_t i = 0; i < CK_ARRAY_COUNT(ops); i++) CK_TRY(ck_registry_add_op(r, ops[i], err));
     for (size_t i = 0; i < CK_ARRAY_COUNT(time_ops); i++) CK_TRY(ck_registry_add_op(r, time_ops[i], err));
     for (size_t i = 0; i < CK_ARRAY_COUNT(connectors); i++) CK_TRY(ck_registry_add_connector(r, connectors[i], err));
+    CK_TRY(ck_registry_add_op(r, &ck_op_process, err));
+    CK_TRY(ck_registry_add_op(r, &ck_op_sink_stream, err));
+    CK_TRY(ck_registry_add_op(r, &ck_op_source_stream, err));
+    CK_TRY(ck_registry_add_connector(r, &ck_connector_stream, err));
     CK_TRY(ck_registry_add_op(r, &lookup_file, err));
     CK_TRY(ck_registry_add_op(r, &lookup_postgres, err));
     CK_TRY(ck_registry_add_op(r, &ck_op_source_nexmark, err));

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "data/text.h"
-#include "engine/engine_int.h"
+#include "engine/plugin_job.h"
 #include "expr/utf8.h"
 #include "sql/catalog/catalog.h"
 
@@ -53,7 +53,7 @@ static ck_status check_checkpoints(const clink_run *r, ck_error *err) {
     return CK_OK;
 }
 
-static ck_status copy_run(ck_arena *a, const clink_run *from, clink_run *to, ck_error *err) {
+static ck_status copy_run(const clink_engine *e, ck_arena *a, const clink_run *from, clink_run *to, ck_error *err) {
     *to = (clink_run){.struct_bytes = sizeof *to};
     if (from) {
         if (from->struct_bytes < sizeof from->struct_bytes || from->struct_bytes > sizeof *to)
@@ -69,7 +69,8 @@ static ck_status copy_run(ck_arena *a, const clink_run *from, clink_run *to, ck_
     if (to->added_state < CLINK_ADDED_REFUSED || to->added_state > CLINK_ADDED_FROM_NOW)
         return ck_fail(err, CK_INVALID, "clink_run.added_state %d is not known", to->added_state);
     if (!to->source_name) to->source_name = "sql";
-    if (!to->name || !*to->name) to->name = to->source_name;
+    const ck_plugin_job *job = to->plugin_job ? ck_plugins_job(&e->plugins, to->plugin_job) : NULL;
+    if (!to->name || !*to->name) to->name = job ? job->description->name : to->source_name;
     if (!to->parallelism) to->parallelism = 1;
     if (!to->key_groups) to->key_groups = CK_KEY_GROUPS_DEFAULT;
     if (to->key_groups < CK_KEY_GROUPS_MIN || to->key_groups > CK_KEY_GROUPS_MAX)
@@ -81,7 +82,8 @@ static ck_status copy_run(ck_arena *a, const clink_run *from, clink_run *to, ck_
     CK_TRY(check_checkpoints(to, err));
     if (!ck_utf8_valid(ck_view_of(to->name))) return ck_fail(err, CK_INVALID, "the job's name is not UTF-8");
     const char **texts[] = {&to->name,         &to->source_name, &to->checkpoint_dir, &to->restore,
-                            &to->replay_table, &to->replay_path, &to->savepoint_dir,  &to->spill_dir};
+                            &to->replay_table, &to->replay_path, &to->savepoint_dir,  &to->spill_dir,
+                            &to->plugin_job};
     if (!to->replay_table != !to->replay_path)
         return ck_fail(err, CK_INVALID, "clink_run.replay_table and replay_path go together");
     for (size_t i = 0; i < CK_ARRAY_COUNT(texts); i++)
@@ -122,8 +124,14 @@ static ck_status compile(clink_engine *e, clink_job *j, const char *sql, bool ke
         .replay_path = run->replay_path,
     };
     if (!o.result_params) return ck_nomem(err, j->arena.mem, 0);
+    const ck_plugin_job *job = run->plugin_job ? ck_plugins_job(&e->plugins, run->plugin_job) : NULL;
+    if (run->plugin_job && !job)
+        return ck_fail(err, CK_INVALID, *run->plugin_job ? "the plugins that are loaded have no job \"%.200s\""
+                                                         : "the plugins that are loaded have no job%s",
+                       run->plugin_job);
     pthread_mutex_lock(&e->lock);
-    ck_status s = ck_sql_compile(e->catalog, ck_view_of(sql), &o, &j->arena, &j->plan, err);
+    ck_status s = job ? engine_plugin_compile(e, j, job, &o, err)
+                      : ck_sql_compile(e->catalog, ck_view_of(sql), &o, &j->arena, &j->plan, err);
     pthread_mutex_unlock(&e->lock);
     return s;
 }
@@ -180,7 +188,7 @@ static void link_job(clink_engine *e, clink_job *j) {
 }
 
 static ck_status prepare(clink_engine *e, clink_job *j, const char *sql, const clink_run *run, ck_error *err) {
-    CK_TRY(copy_run(&j->arena, run, &j->run, err));
+    CK_TRY(copy_run(e, &j->arena, run, &j->run, err));
     CK_TRY(compile(e, j, sql, true, err));
     CK_TRY(gather_text(j, err));
     if (j->run.output != CLINK_OUTPUT_STREAM && *j->text) { /* before the first row */
@@ -227,7 +235,7 @@ clink_status clink_execute(clink_engine *e, const char *sql, const clink_run *ru
 ck_status engine_compile(clink_engine *e, const char *sql, const clink_run *run, clink_job **out, ck_error *err) {
     clink_job *j = new_job(e);
     if (!j) return ck_fail(err, CK_NOMEM, "out of memory");
-    ck_status s = copy_run(&j->arena, run, &j->run, err);
+    ck_status s = copy_run(e, &j->arena, run, &j->run, err);
     if (s == CK_OK) s = compile(e, j, sql, false, err);
     if (s != CK_OK)
         clink_job_free(j);

@@ -4,7 +4,14 @@
 #include "expr/coerce.h"
 #include "expr/plugin_function_int.h"
 
-enum { NAME_BYTES_MAX = 63, ARGUMENTS_MAX = 32, STATE_FIELDS_MAX = 6 };
+enum {
+    NAME_BYTES_MAX = 63,
+    ARGUMENTS_MAX = 32,
+    STATE_FIELDS_MAX = 6, /* of an aggregate */
+    COLUMNS_MAX = 1000,
+    STATES_MAX = 64,
+    PORTS_MAX = 16
+};
 
 const ck_function *ck_library_function(const ck_library *l, const char *name) {
     const ck_function *f = ck_function_find(name);
@@ -121,10 +128,11 @@ static ck_status argument_types(ck_arena *a, const char *plugin, const clink_fun
     return CK_OK;
 }
 
-static ck_status enter(ck_library *l, ck_arena *arena, const ck_function *f, const ck_aggregate *a, ck_error *err) {
+static ck_status enter(ck_library *l, ck_arena *arena, ck_library_item given, ck_error *err) {
     ck_library_item *item = CK_ARENA_NEW(arena, ck_library_item);
     if (!item) return ck_nomem(err, arena->mem, sizeof *item);
-    *item = (ck_library_item){f, a, l->items};
+    *item = given;
+    item->next = l->items;
     l->items = item;
     return CK_OK;
 }
@@ -166,7 +174,7 @@ ck_status ck_library_add_function(ck_library *l, ck_arena *arena, const char *pl
                               .syntax = f->name,
                               .summary = f->summary};
     if (!own->base.name) return ck_nomem(err, arena->mem, NAME_BYTES_MAX);
-    return enter(l, arena, &own->base, NULL, err);
+    return enter(l, arena, (ck_library_item){.function = &own->base}, err);
 }
 
 static ck_status state_types(ck_arena *a, const char *plugin, const clink_aggregate *f, ck_plugin_aggregate *own,
@@ -220,5 +228,132 @@ ck_status ck_library_add_aggregate(ck_library *l, ck_arena *arena, const char *p
                                .append_only = !f->takes_back,
                                .plugin = own};
     if (!own->base.name) return ck_nomem(err, arena->mem, NAME_BYTES_MAX);
-    return enter(l, arena, NULL, &own->base, err);
+    return enter(l, arena, (ck_library_item){.aggregate = &own->base}, err);
+}
+
+/* ---- operators ---- */
+
+static bool is_state_type(ck_kind k) {
+    return k == CK_TYPE_BOOLEAN || k == CK_TYPE_BIGINT || k == CK_TYPE_DOUBLE || k == CK_TYPE_VARCHAR ||
+           k == CK_TYPE_BYTES;
+}
+
+/* "BIGINT NOT NULL" */
+static ck_status columns_of(ck_arena *a, const char *plugin, const char *name, const char *what, const clink_field *f,
+                            uint32_t count, ck_schema *out, ck_error *err) {
+    static const char suffix[] = " NOT NULL";
+    if (count > COLUMNS_MAX || (count && !f))
+        return ck_fail(err, CK_INVALID, "plugin %s: operator %s has %s of %u columns; %d are possible", plugin, name,
+                       what, count, COLUMNS_MAX);
+    ck_field *fields = ck_arena_array(a, count + 1u, sizeof *fields);
+    if (!fields) return ck_nomem(err, a->mem, count * sizeof *fields);
+    for (uint32_t i = 0; i < count; i++) {
+        if (!f[i].name || !*f[i].name || strlen(f[i].name) > 200 || !f[i].type)
+            return ck_fail(err, CK_INVALID, "plugin %s: operator %s has %s with a column without name or type", plugin,
+                           name, what);
+        ck_view type = ck_view_of(f[i].type);
+        size_t n = sizeof suffix - 1;
+        fields[i].nullable = !(type.n > n && memcmp(type.p + type.n - n, suffix, n) == 0);
+        if (!fields[i].nullable) type.n -= n;
+        CK_TRY(type_of(a, plugin, name, f[i].type, type, &fields[i].type, err));
+        if (!(fields[i].name = ck_arena_strdup(a, f[i].name))) return ck_nomem(err, a->mem, strlen(f[i].name));
+        for (uint32_t k = 0; k < i; k++)
+            if (strcmp(fields[k].name, fields[i].name) == 0)
+                return ck_fail(err, CK_INVALID, "plugin %s: operator %s has %s with two columns %s", plugin, name, what,
+                               f[i].name);
+    }
+    *out = (ck_schema){fields, count};
+    return CK_OK;
+}
+
+static ck_status state_of(ck_arena *a, const char *plugin, const clink_operator *f, uint32_t i, ck_plugin_operator *own,
+                          ck_schema *out, ck_error *err) {
+    const clink_state *s = f->states[i];
+    const char *what = ck_arena_printf(a, "state %u", i);
+    if (!what) return ck_nomem(err, a->mem, 32);
+    if (!s || !is_name(s->name) || s->kind > CLINK_LIST || s->field_count == 0 || s->ttl_ms < 0 ||
+        s->ttl_ms > INT64_MAX / 1000)
+        return ck_fail(err, CK_INVALID, "plugin %s: %s of operator %s has no name, no kind, no fields or an odd ttl",
+                       plugin, what, f->name);
+    CK_TRY(columns_of(a, plugin, f->name, what, s->fields, s->field_count, out, err));
+    for (uint32_t k = 0; k < s->field_count; k++) {
+        ck_kind kind = out->fields[k].type->kind;
+        if (!is_state_type(kind) || out->fields[k].type->precision)
+            return ck_fail(err, CK_INVALID,
+                           "plugin %s: field %s of state %s of operator %s is %s; BOOLEAN, BIGINT, DOUBLE, VARCHAR and "
+                           "BYTES are possible",
+                           plugin, s->fields[k].name, s->name, f->name, ck_type_name(a, out->fields[k].type));
+        bool key = s->kind == CLINK_MAP && k == 0;
+        if (key && kind != CK_TYPE_BIGINT && kind != CK_TYPE_VARCHAR)
+            return ck_fail(err, CK_INVALID, "plugin %s: the key of map %s of operator %s is BIGINT or VARCHAR, not %s",
+                           plugin, s->name, f->name, ck_type_name(a, out->fields[k].type));
+    }
+    for (uint32_t k = 0; k < i; k++)
+        if (strcmp(f->states[k]->name, s->name) == 0)
+            return ck_fail(err, CK_INVALID, "plugin %s: operator %s has two states %s", plugin, f->name, s->name);
+    if (s->ttl_ms) own->ttl = true;
+    return CK_OK;
+}
+
+/* State fields are never NULL for a plugin: a text that was not written is empty, which is NULL where it is kept. */
+static void state_nulls(const ck_schema *s, bool map) {
+    ck_field *fields = (ck_field *)(uintptr_t)s->fields;
+    for (uint32_t i = 0; i < s->field_count; i++)
+        fields[i].nullable = ck_type_phys(fields[i].type) == CK_PHYS_VIEW && !(map && i == 0);
+}
+
+static ck_status fill_operator(ck_arena *a, const char *plugin, const clink_operator *f, ck_plugin_operator *own,
+                               ck_error *err) {
+    ck_schema *output = CK_ARENA_NEW(a, ck_schema);
+    ck_schema *inputs = ck_arena_array(a, own->input_count, sizeof *inputs);
+    ck_schema *sides = ck_arena_array(a, f->side_count + 1u, sizeof *sides);
+    ck_schema *states = ck_arena_array(a, f->state_count + 1u, sizeof *states);
+    const ck_schema **list = ck_arena_array(a, own->input_count, sizeof *list);
+    if (!output || !inputs || !sides || !states || !list) return ck_nomem(err, a->mem, sizeof *states);
+    CK_TRY(columns_of(a, plugin, f->name, "an output", f->output.fields, f->output.count, output, err));
+    own->output = output, own->sides = sides, own->states = states;
+    for (uint32_t i = 0; f->inputs && i < own->input_count; i++) {
+        CK_TRY(columns_of(a, plugin, f->name, "an input", f->inputs[i].fields, f->inputs[i].count, &inputs[i], err));
+        list[i] = &inputs[i];
+    }
+    own->inputs = f->inputs ? list : NULL;
+    for (uint32_t i = 0; i < f->side_count; i++)
+        CK_TRY(columns_of(a, plugin, f->name, "a side output", f->sides[i].fields, f->sides[i].count, &sides[i], err));
+    for (uint32_t i = 0; i < f->state_count; i++) {
+        CK_TRY(state_of(a, plugin, f, i, own, &states[i], err));
+        state_nulls(&states[i], f->states[i]->kind == CLINK_MAP);
+    }
+    return CK_OK;
+}
+
+ck_status ck_library_add_operator(ck_library *l, ck_arena *arena, const char *plugin, const clink_operator *f,
+                                  ck_error *err) {
+    if (!is_name(f->name))
+        return ck_fail(err, CK_INVALID,
+                       "plugin %s has an operator whose name is not 1 to %d letters, digits and _: \"%.80s\"", plugin,
+                       NAME_BYTES_MAX, f->name ? f->name : "");
+    if (ck_library_operator(l, f->name))
+        return ck_fail(err, CK_INVALID, "plugin %s has an operator \"%s\", and there is one of this name already",
+                       plugin, f->name);
+    if (!f->on_batch || f->output.count == 0)
+        return ck_fail(err, CK_INVALID, "plugin %s: operator %s lacks %s", plugin, f->name,
+                       f->on_batch ? "columns of its output" : "on_batch");
+    if (f->input_count > PORTS_MAX || f->side_count > PORTS_MAX || (f->side_count && !f->sides) ||
+        f->state_count > STATES_MAX || (f->state_count && !f->states))
+        return ck_fail(err, CK_INVALID, "plugin %s: operator %s has more than %d inputs or side outputs, or %d states",
+                       plugin, f->name, PORTS_MAX, STATES_MAX);
+    ck_plugin_operator *own = CK_ARENA_NEW(arena, ck_plugin_operator);
+    if (!own) return ck_nomem(err, arena->mem, sizeof *own);
+    own->face = f;
+    own->plugin = plugin;
+    own->input_count = f->input_count ? f->input_count : 1;
+    own->timers = f->on_timers != NULL;
+    CK_TRY(fill_operator(arena, plugin, f, own, err));
+    return enter(l, arena, (ck_library_item){.operator_ = own}, err);
+}
+
+const ck_plugin_operator *ck_library_operator(const ck_library *l, const char *name) {
+    for (const ck_library_item *i = l ? l->items : NULL; i; i = i->next)
+        if (i->operator_ && strcmp(i->operator_->face->name, name) == 0) return i->operator_;
+    return NULL;
 }

@@ -7,9 +7,12 @@
 #include "expr/aggregate.h"
 #include "expr/function.h"
 
+struct ck_plugin_operator;
+
 typedef struct ck_library_item {
-    const ck_function *function; /* or */
+    const ck_function *function; /* one of these */
     const ck_aggregate *aggregate;
+    const struct ck_plugin_operator *operator_;
     struct ck_library_item *next;
 } ck_library_item;
 
@@ -28,6 +31,23 @@ CK_NODISCARD ck_status ck_library_add_function(ck_library *l, ck_arena *arena, c
                                                const clink_function *f, ck_error *err);
 CK_NODISCARD ck_status ck_library_add_aggregate(ck_library *l, ck_arena *arena, const char *plugin,
                                                 const clink_aggregate *a, ck_error *err);
+
+CK_NODISCARD ck_status ck_library_add_operator(ck_library *l, ck_arena *arena, const char *plugin,
+                                               const clink_operator *o, ck_error *err);
+/* As an operator's plugin says it: for messages where none is found. NULL: there is none. The case counts. */
+const struct ck_plugin_operator *ck_library_operator(const ck_library *l, const char *name);
+
+/* An operator of a plugin, for who runs it: operator/process_int.h. */
+typedef struct ck_plugin_operator {
+    const clink_operator *face;
+    const char *plugin;
+    const ck_schema **inputs; /* face->input_count of them (at least one); NULL: all columns, as they come */
+    uint32_t input_count;
+    const ck_schema *output;
+    const ck_schema *sides;  /* face->side_count */
+    const ck_schema *states; /* fields of face->states */
+    bool timers, ttl;
+} ck_plugin_operator;
 
 /* An aggregate of a plugin, for who runs it: operator/accumulator_plugin.c. */
 typedef struct ck_plugin_aggregate {

@@ -23,4 +23,7 @@ extern const ck_op_desc ck_op_join;
 extern const ck_op_desc ck_op_unnest;
 extern const ck_op_desc ck_op_set_op;
 
+/* of plugins */
+extern const ck_op_desc ck_op_process;
+
 #endif

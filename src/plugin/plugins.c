@@ -104,9 +104,63 @@ static ck_status add_aggregates(ck_plugins *p, const char *path, const clink_plu
     return CK_OK;
 }
 
+static ck_status add_operators(ck_plugins *p, const char *path, const clink_plugin *t, ck_error *err) {
+    for (size_t i = 0; t->operators && t->operators[i]; i++) {
+        void *f;
+        if (i == LIST_MAX) return ck_fail(err, CK_REFUSED, "plugin %s: its list of operators has no end", path);
+        CK_TRY(copy_struct(p, path, "an operator", t->operators[i], LEAST(clink_operator, summary),
+                           sizeof(clink_operator), &f, err));
+        clink_operator *o = f;
+        const clink_state **states = ck_arena_array(p->arena, o->state_count + 1u, sizeof(clink_state *));
+        if (!states) return ck_nomem(err, p->arena->mem, o->state_count * sizeof(clink_state *));
+        for (uint32_t k = 0; o->states && k < o->state_count && k < LIST_MAX; k++) {
+            void *s;
+            if (!o->states[k])
+                return ck_fail(err, CK_REFUSED, "plugin %s: state %u of operator %s is NULL", path, k,
+                               o->name ? o->name : "");
+            CK_TRY(copy_struct(p, path, "a state", o->states[k], LEAST(clink_state, ttl_ms), sizeof(clink_state), &s,
+                               err));
+            states[k] = s;
+        }
+        if (o->states) o->states = states;
+        CK_TRY(ck_library_add_operator(&p->library, p->arena, t->name, o, err));
+    }
+    return CK_OK;
+}
+
+static ck_status add_jobs(ck_plugins *p, const char *path, const clink_plugin *t, ck_error *err) {
+    for (size_t i = 0; t->jobs && t->jobs[i]; i++) {
+        void *f;
+        if (i == LIST_MAX) return ck_fail(err, CK_REFUSED, "plugin %s: its list of jobs has no end", path);
+        CK_TRY(copy_struct(p, path, "a job", t->jobs[i], LEAST(clink_job_description, summary),
+                           sizeof(clink_job_description), &f, err));
+        const clink_job_description *d = f;
+        if (!d->name || !*d->name || strlen(d->name) > 200 || !d->build)
+            return ck_fail(err, CK_REFUSED, "plugin %s: a job has no name or no build", path);
+        if (ck_plugins_job(p, d->name))
+            return ck_fail(err, CK_REFUSED, "plugin %s has a job \"%s\", and there is one of this name already", path,
+                           d->name);
+        ck_plugin_job *j = CK_ARENA_NEW(p->arena, ck_plugin_job);
+        if (!j) return ck_nomem(err, p->arena->mem, sizeof *j);
+        *j = (ck_plugin_job){.description = d, .plugin = t->name};
+        if (p->last_job)
+            p->last_job->next = j;
+        else
+            p->jobs = j;
+        p->last_job = j;
+    }
+    return CK_OK;
+}
+
+const ck_plugin_job *ck_plugins_job(const ck_plugins *p, const char *name) {
+    for (const ck_plugin_job *j = p ? p->jobs : NULL; j; j = j->next)
+        if (!*name || strcmp(j->description->name, name) == 0) return j;
+    return NULL;
+}
+
 static ck_status enter(ck_plugins *p, const char *path, const clink_plugin *from, ck_error *err) {
     void *copy;
-    CK_TRY(copy_struct(p, path, "its table", from, LEAST(clink_plugin, aggregates), sizeof(clink_plugin), &copy, err));
+    CK_TRY(copy_struct(p, path, "its table", from, LEAST(clink_plugin, jobs), sizeof(clink_plugin), &copy, err));
     const clink_plugin *t = copy;
     if (t->abi != CLINK_PLUGIN_ABI)
         return ck_fail(err, CK_REFUSED,
@@ -122,6 +176,8 @@ static ck_status enter(ck_plugins *p, const char *path, const clink_plugin *from
     made->table = t;
     CK_TRY(add_functions(p, path, t, err));
     CK_TRY(add_aggregates(p, path, t, err));
+    CK_TRY(add_operators(p, path, t, err));
+    CK_TRY(add_jobs(p, path, t, err));
     if (p->last)
         p->last->next = made;
     else

@@ -14,15 +14,24 @@ typedef struct ck_plugin {
     struct ck_plugin *next;
 } ck_plugin;
 
+typedef struct ck_plugin_job {
+    const clink_job_description *description; /* a copy of this build's size */
+    const char *plugin;
+    struct ck_plugin_job *next;
+} ck_plugin_job;
+
 typedef struct ck_plugins {
     ck_arena *arena;
     ck_library library;
     ck_plugin *first, *last; /* as loaded */
+    ck_plugin_job *jobs, *last_job;
 } ck_plugins;
 
 void ck_plugins_init(ck_plugins *p, ck_arena *arena);
 /* Loads one and enters what it has. Blocking. The sentence names the file; both versions where they differ. Several
  * files of one plugin's name are refused; the same file twice is one. */
 CK_NODISCARD ck_status ck_plugins_load(ck_plugins *p, ck_proc *proc, const char *path, ck_error *err);
+/* "": the first. NULL: there is none. */
+const ck_plugin_job *ck_plugins_job(const ck_plugins *p, const char *name);
 
 #endif

@@ -37,7 +37,8 @@ static ck_status find(const ck_map *m, const char *what, const char *name, const
     if (*out) return CK_OK;
     ck_suggest near;
     ck_suggest_init(&near, ck_view_of(name));
-    for (size_t i = 0; i < m->count; i++) ck_suggest_offer(&near, m->entries[i].key);
+    for (size_t i = 0; i < m->count; i++)
+        if (m->entries[i].key.p[0] != '.') ck_suggest_offer(&near, m->entries[i].key);
     if (near.best.n)
         return ck_fail(err, CK_INVALID, "unknown %s %.100s, did you mean %.*s?", what, name, (int)near.best.n,
                        near.best.p);
@@ -48,6 +49,7 @@ static ck_status find(const ck_map *m, const char *what, const char *name, const
 static void list_names(const ck_map *m, char *to, size_t size) {
     size_t n = 0;
     for (size_t i = 0; i < m->count && m->entries[i].key.n + n + 3 < size; i++) {
+        if (m->entries[i].key.p[0] == '.') continue; /* the engine's own */
         if (n) memcpy(to + n, ", ", 2), n += 2;
         memcpy(to + n, m->entries[i].key.p, m->entries[i].key.n);
         n += m->entries[i].key.n;

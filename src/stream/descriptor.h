@@ -111,6 +111,7 @@ typedef struct ck_connector_desc {
     ck_guarantee (*guarantee)(const ck_table_decl *t, bool checkpoints, const char **why);
     /* As a sink: rows that cannot be written go to the table's dead_letter_table, on port 1. NULL = no. */
     bool (*sets_aside)(const ck_table_decl *t);
+    bool timed; /* as a sink: it asks how far event time has come */
     /* As a source: why its rows cannot be read again after a restart, in one sentence; NULL (also the function): they
      * can. */
     const char *(*once)(const ck_table_decl *t);

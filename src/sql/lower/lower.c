@@ -194,8 +194,9 @@ ck_status ck_lower(const ck_lowering *l, const ck_output *outputs, uint32_t coun
     bool *seen = CK_LOWER_ARRAY(&s, l->plan->node_count, bool), *asked = CK_LOWER_ARRAY(&s, l->plan->node_count, bool);
     if (!s.nodes || !s.timed || !seen || !asked) return CK_NOMEM;
     for (uint32_t i = 0; i < count; i++) {
-        ck_plan_mark_timed(outputs[i].node, false, s.timed, seen);
-        s.event_time = asks_for_time(&s, outputs[i].node, asked) || s.event_time;
+        bool timed = outputs[i].table && outputs[i].table->table.connector->timed;
+        ck_plan_mark_timed(outputs[i].node, timed, s.timed, seen);
+        s.event_time = timed || asks_for_time(&s, outputs[i].node, asked) || s.event_time;
     }
     for (uint32_t i = 0; i < count; i++) CK_TRY(ck_lower_output(&s, &outputs[i]));
     CK_TRY(ck_lower_late_sinks(&s));
