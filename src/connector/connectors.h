@@ -6,6 +6,8 @@
 
 extern const ck_connector_desc ck_connector_stream;
 extern const ck_op_desc ck_op_sink_stream, ck_op_source_stream;
+extern const ck_connector_desc ck_connector_test; /* of an engine that tests */
+extern const ck_op_desc ck_op_sink_test, ck_op_source_test;
 extern const ck_connector_desc ck_connector_file, ck_connector_print, ck_connector_blackhole, ck_connector_collect,
     ck_connector_datagen, ck_connector_memory, ck_connector_nexmark, ck_connector_kafka, ck_connector_postgres,
     ck_connector_http;

@@ -78,6 +78,8 @@ clink_status engine_refuse_null(const char *what, clink_error *error);
 /* A script compiled and not run; free it with clink_job_free. */
 CK_NODISCARD ck_status engine_compile(clink_engine *e, const char *sql, const clink_run *run, clink_job **out,
                                       ck_error *err);
+/* A job with nothing in it, which has ended; NULL without memory. Free it with clink_job_free. */
+clink_job *engine_job_new(clink_engine *e);
 /* Everything the binary has. */
 ck_status engine_register_builtins(ck_registry *r, ck_error *err);
 /* Runs the job's steps from the current one on, until one is under way or all have ended. Called with no lock held. */

@@ -162,7 +162,7 @@ static ck_status make_collectors(clink_job *j, ck_error *err) {
 
 /* ---- the handles ---- */
 
-static clink_job *new_job(clink_engine *e) {
+clink_job *engine_job_new(clink_engine *e) {
     clink_job *j = calloc(1, sizeof *j);
     if (!j) return NULL;
     j->engine = e;
@@ -203,7 +203,7 @@ clink_status clink_execute(clink_engine *e, const char *sql, const clink_run *ru
     ck_error err = CK_ERROR_INIT;
     if (job) *job = NULL;
     if (!e || !sql || !job) return engine_refuse_null(!e ? "engine" : !sql ? "sql" : "job", error);
-    clink_job *j = new_job(e);
+    clink_job *j = engine_job_new(e);
     if (!j) return engine_error(ck_fail(&err, CK_NOMEM, "out of memory"), &err, error);
     ck_status s = prepare(e, j, sql, run, &err);
     if (s == CK_OK && j->plan->step_count == 0) {
@@ -233,7 +233,7 @@ clink_status clink_execute(clink_engine *e, const char *sql, const clink_run *ru
 }
 
 ck_status engine_compile(clink_engine *e, const char *sql, const clink_run *run, clink_job **out, ck_error *err) {
-    clink_job *j = new_job(e);
+    clink_job *j = engine_job_new(e);
     if (!j) return ck_fail(err, CK_NOMEM, "out of memory");
     ck_status s = copy_run(e, &j->arena, run, &j->run, err);
     if (s == CK_OK) s = compile(e, j, sql, false, err);

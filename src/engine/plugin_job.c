@@ -547,26 +547,37 @@ static ck_status compile(clink_engine *e, clink_job *j, builder *b, const ck_sql
     return engine_explain_graph(b->arena, b->registry, b->proc, step->graph, &step->explain, b->err);
 }
 
-ck_status engine_plugin_compile(clink_engine *e, clink_job *j, const ck_plugin_job *job, const ck_sql_options *o,
-                                ck_error *err) {
+static ck_status build_and_compile(clink_engine *e, clink_job *j, const char *name, const ck_plugin_job *job,
+                                   clink_status (*build)(clink_job_builder *b, const void *arg), const void *arg,
+                                   const ck_sql_options *o, ck_error *err) {
     ck_sql_options named = *o;
     clink_error said = {0};
-    char *source = ck_arena_printf(&j->arena, "job %s", job->description->name);
-    builder b = {.arena = &j->arena, .proc = &e->proc, .registry = &e->registry, .err = err};
+    char *source = ck_arena_printf(&j->arena, "job %s", name);
+    builder b = {.arena = &j->arena, .proc = &e->proc, .registry = &e->registry, .err = err, .job = name};
     if (!source) return ck_nomem(err, j->arena.mem, 64);
     named.source_name = source;
     named.before_commit = NULL; /* its tables are the job's own */
-    b.job = job->description->name;
     b.face = (clink_job_builder){&engine, &b};
     b.last_stream = &b.streams;
     b.last_insert = &b.inserts;
     ck_bytes_init(&b.script, j->arena.mem, SCRIPT_BYTES_MAX);
-    clink_status built = job->description->build(&b.face, &said);
+    clink_status built = job ? job->description->build(&b.face, &said) : build(&b.face, arg);
     ck_status s = b.status;
     if (s == CK_OK && built != CLINK_OK)
-        s = ck_fail(err, CK_INVALID, "job %s of plugin %s: %s", b.job, job->plugin,
+        s = ck_fail(err, CK_INVALID, "job %s%s%s: %s", name, job ? " of plugin " : "", job ? job->plugin : "",
                     said.message[0] ? said.message : "it could not be built, and nobody said why");
     if (s == CK_OK) s = compile(e, j, &b, &named);
     ck_bytes_destroy(&b.script);
     return s;
+}
+
+ck_status engine_plugin_compile(clink_engine *e, clink_job *j, const ck_plugin_job *job, const ck_sql_options *o,
+                                ck_error *err) {
+    return build_and_compile(e, j, job->description->name, job, NULL, NULL, o, err);
+}
+
+ck_status engine_built_compile(clink_engine *e, clink_job *j, const char *name,
+                               clink_status (*build)(clink_job_builder *b, const void *arg), const void *arg,
+                               const ck_sql_options *o, ck_error *err) {
+    return build_and_compile(e, j, name, NULL, build, arg, o, err);
 }

@@ -208,3 +208,7 @@ ck_status ck_plugins_load(ck_plugins *p, ck_proc *proc, const char *path, ck_err
     CK_TRY(ck_trial(what, TRIAL_MS, load_now, &l, err));
     return load_now(&l, err);
 }
+
+ck_status ck_plugins_add(ck_plugins *p, const char *from, const clink_plugin *table, ck_error *err) {
+    return enter(p, from, table, err);
+}

@@ -31,6 +31,8 @@ void ck_plugins_init(ck_plugins *p, ck_arena *arena);
 /* Loads one and enters what it has. Blocking. The sentence names the file; both versions where they differ. Several
  * files of one plugin's name are refused; the same file twice is one. */
 CK_NODISCARD ck_status ck_plugins_load(ck_plugins *p, ck_proc *proc, const char *path, ck_error *err);
+/* Enters the table of a plugin that is linked into the program. from: for messages. */
+CK_NODISCARD ck_status ck_plugins_add(ck_plugins *p, const char *from, const clink_plugin *table, ck_error *err);
 /* "": the first. NULL: there is none. */
 const ck_plugin_job *ck_plugins_job(const ck_plugins *p, const char *name);
 

@@ -8,7 +8,7 @@ import time
 from collections import Counter
 
 import pytest
-from conftest import CLINK, read_rows, run_clink, write_ndjson
+from conftest import BUILD, CLINK, TOP, read_rows, run_clink, write_ndjson
 from test_plugins import build, so  # noqa: F401  (a fixture)
 
 CPP = ("g++", "-std=c++20")
@@ -223,3 +223,29 @@ def test_the_command(so, tmp_path):  # noqa: F811
         assert r.code == code and says in r.err, r.err
     r = run_clink("run", "-e", "CREATE TABLE x (a INT) WITH (connector = '.stream'); SELECT * FROM x", ok=False)
     assert r.code == 1 and "stands for an operator of a job" in r.err
+
+
+# ---- clink/testing.h, and plugins of earlier builds ----
+
+@pytest.mark.skipif(os.environ.get("CLINK_SANITIZE", "") != "", reason="a sanitized library needs its runtime preloaded")
+def test_the_example_of_a_test(tmp_path):
+    exe = tmp_path / "quiet_test"
+    subprocess.run(["gcc", "-std=c17", "-Wall", "-Wextra", "-pedantic", "-Werror", f"-I{TOP}/include", f"{TOP}/examples/plugin_quiet_test.c", f"{TOP}/examples/plugin_quiet.c",
+                    "-o", str(exe), f"-L{BUILD}", "-lclink", f"-Wl,-rpath,{BUILD}"], check=True)
+    assert subprocess.run([str(exe)], capture_output=True, text=True, check=True).stdout == "3 tests passed\n"
+    for header in ("plugin.h", "testing.h"):
+        subprocess.run(["g++", "-std=c++17", "-Wall", "-Wextra", "-pedantic", "-Werror", "-fsyntax-only", "-x", "c++", f"{TOP}/include/clink/{header}"], check=True)
+
+
+def test_a_plugin_of_an_earlier_build(tmp_path):
+    """Compiled with the header as it was when version 1 of the ABI was made: docs/decisions, "The plugin of an earlier build is compiled anew"."""
+    golden = os.path.join(TOP, "tests", "golden", "plugin_abi_1")
+    plugin = str(tmp_path / "golden.so")
+    subprocess.run(["gcc", "-std=c17", "-O2", "-shared", "-fPIC", f"-I{golden}", f"{golden}/plugin.c", "-o", plugin], check=True)
+    write_ndjson(tmp_path / "r.ndjson", [{"k": i % 5} for i in range(1000)])
+    r = run_clink("run", "--plugin", plugin, "--format", "ndjson", "-e", "SELECT PRODUCT(a) AS p, twice('a longer text') AS t FROM (VALUES (2), (3), (7)) AS v (a)")
+    assert r.rows == [{"p": 42, "t": "a longer texta longer text"}]
+    flags = ("run", "--job", plugin, "--checkpoint-dir", "ck", "--checkpoint-interval-ms", "1", "--set", "batch_rows=10")
+    run_clink(*flags, cwd=tmp_path, env={"CLINK_FAULT": "checkpoint.after_manifest:2:kill"}, ok=False)
+    run_clink(*flags, "-p", "2", cwd=tmp_path)
+    assert sorted((q["k"], q["n"]) for q in read_rows(tmp_path / "o")) == [(k, 200) for k in range(5)]

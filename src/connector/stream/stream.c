@@ -33,6 +33,20 @@ static ck_guarantee guarantee(const ck_table_decl *t, bool checkpoints, const ch
 
 static const ck_operator_vtbl sink = {.struct_bytes = sizeof sink, .on_event = on_event};
 static const ck_source_vtbl source = {.struct_bytes = sizeof source, .poll = poll_nothing};
+/* The same for tests (clink/testing.h), which push rows to such tables and read what they get. */
+static bool takes_changes(const ck_table_decl *t) {
+    (void)t;
+    return true;
+}
+const ck_op_desc ck_op_sink_test = {.type = "sink.test", .op = &sink, .create = create};
+const ck_op_desc ck_op_source_test = {.type = "source.test", .source = &source, .create = create};
+const ck_connector_desc ck_connector_test = {.name = "test",
+                                             .source_type = "source.test",
+                                             .sink_type = "sink.test",
+                                             .bounded = bounded,
+                                             .accepts_changes = takes_changes,
+                                             .guarantee = guarantee,
+                                             .timed = true};
 const ck_op_desc ck_op_sink_stream = {.type = "sink.stream", .op = &sink, .create = create};
 const ck_op_desc ck_op_source_stream = {.type = "source.stream", .source = &source, .create = create};
 const ck_connector_desc ck_connector_stream = {.name = ".stream",

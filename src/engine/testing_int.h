@@ -1,0 +1,81 @@
+/* clink/testing.h from the inside: a graph run by direct calls, one instance an operator, in one thread. testing.c is
+ * what the test calls, testing_run.c takes events from operator to operator, testing_state.c copies and prints state.
+ */
+#ifndef CK_ENGINE_TESTING_INT_H
+#define CK_ENGINE_TESTING_INT_H
+
+#include "clink/testing.h"
+#include "connector/table.h"
+#include "engine/engine_int.h"
+#include "format/encoder.h"
+#include "state/state.h"
+
+typedef struct ck_test_event {
+    ck_event ev; /* owns its batch */
+    uint32_t input;
+    struct ck_test_event *next;
+} ck_test_event;
+
+typedef enum ck_test_role { CK_TEST_OPERATOR, CK_TEST_SOURCE, CK_TEST_SINK } ck_test_role;
+
+typedef struct ck_test_node {
+    struct clink_test *test;
+    const ck_graph_op *op;
+    const ck_op_desc *desc;
+    const ck_op_spec *spec;
+    ck_test_role role;
+    const char *table; /* SOURCE, SINK */
+    void *self;
+    bool opened, ended;
+    ck_op_ctx ctx;
+    ck_test_event *first, **last;
+    bool begun;          /* the first event has been taken, and there is more of it */
+    int64_t *watermarks; /* by input */
+    bool *input_ended;
+    uint32_t ended_inputs;
+    int64_t watermark; /* as said to it */
+    uint64_t flushed;
+    ck_source_table source; /* SOURCE */
+    ck_event_time times;
+    uint32_t clock;
+    bool has_times;
+    int64_t kept_max;    /* of the clock, in the snapshot */
+    ck_encoder *encoder; /* SINK */
+    bool kinds;
+    const uint32_t *key;
+    uint32_t key_count;
+    ck_bytes rows;
+} ck_test_node;
+
+struct clink_test {
+    clink_engine *engine;
+    ck_arena arena, calls;
+    ck_mem mem;
+    clink_job *job; /* holds the plan */
+    const ck_graph *graph;
+    ck_job_settings settings;
+    ck_test_node *nodes; /* as the graph's operators */
+    ck_state_store *store, *kept;
+    int64_t now_us;
+    uint64_t flush_seq;
+    ck_error error;
+    ck_bytes text;
+};
+
+/* testing_run.c */
+CK_NODISCARD ck_status ck_test_nodes_make(clink_test *t);
+CK_NODISCARD ck_status ck_test_nodes_start(clink_test *t); /* over t->store */
+void ck_test_nodes_stop(clink_test *t);
+CK_NODISCARD ck_status ck_test_push_rows(clink_test *t, ck_test_node *n, const char *ndjson);
+CK_NODISCARD ck_status ck_test_push_watermark(clink_test *t, ck_test_node *n, int64_t us);
+CK_NODISCARD ck_status ck_test_push_end(clink_test *t, ck_test_node *n);
+/* All that follows, with a flush at the end. */
+CK_NODISCARD ck_status ck_test_settle(clink_test *t);
+CK_NODISCARD ck_status ck_test_wake(clink_test *t);
+
+/* testing_state.c */
+CK_NODISCARD ck_status ck_test_store_new(clink_test *t, ck_state_store **out);
+CK_NODISCARD ck_status ck_test_store_copy(clink_test *t, ck_state_store *from, ck_state_store *to);
+CK_NODISCARD ck_status ck_test_print_slot(clink_test *t, const char *uid, const char *slot);
+
+#endif
