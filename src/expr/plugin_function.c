@@ -118,13 +118,10 @@ static const clink_engine_table engine = {
     .struct_bytes = sizeof engine, .abi = CLINK_PLUGIN_ABI, .grow = ck_plugin_grow, .mark = mark_row};
 
 /* What the type has no room for is the plugin's fault, and names the row. */
-static ck_status check(ck_eval *ev, const ck_plugin_overload *o, const ck_rows *rows, const ck_plugin_writer *w,
+static ck_status check(ck_eval *ev, const ck_plugin_overload *o, const ck_rows *rows, const ck_column *col,
                        ck_error *err) {
     uint32_t row = 0;
-    if (w->validity && ck_plugin_written_null(w))
-        return ck_fail(err, CK_DATA, "%s of plugin %s gave NULL, which it may not without CLINK_GIVES_NULLS",
-                       o->face->name, o->plugin);
-    if (ck_plugin_fits(o->returns, w->col, rows->sel, rows->n, &row)) return CK_OK;
+    if (ck_plugin_fits(o->returns, col, rows->sel, rows->n, &row)) return CK_OK;
     ck_fail(err, CK_DATA, "%s of plugin %s gave %s", o->face->name, o->plugin,
             o->returns->kind == CK_TYPE_VARCHAR ? "a text that is not UTF-8"
                                                 : "a number out of range for the type it returns");
@@ -175,8 +172,11 @@ static ck_status call_once(ck_eval *ev, const ck_expr *call, const ck_rows *rows
         if (err && st == CK_DATA) err->fatal = true;
         return st;
     }
+    if (w->validity && ck_plugin_written_null(w))
+        return ck_fail(err, CK_DATA, "%s of plugin %s gave NULL, which it may not without CLINK_GIVES_NULLS",
+                       o->face->name, o->plugin);
     ck_plugin_round(o->returns, w->col);
-    return check(ev, o, rows, w, err);
+    return CK_OK;
 }
 
 static ck_status kernel_plugin(CK_KERNEL_ARGS) {
@@ -194,6 +194,8 @@ static ck_status kernel_plugin(CK_KERNEL_ARGS) {
     s = call_once(ev, call, rows, o, &w, err);
     if (s == CK_OK && !(out->col = ck_plugin_written(&w))) s = ck_nomem(err, ev->mem, sizeof(void *));
     ck_plugin_writer_destroy(&w);
+    if (s == CK_OK) s = check(ev, o, rows, out->col, err); /* texts are where they stay only now */
+    if (s != CK_OK) ck_column_unref(&out->col);
     return s;
 }
 

@@ -396,7 +396,7 @@ static ck_status process_event(void *self, uint32_t input, const ck_event *ev, c
 static int64_t process_next_wake(void *self, ck_op_ctx *ctx) {
     const ck_process *p = self;
     (void)ctx;
-    return p->timers[1].table ? ck_session_timers_first(&p->timers[1].due) : INT64_MAX;
+    return p->timers[1].table ? ck_partition_timers_first(&p->timers[1].due) : INT64_MAX;
 }
 
 static ck_status process_wake(void *self, int64_t now_us, ck_op_ctx *ctx) {

@@ -1,17 +1,17 @@
 /* An operator of a plugin (clink/plugin.h) as one of ours: process.c takes events, process_rows.c hands rows out and
  * in, process_state.c keeps what the plugin keeps for each key, process_timers.c its timers.
  *
- * Parameters: {"operator":name,"parameters":text,"keys":[[column, ...] for each input],"columns":[...]}; no "keys": not keyed;
- * "columns": where each column stands that the operator takes, a list for each input.
- * Slots: one a state (VALUE a row a key; MAP in the order of its first field; LIST in the order of a "position"), and
- * "timers.event" and "timers.clock", rows in the order of their time, where the operator has on_timers. */
+ * Parameters: {"operator":name,"parameters":text,"keys":[[column, ...] for each input],"columns":[...]}; no "keys": not
+ * keyed; "columns": where each column stands that the operator takes, a list for each input. Slots: one a state (VALUE
+ * a row a key; MAP in the order of its first field; LIST in the order of a "position"), and "timers.event" and
+ * "timers.clock", rows in the order of their time, where the operator has on_timers. */
 #ifndef CK_OPERATOR_PROCESS_INT_H
 #define CK_OPERATOR_PROCESS_INT_H
 
 #include "data/builder.h"
 #include "expr/library.h"
 #include "expr/plugin_column.h"
-#include "operator/session_int.h"
+#include "operator/partition_timers_int.h"
 #include "operator/ttl_int.h"
 #include "state/state.h"
 #include "stream/descriptor.h"
@@ -52,7 +52,7 @@ typedef struct ck_process_state {
 
 typedef struct ck_process_timers {
     ck_table *table;
-    ck_session_timers due;
+    ck_partition_timers due;
 } ck_process_timers;
 
 typedef struct ck_process_port {

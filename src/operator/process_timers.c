@@ -9,7 +9,7 @@ static int64_t time_of(const ck_process *p, const ck_table *t, const ck_row *row
 static ck_status set_due(ck_process *p, ck_process_timers *t, ck_partition part) {
     ck_row *first;
     if (!ck_partition_first(t->table, part, &first)) return CK_OK;
-    ck_status s = ck_session_timers_set(&t->due, part, time_of(p, t->table, first));
+    ck_status s = ck_partition_timers_set(&t->due, part, time_of(p, t->table, first));
     return s == CK_OK ? s : ck_nomem(p->ctx->error, p->mem, sizeof(int64_t));
 }
 
@@ -18,7 +18,7 @@ static ck_status open_one(ck_process *p, ck_process_timers *t, const ck_slot_sch
     ck_partition parts[PIECE];
     ck_table_scan scan = {0};
     CK_TRY(ck_state_table(p->ctx->state, slot, &t->table, p->ctx->error));
-    ck_session_timers_init(&t->due, p->mem);
+    ck_partition_timers_init(&t->due, p->mem);
     for (uint32_t n; (n = ck_table_partition_scan(t->table, &scan, parts, PIECE)) > 0;)
         for (uint32_t i = 0; i < n; i++) CK_TRY(set_due(p, t, parts[i]));
     return CK_OK;
@@ -40,7 +40,7 @@ void ck_process_timers_destroy(ck_process *p) {
     for (uint32_t i = 0; p->timer_keys && i < p->plan.partition_count; i++)
         ck_column_builder_destroy(&p->timer_keys[i]);
     for (uint32_t i = 0; i < 2; i++)
-        if (p->timers[i].table) ck_session_timers_destroy(&p->timers[i].due);
+        if (p->timers[i].table) ck_partition_timers_destroy(&p->timers[i].due);
 }
 
 static ck_status clear(ck_process *p, ck_process_timers *t, ck_partition part, ck_view key) {
@@ -74,7 +74,7 @@ clink_status ck_process_set_timer(clink_context *c, uint32_t k, int64_t time_us,
     ck_view at = {key, 8};
     if (!on) return ck_process_fail(p, clear(p, t, part, at));
     ck_status st = ck_partition_upsert(t->table, part, at, &row, &fresh, p->ctx->error);
-    if (st == CK_OK && ck_session_timers_set(&t->due, part, time_us) != CK_OK)
+    if (st == CK_OK && ck_partition_timers_set(&t->due, part, time_us) != CK_OK)
         st = ck_nomem(p->ctx->error, p->mem, sizeof(int64_t));
     return ck_process_fail(p, st);
 }
@@ -146,7 +146,7 @@ ck_status ck_process_fire(ck_process *p, bool clock, int64_t limit, bool *more) 
     bool taken;
     *more = false;
     if (!t->table) return CK_OK;
-    while (n < CK_PROCESS_TIMERS && ck_session_timers_take(&t->due, limit, &part)) {
+    while (n < CK_PROCESS_TIMERS && ck_partition_timers_take(&t->due, limit, &part)) {
         CK_TRY(take(p, t, part, limit, n, &taken));
         if (taken) n++;
     }

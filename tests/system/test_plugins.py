@@ -126,6 +126,7 @@ VALUES = "FROM (VALUES (1), (NULL), (3)) AS v (a)"
     (f"SELECT or_zero(a) AS r {VALUES}", [1, 0, 3]),
     ("SELECT twice('ab') AS r", ["abab"]),
     ("SELECT TWICE(21) AS r", [42]),
+    ("SELECT twice('a text of more than twelve bytes') AS r", ["a text of more than twelve bytesa text of more than twelve bytes"]),
     (f"SELECT SUM(twice(a)) AS r {VALUES}", [8]),
     (f"SELECT a AS r {VALUES} WHERE twice(a) > 2", [3]),
     (f"SELECT CASE WHEN a > 100 THEN fails(a) ELSE 0 END AS r {VALUES}", [0, 0, 0]),

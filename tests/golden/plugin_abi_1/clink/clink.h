@@ -83,6 +83,10 @@ typedef enum clink_changes { CLINK_CHANGES_FINAL = 0, CLINK_CHANGES_PREFIX = 1, 
 typedef enum clink_alignment { CLINK_ALIGNED = 0, CLINK_UNALIGNED = 1, CLINK_ADAPTIVE = 2 } clink_alignment;
 /* Changelog backends: a checkpoint writes what changed; all rows are written in the checkpoint that is due, or beside
  * the checkpoints. */
+typedef enum clink_added_state {
+    CLINK_ADDED_REFUSED,
+    CLINK_ADDED_FROM_NOW /* it begins empty: it is of the rows behind the checkpoint alone, and a warning says so */
+} clink_added_state;
 typedef enum clink_changelog {
     CLINK_NO_CHANGELOG,
     CLINK_MATERIALISE_AUTO, /* INSIDE; with rocksdb EXTERNAL */
@@ -126,6 +130,7 @@ typedef struct clink_run {
     int32_t rocksdb; /* with spill_dir: by rows into a RocksDB there, and only what cannot go there to a file */
     clink_changelog changelog;     /* checkpoints are segments of a changelog; where all rows go once in so many */
     int32_t materialisation_every; /* so many checkpoints, 1 to 1000; 0 = 10 */
+    clink_added_state added_state; /* what a changed script computes that the checkpoint has not */
     /* The job of this name that a plugin has (clink_options.plugins), in place of sql, which is then empty; "": the
      * first there is. NULL: sql. */
     const char *plugin_job;
@@ -161,6 +166,18 @@ typedef enum clink_restore_verdict {
 } clink_restore_verdict;
 CLINK_API clink_status clink_explain_restore(clink_engine *engine, const char *sql, const clink_run *run, char **text,
                                              clink_restore_verdict *verdict, clink_error *error);
+/* What a snapshot file, a checkpoint directory (DIR: its newest; DIR:N) or a manifest holds: entries, operators, versions;
+ * with `expected` (a script, or a job graph in a file that ends in .json) also whether that job could go on from it. *text
+ * is freed with clink_free; json: one object. Every file is read and checked. CLINK_OK: *verdict is COMPATIBLE or
+ * INCOMPATIBLE. Otherwise it says what could not be read: UNREADABLE the savepoint, NO_JOB the expected job. */
+typedef enum clink_savepoint_verdict {
+    CLINK_SAVEPOINT_COMPATIBLE = 0,
+    CLINK_SAVEPOINT_UNREADABLE = 1,
+    CLINK_SAVEPOINT_NO_JOB = 2,
+    CLINK_SAVEPOINT_INCOMPATIBLE = 3,
+} clink_savepoint_verdict;
+CLINK_API clink_status clink_check_savepoint(clink_engine *engine, const char *path, const char *expected, int32_t json,
+                                             char **text, clink_savepoint_verdict *verdict, clink_error *error);
 CLINK_API void clink_free(void *p);
 
 /* CLINK_OK: finished. CLINK_TIMEOUT after timeout_ms (-1: never). Otherwise how it failed. */
