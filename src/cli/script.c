@@ -206,6 +206,7 @@ size_t run_flags_table(run_flags *f, flag *out) {
          "aggregates that the checkpoint has not: refuse, or from_now (of later rows alone)"},
         {"log-level", 0, FLAG_TEXT, &f->log_level, "L", "warn", "debug, info, warn, error or off"},
     };
+    _Static_assert(sizeof rows / sizeof rows[0] <= RUN_FLAG_COUNT, "room for every flag");
     memcpy(out, rows, sizeof rows);
     return sizeof rows / sizeof rows[0];
 }

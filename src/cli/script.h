@@ -45,7 +45,7 @@ typedef struct run_flags {
 
 void run_flags_init(run_flags *f);
 /* Rows for flags_parse over *f; fills out (room for RUN_FLAG_COUNT). */
-enum { RUN_FLAG_COUNT = 32 };
+enum { RUN_FLAG_COUNT = 36 };
 size_t run_flags_table(run_flags *f, flag *out);
 /* Those of them that the shell takes, and those that explain takes. */
 size_t run_flags_shell(run_flags *f, flag *out);
