@@ -587,6 +587,36 @@ typedef struct clink_job_description {
     const char *summary; /* one sentence; may be NULL */
 } clink_job_description;
 
+/* ---- state of earlier versions ---- */
+
+/* Where a migrated value goes. */
+typedef struct clink_migrated {
+    clink_status (*append)(struct clink_migrated *to, const void *p, size_t n);
+    void *inside; /* the engine's */
+} clink_migrated;
+
+/* One step of a state's type to a later version. Steps are put together: 1 to 2 and 2 to 3 lead from 1 to 3. A job
+ * whose state no chain of steps reaches does not start. A value is the packed fields of an entry, without the key of a
+ * MAP (docs/formats.md, "Value"): a byte of NULL bits for every eight fields where some field is VARCHAR or BYTES, then
+ * BOOLEANs as a byte and BIGINTs and DOUBLEs as eight bytes, little-endian, then each text that is not NULL with its
+ * length in four bytes in front. */
+typedef struct clink_migration {
+    uint32_t struct_bytes;
+    uint32_t from, to;
+    uint32_t reserved;
+    const char *state_type; /* clink_state.type, or its name */
+    clink_status (*step)(clink_bytes value, clink_migrated *to, clink_error *error);
+} clink_migration;
+
+/* What had another name: a type of state, or the slot of one. */
+typedef struct clink_rename {
+    uint32_t struct_bytes;
+    uint32_t reserved;
+    const char *state_type;
+    const char *slot; /* as it is called now; NULL: the type has another name */
+    const char *from; /* as it was called */
+} clink_rename;
+
 /* ---- the plugin itself ---- */
 
 typedef struct clink_plugin {
@@ -597,6 +627,8 @@ typedef struct clink_plugin {
     const clink_aggregate *const *aggregates;
     const clink_operator *const *operators;
     const clink_job_description *const *jobs; /* `clink run --job` runs the first */
+    const clink_migration *const *migrations;
+    const clink_rename *const *renames;
 } clink_plugin;
 
 /* Says what a plugin is made for, where it can be read without loading it: an ELF note "clink" of type 1. */

@@ -54,7 +54,7 @@ static void forget_rows(void *store, const char *instance) { ck_memory_store_dro
 
 /* Before a stored catalog is read, which may call their functions. */
 static ck_status load_plugins(clink_engine *e, const char *const *paths, ck_error *err) {
-    ck_plugins_init(&e->plugins, &e->arena);
+    ck_plugins_init(&e->plugins, &e->arena, &e->registry);
     for (; paths && *paths; paths++) CK_TRY(ck_plugins_load(&e->plugins, &e->proc, *paths, err));
     e->proc.library = &e->plugins.library;
     e->proc.plugins = &e->plugins;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "os/fs.h"
+#include "expr/plugin_column.h"
 #include "os/trial.h"
 #include "plugin/note.h"
 
@@ -13,7 +14,9 @@ enum { FILE_BYTES_MAX = 512 << 20, TRIAL_MS = 20000, LIST_MAX = 10000 };
 /* What version 1 of the ABI has at least: up to and with the member named. */
 #define LEAST(type, member) (offsetof(type, member) + sizeof(((type *)0)->member))
 
-void ck_plugins_init(ck_plugins *p, ck_arena *arena) { *p = (ck_plugins){.arena = arena}; }
+void ck_plugins_init(ck_plugins *p, ck_arena *arena, ck_registry *registry) {
+    *p = (ck_plugins){.arena = arena, .registry = registry};
+}
 
 /* ---- the gate ---- */
 
@@ -152,6 +155,52 @@ static ck_status add_jobs(ck_plugins *p, const char *path, const clink_plugin *t
     return CK_OK;
 }
 
+/* ---- state of earlier versions ---- */
+
+static clink_status append(clink_migrated *to, const void *p, size_t n) {
+    return ck_bytes_append(to->inside, p, n) == CK_OK ? CLINK_OK : CLINK_NOMEM;
+}
+
+static ck_status migrate(void *user, ck_view value, ck_bytes *out, ck_error *err) {
+    const clink_migration *m = user;
+    clink_migrated to = {append, out};
+    clink_error said = {0};
+    clink_status s = m->step((clink_bytes){value.p, value.n}, &to, &said);
+    if (s == CLINK_OK) return CK_OK;
+    return ck_fail(err, ck_plugin_status(s), "%s", said.message[0] ? said.message : "it failed and did not say why");
+}
+
+static ck_status add_migrations(ck_plugins *p, const char *path, const clink_plugin *t, ck_error *err) {
+    for (size_t i = 0; t->migrations && t->migrations[i]; i++) {
+        void *f;
+        if (i == LIST_MAX) return ck_fail(err, CK_REFUSED, "plugin %s: its list of migrations has no end", path);
+        CK_TRY(copy_struct(p, path, "a migration", t->migrations[i], LEAST(clink_migration, step),
+                           sizeof(clink_migration), &f, err));
+        const clink_migration *m = f;
+        if (!m->state_type || !m->step)
+            return ck_fail(err, CK_REFUSED, "plugin %s: a migration has no state_type or no step", path);
+        ck_status s =
+            ck_state_migrations_step(&p->registry->migrations, m->state_type, m->from, m->to, migrate, f, err);
+        if (s != CK_OK) ck_error_prefix(err, "plugin %s: ", path);
+        if (s != CK_OK) return s;
+    }
+    for (size_t i = 0; t->renames && t->renames[i]; i++) {
+        void *f;
+        if (i == LIST_MAX) return ck_fail(err, CK_REFUSED, "plugin %s: its list of renames has no end", path);
+        CK_TRY(
+            copy_struct(p, path, "a rename", t->renames[i], LEAST(clink_rename, from), sizeof(clink_rename), &f, err));
+        const clink_rename *r = f;
+        if (!r->state_type || !r->from)
+            return ck_fail(err, CK_REFUSED, "plugin %s: a rename has no state_type or no name it was from", path);
+        ck_status s =
+            r->slot ? ck_state_migrations_slot_renamed(&p->registry->migrations, r->state_type, r->slot, r->from, err)
+                    : ck_state_migrations_type_renamed(&p->registry->migrations, r->state_type, r->from, err);
+        if (s != CK_OK) ck_error_prefix(err, "plugin %s: ", path);
+        if (s != CK_OK) return s;
+    }
+    return CK_OK;
+}
+
 const ck_plugin_job *ck_plugins_job(const ck_plugins *p, const char *name) {
     for (const ck_plugin_job *j = p ? p->jobs : NULL; j; j = j->next)
         if (!*name || strcmp(j->description->name, name) == 0) return j;
@@ -178,6 +227,7 @@ static ck_status enter(ck_plugins *p, const char *path, const clink_plugin *from
     CK_TRY(add_aggregates(p, path, t, err));
     CK_TRY(add_operators(p, path, t, err));
     CK_TRY(add_jobs(p, path, t, err));
+    CK_TRY(add_migrations(p, path, t, err));
     if (p->last)
         p->last->next = made;
     else

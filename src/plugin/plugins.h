@@ -7,6 +7,7 @@
 
 #include "base/proc.h"
 #include "expr/library.h"
+#include "plugin/registry.h"
 
 typedef struct ck_plugin {
     const char *path;
@@ -22,12 +23,13 @@ typedef struct ck_plugin_job {
 
 typedef struct ck_plugins {
     ck_arena *arena;
+    ck_registry *registry; /* where migrations of state go */
     ck_library library;
     ck_plugin *first, *last; /* as loaded */
     ck_plugin_job *jobs, *last_job;
 } ck_plugins;
 
-void ck_plugins_init(ck_plugins *p, ck_arena *arena);
+void ck_plugins_init(ck_plugins *p, ck_arena *arena, ck_registry *registry);
 /* Loads one and enters what it has. Blocking. The sentence names the file; both versions where they differ. Several
  * files of one plugin's name are refused; the same file twice is one. */
 CK_NODISCARD ck_status ck_plugins_load(ck_plugins *p, ck_proc *proc, const char *path, ck_error *err);

@@ -249,3 +249,31 @@ def test_a_plugin_of_an_earlier_build(tmp_path):
     run_clink(*flags, cwd=tmp_path, env={"CLINK_FAULT": "checkpoint.after_manifest:2:kill"}, ok=False)
     run_clink(*flags, "-p", "2", cwd=tmp_path)
     assert sorted((q["k"], q["n"]) for q in read_rows(tmp_path / "o")) == [(k, 200) for k in range(5)]
+
+
+# ---- state of earlier versions ----
+
+def follow_until(folder, plugin, rows, *flags):
+    """Appends rows to the table, runs the job until they have come out, and stops it with a savepoint."""
+    with open(folder / "r.ndjson", "a") as f:
+        f.writelines(json.dumps(r) + "\n" for r in rows)
+    want = sum(1 for _ in open(folder / "r.ndjson"))
+    with subprocess.Popen([CLINK, "run", "--job", plugin, "--checkpoint-dir", "ck", "--checkpoint-interval-ms", "20", *flags], cwd=folder, stderr=subprocess.PIPE) as p:
+        until = time.monotonic() + 120
+        while len(read_rows(folder / "o")) < want and time.monotonic() < until and p.poll() is None:
+            time.sleep(0.02)
+        p.send_signal(signal.SIGUSR2)
+        err = p.communicate(timeout=60)[1].decode()
+    assert p.returncode == 0 and len(read_rows(folder / "o")) == want, err
+    return {r["k"]: (r["n"], r["sum"]) for r in sorted(read_rows(folder / "o"), key=lambda r: r["n"])}
+
+
+def test_state_of_earlier_versions(so, tmp_path):  # noqa: F811
+    """Version 1, then 3 by way of 2: each entry through both steps, and a slot that has another name."""
+    v = {n: so("tests/plugins/versions.c", f"-DV={n}") for n in (1, 2, 3)}
+    rows = [{"k": i % 20, "x": 2} for i in range(200)]
+    assert follow_until(tmp_path, v[1], rows) == {k: (10, 0) for k in range(20)}
+    for flags, says in ((["-DV=3", "-DNO_STEPS"], "counting"), (["-DV=3", "-DFAILS"], "10 is too many")):
+        r = run_clink("run", "--job", so("tests/plugins/versions.c", *flags), "--checkpoint-dir", "ck", cwd=tmp_path, ok=False)
+        assert r.code == 1 and says in r.err, r.err
+    assert follow_until(tmp_path, v[3], rows, "-p", "2") == {k: (20, 20.5) for k in range(20)}
