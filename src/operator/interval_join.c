@@ -461,11 +461,13 @@ static ck_status interval_pre_snapshot(void *self, uint64_t checkpoint, ck_op_ct
 }
 
 /* A pair is as old as the older of its rows, which was kept while partners could come. In whole milliseconds, as
- * watermarks are. */
+ * watermarks are: `<` bounds by a microsecond less, and one between the window_time and the end of a window above would
+ * be past rows that are still to come. */
 static int64_t interval_delay(const void *self) {
     const interval_join *op = self;
     int64_t us = op->upper_us > -op->lower_us ? op->upper_us : -op->lower_us;
-    return (us > 0 ? us : 0) + (op->slack_us > 0 ? op->slack_us + 1 : 0);
+    us = (us > 0 ? us : 0) + (op->slack_us > 0 ? op->slack_us : 0);
+    return (us + 999) / 1000 * 1000;
 }
 
 static void interval_close(void *self, ck_op_ctx *ctx) {

@@ -150,3 +150,18 @@ def test_flights_with_the_weather_of_their_hour(clink, flights):
     within = hour + "w.time_hour BETWEEN f.time_hour AND f.time_hour + INTERVAL '59' MINUTE"
     assert "interval_join" in clink("run", "-e", within.replace("SELECT f", "EXPLAIN SELECT f"), "--changes").out
     assert clink("run", "-p", 2, "--changes", "-e", within).out.count("\n") == 335220
+
+
+@pytest.mark.parametrize("batch", [1, 7])
+@pytest.mark.parametrize("bound", ["b.t < a.t + INTERVAL '0.1' SECOND", "b.t - a.t < INTERVAL '0.1' SECOND AND a.v >= 0", "b.t <= a.t + INTERVAL '0.0999' SECOND",
+                                   "b.t BETWEEN a.t AND a.t + INTERVAL '0.099999' SECOND"])
+def test_a_bound_of_microseconds_makes_no_window_above_late(clink, tmp_path, bound, batch):
+    """What is behind a join and a window is in time, wherever in a millisecond the bound of the join is."""
+    with open(tmp_path / "a.ndjson", "w") as f:
+        f.writelines('{"t":"1970-01-01T00:00:%02d.%03d","k":%d,"v":%d}\n' % (*divmod(i * 7, 1000), i % 3, i) for i in range(400))
+    got = clink("run", "--set", f"batch_rows={batch}", "-e", "CREATE TABLE a (t TIMESTAMP(3), k BIGINT, v BIGINT, WATERMARK FOR t AS t) WITH (connector='file', path='a.ndjson');"
+                f"CREATE VIEW j AS SELECT a.t, a.k FROM a JOIN a b ON a.k = b.k AND b.t >= a.t AND {bound};"
+                "CREATE VIEW w AS SELECT window_time AS wt, k, COUNT(*) AS n FROM TABLE(TUMBLE(TABLE j, DESCRIPTOR(t), INTERVAL '0.01' SECOND)) GROUP BY k, window_start, window_end, window_time;"
+                "SELECT k, SUM(n) OVER (PARTITION BY k ORDER BY wt) AS s FROM w")
+    pairs = [sum(1 for x in range(400) for y in range(x, 400) if x % 3 == y % 3 == k and (y - x) * 7 < 100) for k in range(3)]
+    assert len(got.rows) == 400 and "late" not in got.err and [max(r["s"] for r in got.rows if r["k"] == k) for k in range(3)] == pairs

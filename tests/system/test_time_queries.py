@@ -129,7 +129,8 @@ class Query:
         a, b, rnd = next(self.names), next(self.names), self.rnd
         low = rnd.randrange(-30, 20) * self.unit
         high = low + rnd.randrange(30) * self.unit
-        on = f"{a}.k = {b}.k AND {b}.t BETWEEN {a}.t + {interval(low)} AND {a}.t + {interval(high)}" + rnd.choice(["", "", f" AND {a}.v < {b}.v"])
+        below = rnd.choice([f"<= {a}.t + {interval(high)}", f"< {a}.t + {interval(high + 1)}"])
+        on = f"{a}.k = {b}.k AND {b}.t >= {a}.t + {interval(low)} AND {b}.t {below}" + rnd.choice(["", "", f" AND {a}.v < {b}.v"])
         kind = rnd.choice(["JOIN", "LEFT JOIN", "RIGHT JOIN", "EXISTS", "NOT EXISTS"])
         sides = [self.both(f"SELECT {COLUMNS} FROM ({{0}}) {next(self.names)} WHERE t IS NOT NULL", n, windowed=False) for n in (x, y)]
         if "EXISTS" in kind:
