@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "os/durable.h"
+#include "state/schema_version.h"
 
 typedef struct reader {
     ck_arena *a;
@@ -207,6 +208,15 @@ static void read_parts(reader *r, yyjson_val *o, ck_manifest *m) {
         }
 }
 
+/* Lines as in snapshots; what is none is damage wherever it stands. */
+static void check_versions(reader *r, const char *lines) {
+    ck_version_map versions;
+    if (r->status != CK_OK) return;
+    ck_version_map_init(&versions, r->a);
+    r->status = ck_version_map_decode(&versions, ck_view_of(lines), r->err);
+    if (r->status != CK_OK) (void)ck_error_prefix(r->err, "the manifest: ");
+}
+
 static void read_all(reader *r, yyjson_val *o, ck_manifest *m) {
     yyjson_val *job = member(r, o, "job");
     if (r->status == CK_OK && !yyjson_is_obj(job)) bad(r, "job", "is not an object");
@@ -221,6 +231,7 @@ static void read_all(reader *r, yyjson_val *o, ck_manifest *m) {
     m->key_groups = (uint32_t)uint_of(r, member(r, o, "key_groups"), "key_groups", CK_KEY_GROUPS_MAX);
     m->graph_hash = hash_of(r, member(r, o, "graph_hash"), "graph_hash");
     m->state_versions = text_of(r, member(r, o, "state_versions"), "state_versions");
+    check_versions(r, m->state_versions);
     read_phases(r, o, m);
     read_graph(r, o, m);
     read_parts(r, o, m);
