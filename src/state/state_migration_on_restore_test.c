@@ -6,8 +6,10 @@
 #include <stdarg.h>
 #include <cmocka.h>
 
+#include "os/modules.h"
 #include "os/test_proc.h"
 #include "state/mark.h"
+#include "state/rocks.h"
 
 enum { VALUES = 1000, OP = 7 };
 
@@ -178,8 +180,7 @@ static ck_status migrate(fixture *f, ck_state_store *s, const ck_slot_schema *wa
 }
 
 /* buf and buf2 as they are in a file: described by it or not, with a time to live or without. */
-static ck_state_store *two_buffers(fixture *f, bool described, bool ttl) {
-    ck_state_store *s = new_store(f);
+static void fill_buffers(fixture *f, ck_state_store *s, bool described, bool ttl) {
     ck_slot_schema buf = slot("buf", "buffer", 1, opaque, 1), buf2 = slot("buf2", "buffer", 1, opaque, 1);
     buf.ttl_us = buf2.ttl_us = ttl ? 60000000 : 0;
     stamp(s, "buffer", 1, "buf");
@@ -189,6 +190,11 @@ static ck_state_store *two_buffers(fixture *f, bool described, bool ttl) {
     put_rows(f, s, "buf", ttl, described);
     put_rows(f, s, "buf2", ttl, described);
     OK(ck_state_restore_end(s, err));
+}
+
+static ck_state_store *two_buffers(fixture *f, bool described, bool ttl) {
+    ck_state_store *s = new_store(f);
+    fill_buffers(f, s, described, ttl);
     return s;
 }
 
@@ -218,6 +224,40 @@ static void a_thousand_values_in_two_steps(void **state) {
             assert_string_equal(again.versions, after.versions);
             ck_state_store_free(s);
         }
+}
+
+/* All rows are in RocksDB when it begins, as after a restore of more than fits into memory. */
+static void rows_that_are_not_in_memory(void **state) {
+    fixture *f = *state;
+    uint32_t fail_at = 617;
+    ck_rocks *db;
+    OK(ck_modules_new(ck_heap_system(), &f->t.proc.modules, err));
+    OK(ck_rocks_new(&f->t.proc, f->mem, ck_test_dir(&f->t), &db, err));
+    register_steps(f, &fail_at);
+    for (int fails = 1; fails >= 0; fails--) {
+        if (!fails) fail_at = UINT32_MAX;
+        ck_state_store *s = new_store(f);
+        OK(ck_state_evict_to(s, db, err));
+        fill_buffers(f, s, true, false);
+        dump before = dump_of(f, s);
+        OK(ck_state_evict(s, SIZE_MAX, err));
+        assert_int_equal(ck_state_cold_rows(s), 2 * VALUES);
+        const ck_slot_schema wanted = slot("buf", "buffer", 3, opaque, 1);
+        ck_error e = CK_ERROR_INIT;
+        assert_int_equal(migrate(f, s, &wanted, &e), fails ? CK_DATA : CK_OK);
+        dump after = dump_of(f, s);
+        assert_int_equal(after.rows.count, 2 * VALUES);
+        assert_int_equal(rows_alike(&after, &before, "buf2|"), VALUES);
+        if (fails)
+            assert_int_equal(rows_alike(&after, &before, "buf|"), VALUES);
+        else
+            check_values(&after, "buf", 4, "three %u!");
+        assert_string_equal(after.versions, fails ? before.versions : "7|buffer|1|buf2\n7|buffer|3|buf");
+        ck_state_store_free(s);
+    }
+    ck_rocks_free(db);
+    ck_modules_free(f->t.proc.modules);
+    f->t.proc.modules = NULL;
 }
 
 static void a_step_that_fails_midway_changes_nothing(void **state) {
@@ -439,6 +479,7 @@ int main(void) {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         T(a_thousand_values_in_two_steps),
+        T(rows_that_are_not_in_memory),
         T(a_step_that_fails_midway_changes_nothing),
         T(all_or_nothing_over_slots),
         T(failing_allocations_change_nothing),
