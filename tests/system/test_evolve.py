@@ -253,3 +253,22 @@ def test_a_finished_job_has_nothing_to_go_on_with(tmp_path):
     (tmp_path / "job.sql").write_text(ddl + "SELECT k, SUM(v), COUNT(*) FROM src GROUP BY k;")
     r = run_clink("run", tmp_path / "job.sql", "--checkpoint-dir", tmp_path / "ck", ok=False)
     assert r.code == 1 and "has finished" in r.err and "--fresh" in r.err, r.err
+
+
+def test_a_second_branch_begins_empty_beside_the_old_one(job):
+    """The old branch goes on with its state, the new one reads its table from the beginning."""
+    sql = SUM.replace(";", " UNION ALL SELECT 'o' || k, SUM(v) FROM other GROUP BY k;") + COPY
+    code, lines, err = job.explain(sql)
+    assert code == 0 and any(line.startswith("reuse") and "group_agg(k)<-src" in line for line in lines), lines
+    assert any(line.startswith("new") and "group_agg(k)<-other" in line for line in lines), lines
+    job.append(100)
+    assert job.life(sql)[0] == 0
+    job.append(10)
+    assert job.life(sql)[0] == 0
+    got = {r["k"]: r["a"] for r in job.table("1")}
+    assert {k: a for k, a in got.items() if k[0] == "k"} == sums(job.rows)
+    for k, a in got.items():  # of rows of `other` from the first on, however far it had come
+        if k[0] == "o":
+            mine = [i for i in range(job.rows) if "k%d" % (i % 7) == k[1:]]
+            assert a in {sum(mine[:n]) for n in range(1, len(mine) + 1)}, (k, a)
+    assert any(k[0] == "o" for k in got)
