@@ -110,7 +110,10 @@ static void on_failure(ck_coordinator *c, job *j, task *t, const ck_msg_ended *m
     char why[CK_CLUSTER_ERROR_MAX + 1];
     snprintf(why, sizeof why, "%.*s", (int)m->error.n, m->error.p);
     if (!why[0]) snprintf(why, sizeof why, "a task ended without a word");
-    if (!j->spec.checkpoint_dir.n || m->flags & CK_ENDED_FATAL) {
+    if (m->flags & CK_ENDED_FATAL) { /* whatever is left of the budget */
+        job_set_error(j, "%s", why);
+        restart_drain(c, j, GOAL_FAIL, false);
+    } else if (!j->spec.checkpoint_dir.n) {
         fail_job(c, j, why);
     } else if (m->flags & CK_ENDED_DATA) {
         job_set_error(j, "%s", why);

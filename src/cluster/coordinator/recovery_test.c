@@ -303,7 +303,8 @@ static void a_fatal_error_fails_the_job_at_once(void **state) {
     ck_msg_submit job = plain_job("/c");
     join(h, 1, 4);
     submit(h, &job);
-    ended(h, 1, 1, 1, CK_TASK_FAILED, "the restore is refused", CK_ENDED_FATAL);
+    ended(h, 1, 1, 1, CK_TASK_FAILED, "x", 0); /* one restart of ten */
+    ended(h, 1, 1, 2, CK_TASK_FAILED, "the restore is refused", CK_ENDED_FATAL);
     ASSERT_STATE(h, 1, "failed");
     ASSERT_TEXT(info(h, 1)->error, "the restore is refused");
 }
