@@ -167,7 +167,7 @@ typedef enum clink_restore_verdict {
 CLINK_API clink_status clink_explain_restore(clink_engine *engine, const char *sql, const clink_run *run, char **text,
                                              clink_restore_verdict *verdict, clink_error *error);
 /* What a snapshot file, a checkpoint directory (DIR: its newest; DIR:N) or a manifest holds: entries, operators, versions;
- * with `expected` (a script, or a job graph in a file that ends in .json) also whether that job could go on from it. *text
+ * with `expected` (a script, a job graph in a file that ends in .json, or in .so a plugin that the engine has) also whether that job could go on from it. *text
  * is freed with clink_free; json: one object. Every file is read and checked. CLINK_OK: *verdict is COMPATIBLE or
  * INCOMPATIBLE. Otherwise it says what could not be read: UNREADABLE the savepoint, NO_JOB the expected job. */
 typedef enum clink_savepoint_verdict {

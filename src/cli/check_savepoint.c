@@ -1,16 +1,20 @@
 /* clink check-savepoint: what a savepoint holds, and whether a job could go on from it. Exit codes: 0 compatible (or
  * readable, where no job is given), 1 unreadable, 2 usage or a job that cannot be read, 3 incompatible. */
 #include <stdio.h>
+#include <string.h>
 
 #include "cli/script.h"
 #include "cli/verbs.h"
 
 static int check(const char *path, const char *expected, bool json) {
-    const clink_options o = {.struct_bytes = sizeof o, .threads = 1};
+    const char *plugin[] = {expected, NULL};
+    size_t n = expected ? strlen(expected) : 0;
+    bool is_plugin = n > 3 && strcmp(expected + n - 3, ".so") == 0;
+    const clink_options o = {.struct_bytes = sizeof o, .threads = 1, .plugins = is_plugin ? plugin : NULL};
     clink_engine *engine = NULL;
     clink_error e = {0};
     char *text = NULL;
-    clink_savepoint_verdict verdict = CLINK_SAVEPOINT_UNREADABLE;
+    clink_savepoint_verdict verdict = CLINK_SAVEPOINT_NO_JOB; /* of a plugin that cannot be loaded */
     clink_status s = clink_open(&o, &engine, &e);
     if (s == CLINK_OK) s = clink_check_savepoint(engine, path, expected, json, &text, &verdict, &e);
     if (s == CLINK_OK)
@@ -25,7 +29,7 @@ static int check(const char *path, const char *expected, bool json) {
 static int check_savepoint_main(const verb *v, int argc, char **argv) {
     const char *expected = NULL;
     bool json = false, help;
-    flag table[] = {{"expected", 0, FLAG_TEXT, &expected, "FILE", NULL, "a job: script.sql or graph.json"},
+    flag table[] = {{"expected", 0, FLAG_TEXT, &expected, "FILE", NULL, "a job: script.sql, graph.json or plugin.so"},
                     {"json", 0, FLAG_SWITCH, &json, NULL, NULL, "one object"}};
     int rc = flags_parse(v, table, sizeof table / sizeof *table, &argc, argv, &help);
     if (rc) return rc;

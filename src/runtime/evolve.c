@@ -254,6 +254,25 @@ static ck_status reuse_all(evolving *e) {
     return CK_OK;
 }
 
+/* Whether the same graph keeps its state in other versions now: a plugin that was built again. */
+static ck_status versions_differ(evolving *e, bool *out) {
+    ck_version_map stored;
+    ck_version_map_init(&stored, e->arena);
+    CK_TRY(ck_version_map_decode(&stored, ck_view_of(e->cfg->manifest->state_versions), e->err));
+    *out = false;
+    for (uint32_t i = 0; i < e->cfg->wanted->op_count && !*out; i++) {
+        const ck_graph_op *op = &e->cfg->wanted->ops[i];
+        const ck_slot_schema *slots;
+        uint32_t count;
+        CK_TRY(described_slots(e, e->cfg->wanted, op, &slots, &count));
+        for (uint32_t k = 0; k < count; k++) {
+            uint32_t was = ck_version_map_get(&stored, ck_op_id(op->uid), slots[k].state_type, slots[k].slot);
+            *out |= slots[k].version != (was ? was : CK_STATE_VERSION_DEFAULT);
+        }
+    }
+    return CK_OK;
+}
+
 ck_status ck_evolve(ck_arena *a, const ck_evolve_config *cfg, ck_evolution *out, ck_error *err) {
     evolving e = {.cfg = cfg, .arena = a, .err = err};
     ck_graph *stored;
@@ -265,7 +284,9 @@ ck_status ck_evolve(ck_arena *a, const ck_evolve_config *cfg, ck_evolution *out,
     }
     e.stored = stored;
     bool changed = ck_graph_hash(stored) != ck_graph_hash(cfg->wanted);
-    CK_TRY(changed ? judge_all(&e) : reuse_all(&e));
+    bool other_versions = false;
+    if (!changed) CK_TRY(versions_differ(&e, &other_versions));
+    CK_TRY(changed || other_versions ? judge_all(&e) : reuse_all(&e));
     *out = (ck_evolution){.stored = stored, .changed = changed, .ops = e.ops, .count = e.count};
     for (uint32_t i = 0; i < e.count; i++) out->refused += e.ops[i].refused && !cfg->allow;
     return CK_OK;

@@ -273,6 +273,11 @@ def test_state_of_earlier_versions(so, tmp_path):  # noqa: F811
     v = {n: so("tests/plugins/versions.c", f"-DV={n}") for n in (1, 2, 3)}
     rows = [{"k": i % 20, "x": 2} for i in range(200)]
     assert follow_until(tmp_path, v[1], rows) == {k: (10, 0) for k in range(20)}
+    (tmp_path / "none.so").write_text("no library")
+    for expected, code, says in ((v[1], 0, "compatible with"), (v[3], 0, "compatible with"), (so("tests/plugins/versions.c", "-DV=3", "-DNO_STEPS"), 3, "counting"),
+                                 (tmp_path / "none.so", 2, "none.so")):
+        r = run_clink("check-savepoint", "ck", "--expected", expected, cwd=tmp_path, ok=False)
+        assert r.code == code and says in r.out + r.err, (r.code, r.out, r.err)
     for flags, says in ((["-DV=3", "-DNO_STEPS"], "counting"), (["-DV=3", "-DFAILS"], "10 is too many")):
         r = run_clink("run", "--job", so("tests/plugins/versions.c", *flags), "--checkpoint-dir", "ck", cwd=tmp_path, ok=False)
         assert r.code == 1 and says in r.err, r.err
