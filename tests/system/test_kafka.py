@@ -657,7 +657,7 @@ def test_changes_by_debezium_are_changes(broker, batch_rows):
     send_changes(broker, topic, changes, 3)
     sent = [(str(k).encode(), json.dumps(c).encode()) for k, c in changes]
     assert sorted((k, v) for k, v in broker.read(topic, 3) if v) == sorted(sent)
-    sql = table("o", CHANGING + ", off BIGINT METADATA FROM 'offset'", topic, broker, bounded="true", format="debezium-json")
+    sql = table("o", CHANGING + ", k VARCHAR METADATA FROM 'key'", topic, broker, bounded="true", format="debezium-json")
     got = run_clink("run", "-p", 2, "--set", f"batch_rows={batch_rows}", "-e", sql + "SELECT usr, COUNT(*) AS n, SUM(amount) AS s FROM o GROUP BY usr").rows
     assert {r["usr"]: (r["n"], r["s"]) for r in got} == totals_of(rows)
     got = run_clink("run", "--set", f"batch_rows={batch_rows}", "--changes=json", "-e", sql + "SELECT id, usr, amount, note FROM o").rows
@@ -691,6 +691,13 @@ def test_changes_survive_kills_between_the_halves_of_an_update(broker, tmp_path)
     time.sleep(0.3)
     job.kill()
     assert latest() == totals_of(rows)
+
+
+@pytest.mark.parametrize("column", ["off BIGINT METADATA FROM 'offset'", "at TIMESTAMP_LTZ(3) METADATA FROM 'timestamp'", "partition INTEGER METADATA",
+                                    "headers MAP<VARCHAR, VARCHAR> METADATA"])
+def test_what_is_of_a_record_is_of_no_row_that_changes(broker, orders, column):
+    r = run_clink("run", "-e", table("o", f"id BIGINT, {column}", orders, broker, bounded="true", format="debezium-json") + "SELECT * FROM o", ok=False)
+    assert r.code == 1 and "the record that takes a row back has another one than the row" in r.err, r.err
 
 
 def test_what_is_no_change(broker, tmp_path):

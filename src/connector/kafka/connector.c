@@ -55,7 +55,7 @@ static const ck_option_desc kafka_options[] = {
 static ck_status kafka_check(const ck_table_decl *t, bool as_sink, ck_error *err) {
     ck_kafka_options o;
     CK_TRY(ck_kafka_options_read(&t->options, &o, err));
-    return as_sink ? ck_kafka_sink_check(t, &o, err) : ck_kafka_metadata_check(t, err);
+    return as_sink ? ck_kafka_sink_check(t, &o, err) : ck_kafka_metadata_check(t, o.changelog, err);
 }
 
 static bool ends(const ck_table_decl *t) {

@@ -45,9 +45,15 @@ static const char *wanted_type(ck_kafka_meta kind, const ck_type *t) {
     return NULL;
 }
 
+/* Of a record, not of a row: the record that takes a row back has another one than the record that brought it. */
+static bool is_of_the_record(ck_kafka_meta kind) {
+    return kind == CK_KAFKA_META_HEADERS || kind == CK_KAFKA_META_TIMESTAMP || kind == CK_KAFKA_META_PARTITION ||
+           kind == CK_KAFKA_META_OFFSET;
+}
+
 static bool may_lack(ck_kafka_meta kind) { return kind == CK_KAFKA_META_KEY || kind == CK_KAFKA_META_TIMESTAMP; }
 
-ck_status ck_kafka_metadata_check(const ck_table_decl *t, ck_error *err) {
+ck_status ck_kafka_metadata_check(const ck_table_decl *t, bool changelog, ck_error *err) {
     uint32_t found = 0, said = 0;
     for (uint32_t i = 0; i < t->schema->field_count; i++) {
         const ck_field *f = &t->schema->fields[i];
@@ -57,6 +63,13 @@ ck_status ck_kafka_metadata_check(const ck_table_decl *t, ck_error *err) {
         if (type)
             return ck_fail(err, CK_INVALID, "column \"%s\" is the metadata '%s', which is %s", f->name, names[kind],
                            type);
+        if (changelog && is_of_the_record(kind))
+            return ck_fail(
+                err, CK_INVALID,
+                "column \"%s\" is the metadata '%s', and of format = 'debezium-json' the record that takes a "
+                "row back has another one than the row; 'key' and 'topic' can be read, and all of them of "
+                "the records as they are (format = 'json')",
+                f->name, names[kind]);
         if (may_lack(kind) && !f->nullable)
             return ck_fail(err, CK_INVALID, "column \"%s\" is NOT NULL, and a record may have no %s", f->name,
                            names[kind]);

@@ -26,7 +26,7 @@ typedef struct ck_kafka_metadata {
     bool *wanted, *checked;  /* of them */
 } ck_kafka_metadata;
 
-CK_NODISCARD ck_status ck_kafka_metadata_check(const ck_table_decl *t, ck_error *err);
+CK_NODISCARD ck_status ck_kafka_metadata_check(const ck_table_decl *t, bool changelog, ck_error *err);
 CK_NODISCARD ck_status ck_kafka_metadata_read(ck_arena *a, const ck_source_table *t, ck_kafka_metadata *out,
                                               ck_error *err);
 
