@@ -73,8 +73,18 @@ static void print_line(const char *json) {
            name, attempt, restarts, most, running, tasks, checkpoint, error[0] ? ": " : "", error);
 }
 
+/* What a running job is doing, as clink run shows it; nothing before its hosts have said it. */
+static void print_progress(const char *json) {
+    char rows_in[24], rows_out[24], note[600];
+    cluster_text(json, "rows_in", rows_in, sizeof rows_in);
+    cluster_text(json, "rows_out", rows_out, sizeof rows_out);
+    cluster_text(json, "watermark_note", note, sizeof note);
+    if (rows_in[0]) printf("  %s rows in, %s out%s%s\n", rows_in, rows_out, note[0] ? ", " : "", note);
+}
+
 static void print_subtasks(const char *json) {
     const char *p = strstr(json, "\"subtasks\":[");
+    if (p) print_progress(json);
     for (p = p ? strstr(p, "{\"role\":") : NULL; p; p = strstr(p + 1, "{\"role\":")) {
         char role[300], index[24], status[32], worker[256], error[2100];
         cluster_text(p, "role", role, sizeof role);

@@ -15,6 +15,10 @@
     { .number = n, .kind = CK_PROTO_LIST, .max = limit, .offset = offsetof(s, m), .of = type, .name = #m }
 #define FENCE_FIELDS(s)                                                                                                \
     UINT_FIELD(1, s, fence.epoch, 0), UINT_FIELD(2, s, fence.job, 0), UINT_FIELD(3, s, fence.attempt, 0)
+#define PROGRESS_FIELDS(n, s)                                                                                          \
+    UINT_FIELD(n, s, progress.known, 1), UINT_FIELD((n) + 1, s, progress.rows_in, 0),                                  \
+        UINT_FIELD((n) + 2, s, progress.rows_out, 0), UINT_FIELD((n) + 3, s, progress.event_time, CK_EVENT_TIME_HELD), \
+        SINT_FIELD((n) + 4, s, progress.watermark_us), TEXT_FIELD((n) + 5, s, progress.note, CK_CLUSTER_NOTE_MAX)
 #define TYPE(s, text)                                                                                                  \
     static const ck_proto_type s##_type = {                                                                            \
         .name = text, .bytes = sizeof(ck_msg_##s), .fields = s##_fields, .field_count = CK_ARRAY_COUNT(s##_fields)}
@@ -36,7 +40,11 @@ static const ck_proto_field register_fields[] = {
     LIST_FIELD(8, ck_msg_register, hosted, CK_CLUSTER_JOBS_MAX, &hosted_type)};
 TYPE(register, "REGISTER");
 
-static const ck_proto_field heartbeat_fields[] = {FENCE_FIELDS(ck_msg_heartbeat)};
+static const ck_proto_field progress_fields[] = {FENCE_FIELDS(ck_msg_progress), PROGRESS_FIELDS(4, ck_msg_progress)};
+TYPE(progress, "PROGRESS");
+
+static const ck_proto_field heartbeat_fields[] = {
+    FENCE_FIELDS(ck_msg_heartbeat), LIST_FIELD(4, ck_msg_heartbeat, progress, CK_CLUSTER_SLOTS_MAX, &progress_type)};
 TYPE(heartbeat, "HEARTBEAT");
 
 static const ck_proto_field ready_fields[] = {FENCE_FIELDS(ck_msg_ready), TEXT_FIELD(4, ck_msg_ready, address, NAME)};
@@ -128,7 +136,8 @@ static const ck_proto_field job_info_fields[] = {UINT_FIELD(1, ck_msg_job_info, 
                                                  UINT_FIELD(7, ck_msg_job_info, restarts_max, 0),
                                                  UINT_FIELD(8, ck_msg_job_info, tasks, TASKS),
                                                  UINT_FIELD(9, ck_msg_job_info, tasks_running, TASKS),
-                                                 UINT_FIELD(10, ck_msg_job_info, checkpoint, 0)};
+                                                 UINT_FIELD(10, ck_msg_job_info, checkpoint, 0),
+                                                 PROGRESS_FIELDS(11, ck_msg_job_info)};
 TYPE(job_info, "job");
 
 static const ck_proto_field task_info_fields[] = {
@@ -184,6 +193,7 @@ static const ck_proto_type *type_of(unsigned kind) {
     case CK_MSG_ENDED: return &ended_type;
     case CK_MSG_CHECKPOINT: return &checkpoint_type;
     case CK_MSG_SAVEPOINT_ENDED: return &savepoint_ended_type;
+    case CK_MSG_PROGRESS: return &progress_type;
     case CK_MSG_WELCOME: return &welcome_type;
     case CK_MSG_DEPLOY: return &deploy_type;
     case CK_MSG_START: return &start_type;

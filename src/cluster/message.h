@@ -18,6 +18,7 @@ typedef enum ck_message_kind {
     CK_MSG_ENDED,
     CK_MSG_CHECKPOINT,
     CK_MSG_SAVEPOINT_ENDED,
+    CK_MSG_PROGRESS, /* a task host to its worker, which puts it into its heartbeats */
     /* coordinator to worker */
     CK_MSG_WELCOME = 32,
     CK_MSG_DEPLOY,
@@ -45,6 +46,7 @@ enum {
     CK_CLUSTER_PATH_MAX = 4096,
     CK_CLUSTER_SPEC_MAX = 15 << 20,
     CK_CLUSTER_ERROR_MAX = 2000,
+    CK_CLUSTER_NOTE_MAX = 256,
 };
 
 typedef struct ck_msg_fence {
@@ -71,8 +73,29 @@ typedef struct ck_msg_register {
     ck_proto_list hosted;
 } ck_msg_register;
 
+typedef enum ck_event_time {
+    CK_EVENT_TIME_NONE, /* no source has it, or all have ended */
+    CK_EVENT_TIME_IDLE, /* all splits are idle: the watermark stays */
+    CK_EVENT_TIME_HELD, /* by a split */
+} ck_event_time;
+
+/* How far an attempt of a job is, on one host or on all of them. */
+typedef struct ck_progress {
+    uint64_t known; /* 1; 0: nobody has said anything yet, and the rest is 0 */
+    uint64_t rows_in, rows_out;
+    uint64_t event_time;  /* ck_event_time */
+    int64_t watermark_us; /* CK_WATERMARK_MIN: none yet */
+    ck_view note;         /* what the watermark waits for, in a sentence */
+} ck_progress;
+
+typedef struct ck_msg_progress {
+    ck_msg_fence fence;
+    ck_progress progress;
+} ck_msg_progress;
+
 typedef struct ck_msg_heartbeat {
     ck_msg_fence fence;
+    ck_proto_list progress; /* ck_msg_progress: of hosts that have got further */
 } ck_msg_heartbeat;
 
 /* The host listens, all its tasks could start. */
@@ -206,6 +229,7 @@ typedef struct ck_msg_job_info {
     uint64_t id;
     ck_view name, state, error;
     uint64_t attempt, restarts, restarts_max, tasks, tasks_running, checkpoint;
+    ck_progress progress; /* of all hosts of the attempt */
 } ck_msg_job_info;
 
 typedef struct ck_msg_task_info {
@@ -251,6 +275,7 @@ typedef struct ck_message {
         ck_msg_fence fence; /* of all but RECORD_LEADER */
         ck_msg_register reg;
         ck_msg_heartbeat heartbeat;
+        ck_msg_progress progress;
         ck_msg_ready ready;
         ck_msg_ended ended;
         ck_msg_checkpoint checkpoint;

@@ -43,6 +43,8 @@ static ck_status read_bytes(fixture *f, uint8_t kind, const void *p, size_t n, c
 static void bytes_are_protobufs(void **state) {
     fixture *f = *state;
     static const uint32_t tasks[] = {1, 300};
+    static const ck_msg_progress progress[] = {
+        {{.job = 2, .attempt = 1}, {1, 300, 7, CK_EVENT_TIME_HELD, -2, {"no", 2}}}, {.progress.known = 0}};
     static const ck_msg_hosted hosted[] = {{.job = 2, .attempt = 3}, {.job = 150, .address = {"a", 1}}};
     const struct {
         ck_message m;
@@ -50,6 +52,12 @@ static void bytes_are_protobufs(void **state) {
         size_t n;
     } golden[] = {
         {{.kind = CK_MSG_HEARTBEAT, .as.heartbeat.fence = {300, 0, 1}}, "\x08\xac\x02\x18\x01", 5},
+        {{.kind = CK_MSG_HEARTBEAT, .as.heartbeat = {.fence.epoch = 3, .progress = {progress, 2}}},
+         "\x08\x03\x22\x13\x10\x02\x18\x01\x20\x01\x28\xac\x02\x30\x07\x38\x02\x40\x03\x4a\x02no\x22\x00",
+         25},
+        {{.kind = CK_MSG_PROGRESS, .as.progress = {{.job = 2}, {.known = 1, .watermark_us = INT64_MIN}}},
+         "\x10\x02\x20\x01\x40\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",
+         15},
         {{.kind = CK_MSG_ENDED, .as.ended = {.tasks = {tasks, 2}, .outcome = 2, .error = {"no", 2}}},
          "\x22\x03\x01\xac\x02\x28\x02\x3a\x02no",
          11},
@@ -131,6 +139,9 @@ static void bad_bytes_are_refused_by_name(void **state) {
         {CK_MSG_ENDED, "\x22\x06\x01\xff\xff\xff\xff\x7f", 8, "tasks cannot be read"},
         {CK_MSG_ENDED, "\x22\x01\x01\x22\x01\x02", 6, "comes in pieces"},
         {CK_MSG_ENDED, "\x28\x03", 2, "outcome is too large"},
+        {CK_MSG_PROGRESS, "\x20\x02", 2, "progress.known is too large"},
+        {CK_MSG_PROGRESS, "\x4a\x01\x1b", 3, "progress.note has control characters"},
+        {CK_MSG_HEARTBEAT, "\x22\x02\x38\x03", 4, "PROGRESS message whose progress.event_time is too large"},
     };
     for (size_t i = 0; i < CK_ARRAY_COUNT(bad); i++) {
         ck_message m;
@@ -151,6 +162,21 @@ static void lengths_are_bounded(void **state) {
         ck_message m = {.kind = CK_MSG_REGISTER, .as.reg.worker = {name, n}};
         OK(ck_message_frame(f->mem, &m, &frame, NULL));
         assert_int_equal(ck_message_read(frame, &f->arena, &out, NULL), n > CK_CLUSTER_NAME_MAX ? CK_CORRUPT : CK_OK);
+        ck_frame_free(&frame);
+    }
+    char note[CK_CLUSTER_NOTE_MAX + 1];
+    memset(note, 'n', sizeof note);
+    for (size_t n = CK_CLUSTER_NOTE_MAX; n <= CK_CLUSTER_NOTE_MAX + 1; n++) {
+        ck_message m = {.kind = CK_MSG_PROGRESS, .as.progress.progress.note = {note, n}};
+        OK(ck_message_frame(f->mem, &m, &frame, NULL));
+        assert_int_equal(ck_message_read(frame, &f->arena, &out, NULL), n > CK_CLUSTER_NOTE_MAX ? CK_CORRUPT : CK_OK);
+        ck_frame_free(&frame);
+    }
+    ck_msg_progress *progress = ck_arena_array(&f->arena, CK_CLUSTER_SLOTS_MAX + 1, sizeof *progress);
+    for (uint32_t n = CK_CLUSTER_SLOTS_MAX; n <= CK_CLUSTER_SLOTS_MAX + 1; n++) {
+        ck_message m = {.kind = CK_MSG_HEARTBEAT, .as.heartbeat.progress = {progress, n}};
+        OK(ck_message_frame(f->mem, &m, &frame, NULL));
+        assert_int_equal(ck_message_read(frame, &f->arena, &out, NULL), n > CK_CLUSTER_SLOTS_MAX ? CK_CORRUPT : CK_OK);
         ck_frame_free(&frame);
     }
     uint32_t *tasks = ck_arena_array(&f->arena, CK_CLUSTER_TASKS_MAX + 1, sizeof *tasks);

@@ -8,7 +8,9 @@
 #include "cluster/client.h"
 #include "cluster/coordinator/server.h"
 #include "cluster/worker/supervisor.h"
+#include "data/text.h"
 #include "engine/cluster_int.h"
+#include "format/utf8.h"
 #include "os/thread.h"
 #include "yyjson.h"
 
@@ -198,7 +200,31 @@ static ck_status make_spec(clink_job *j, const ck_sql_step *step, ck_view *out, 
 /* ---- answers as JSON ---- */
 
 static void put_text(yyjson_mut_doc *d, yyjson_mut_val *o, const char *key, ck_view v) {
-    yyjson_mut_obj_add_strncpy(d, o, key, v.p ? v.p : "", v.n);
+    char clean[CK_CLUSTER_PATH_MAX]; /* names of files may be no UTF-8, and what was cut may end in half a character */
+    size_t n = v.n < sizeof clean ? v.n : sizeof clean;
+    clean[0] = 0;
+    if (n) memcpy(clean, v.p, n);
+    for (size_t i = 0; (i += ck_utf8_valid_prefix((const uint8_t *)clean + i, n - i)) < n; i++) clean[i] = '?';
+    yyjson_mut_obj_add_strncpy(d, o, key, clean, n);
+}
+
+/* null: nobody has said anything yet; the watermark's also where there is none. */
+static void put_progress(yyjson_mut_doc *d, yyjson_mut_val *o, const ck_progress *p) {
+    char at[32];
+    bool any = p->event_time != CK_EVENT_TIME_NONE && p->watermark_us != CK_WATERMARK_MIN;
+    int64_t us = p->watermark_us < INT64_MAX ? p->watermark_us + 1 : INT64_MAX; /* no row before it comes any more */
+    if (p->known) {
+        yyjson_mut_obj_add_uint(d, o, "rows_in", p->rows_in);
+        yyjson_mut_obj_add_uint(d, o, "rows_out", p->rows_out);
+    } else {
+        yyjson_mut_obj_add_null(d, o, "rows_in");
+        yyjson_mut_obj_add_null(d, o, "rows_out");
+    }
+    if (any)
+        put_text(d, o, "watermark", (ck_view){at, ck_print_timestamp(at, us, us % 1000000 ? 6 : 0, 'T', false)});
+    else
+        yyjson_mut_obj_add_null(d, o, "watermark");
+    put_text(d, o, "watermark_note", p->note);
 }
 
 static yyjson_mut_val *job_object(yyjson_mut_doc *d, const ck_msg_job_info *i, const ck_msg_reply *r) {
@@ -213,6 +239,7 @@ static yyjson_mut_val *job_object(yyjson_mut_doc *d, const ck_msg_job_info *i, c
     yyjson_mut_obj_add_uint(d, o, "tasks", i->tasks);
     yyjson_mut_obj_add_uint(d, o, "tasks_running", i->tasks_running);
     yyjson_mut_obj_add_uint(d, o, "checkpoint", i->checkpoint);
+    put_progress(d, o, &i->progress);
     if (r->checkpoint) yyjson_mut_obj_add_uint(d, o, "savepoint", r->checkpoint);
     if (r->tasks.count == 0) return o;
     yyjson_mut_val *list = yyjson_mut_obj_add_arr(d, o, "subtasks");

@@ -11,11 +11,13 @@
 #include "clink/cluster.h"
 #include "engine/cluster_int.h"
 #include "net/connection.h"
+#include "os/clock.h"
 
 enum {
     ARENA_BYTES_MAX = 256 << 20,
     QUEUE_BYTES_MAX = 32 << 20,
     TURN_US = 20000,
+    PROGRESS_US = 1000000,
     CONNECT_US = 20000000,
     EXIT_ALONE = 3
 };
@@ -34,7 +36,10 @@ typedef struct task_host {
     const ck_graph *graph;
     ck_vertex_plan plan;
     ck_job *job;
-    uint64_t told; /* the last checkpoint that was */
+    uint64_t told;        /* the last checkpoint that was */
+    ck_progress progress; /* as last said; its note is the one below */
+    char note[CK_CLUSTER_NOTE_MAX + 1];
+    int64_t looked_us; /* at its progress */
 
     pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t changed;
@@ -203,24 +208,62 @@ static ck_status tell_checkpoint(task_host *h, ck_error *err) {
     return say(h, &(ck_message){.kind = CK_MSG_CHECKPOINT, .as.checkpoint = {h->fence, h->told}}, err);
 }
 
+/* Texts of messages have no control characters. */
+static void blank_controls(char *text) {
+    for (char *p = text; *p; p++)
+        if ((unsigned char)*p < 32 || *p == 127) *p = ' ';
+}
+
+static ck_progress progress_now(task_host *h, char *note, size_t size) {
+    ck_job_progress p;
+    ck_job_watermark w;
+    ck_job_progress_now(h->job, &p);
+    ck_progress out = {.known = 1, .rows_in = p.rows_in, .rows_out = p.rows_out};
+    out.rows_out -= p.dead_letters < p.rows_out ? p.dead_letters : p.rows_out;
+    *note = 0;
+    if (ck_job_watermark_now(h->job, &w)) {
+        out.event_time = w.note.holder ? CK_EVENT_TIME_HELD : CK_EVENT_TIME_IDLE;
+        out.watermark_us = w.note.watermark_us;
+        (void)engine_watermark_text(&w, note, size);
+        blank_controls(note);
+    }
+    return out;
+}
+
+/* At most once a second, and only what is new; the last time when the job has ended. */
+static ck_status tell_progress(task_host *h, bool last, ck_error *err) {
+    char note[sizeof h->note];
+    int64_t now_us = ck_mono_us(&h->e->proc);
+    if (!last && now_us - h->looked_us < PROGRESS_US) return CK_OK;
+    h->looked_us = now_us;
+    ck_progress p = progress_now(h, note, sizeof note), *was = &h->progress;
+    if (was->known && was->rows_in == p.rows_in && was->rows_out == p.rows_out && was->event_time == p.event_time &&
+        was->watermark_us == p.watermark_us && strcmp(h->note, note) == 0)
+        return CK_OK;
+    memcpy(h->note, note, sizeof note);
+    p.note = ck_view_of(h->note);
+    *was = p;
+    return say(h, &(ck_message){.kind = CK_MSG_PROGRESS, .as.progress = {h->fence, p}}, err);
+}
+
 static ck_status run_job(task_host *h, ck_error *err) {
     for (;;) {
         ck_status s = ck_job_wait(h->job, TURN_US, err);
         if (s != CK_AGAIN) {
             ck_error lost = CK_ERROR_INIT;
-            return tell_checkpoint(h, &lost) == CK_OK ? s : CK_NOMEM;
+            return tell_checkpoint(h, &lost) == CK_OK && tell_progress(h, true, &lost) == CK_OK ? s : CK_NOMEM;
         }
         ck_error_reset(err);
         CK_TRY(hear(h, err));
         CK_TRY(tell_checkpoint(h, err));
+        CK_TRY(tell_progress(h, false, err));
     }
 }
 
 static ck_status say_ended(task_host *h, ck_status s, const ck_error *why, ck_error *err) {
     char text[CK_CLUSTER_ERROR_MAX];
     snprintf(text, sizeof text, "%s", s == CK_OK ? "" : why->msg);
-    for (char *p = text; *p; p++) /* texts of messages have no control characters */
-        if ((unsigned char)*p < 32 || *p == 127) *p = ' ';
+    blank_controls(text);
     ck_msg_ended e = {.fence = h->fence,
                       .outcome = s == CK_OK          ? CK_TASK_FINISHED
                                  : s == CK_CANCELLED ? CK_TASK_CANCELLED

@@ -52,17 +52,22 @@ static void idle_text(const ck_job_watermark *w, char *out, size_t size) {
         snprintf(out + n, size - (size_t)n, " and %u more", w->idle_splits - 1);
 }
 
+size_t engine_watermark_text(const ck_job_watermark *w, char *text, size_t size) {
+    char holder[2 * PART_BYTES], idle[PART_BYTES];
+    holder_text(w, holder, sizeof holder);
+    idle_text(w, idle, sizeof idle);
+    int n = snprintf(text, size, "%s%s", holder, idle);
+    return n > 0 ? (size_t)n : 0;
+}
+
 size_t clink_job_watermark(clink_job *j, char *text, size_t size) {
     ck_job_watermark w;
+    size_t n = 0;
     if (!j || (!text && size)) return 0;
     if (size) *text = '\0';
     pthread_mutex_lock(&j->lock);
-    bool any = j->running && ck_job_watermark_now(j->running, &w);
-    char holder[2 * PART_BYTES], idle[PART_BYTES];
-    if (any) holder_text(&w, holder, sizeof holder); /* names belong to the running job */
+    if (j->running && ck_job_watermark_now(j->running, &w))
+        n = engine_watermark_text(&w, text, size); /* under the lock: names belong to the running job */
     pthread_mutex_unlock(&j->lock);
-    if (!any) return 0;
-    idle_text(&w, idle, sizeof idle);
-    int n = snprintf(text, size, "%s%s", holder, idle);
-    return n > 0 ? (size_t)n : 0;
+    return n;
 }

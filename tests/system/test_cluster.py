@@ -149,6 +149,7 @@ def test_output_is_that_of_run(cluster):
     cluster.worker("w1", 3), cluster.worker("w2", 3)
     job = cluster.submit(sql, "-p", "2", "--wait")
     assert job["status"] == "finished" and job["restarts"] == 0 and job["tasks"] == 4
+    assert (job["rows_in"], job["rows_out"], job["watermark"], job["watermark_note"]) == (20000, 97, None, "")  # hosts say it before they end
     check(cluster, sql)
     assert [(j["id"], j["name"], j["status"]) for j in cluster.ask("list", "--json").rows] == [(1, "job", "finished")]
     assert re.match(r"1 +finished +job ", cluster.ask("list").out)
@@ -185,6 +186,60 @@ def test_cancel_and_drop(cluster):
     assert "it is cancelled" in cluster.ask("cancel", 1, ok=False).err
     cluster.submit(COPY)  # its slot is free again
     cluster.until_status(3, "running")
+
+
+def test_status_names_who_holds_the_watermark(cluster):
+    """Two followed files, a task host each: the one that is behind holds the job's watermark, whichever host reads it."""
+    (cluster.cwd / "in").mkdir()
+    a, b = cluster.cwd / "in" / "a.ndjson", cluster.cwd / "in" / "b.ndjson"
+
+    def add(path, *hours):
+        with open(path, "a") as f:
+            f.writelines(f'{{"at":"2013-01-01 {hour:02}:00:00","v":1}}\n' for hour in hours)
+
+    def until_held(by, at, rows):
+        s = until(f"held by {by}", lambda: (s := cluster.status(1))["rows_in"] == rows and s["watermark"] == at and s, lambda: cluster.status(1))
+        assert re.search(rf"^watermark held by \S*{by} of t at {at.replace('T', ' ')}", s["watermark_note"]), s
+        return s
+
+    add(a, 5, 8), add(b, 6)
+    cluster.coordinator()
+    cluster.worker("w1", 2), cluster.worker("w2", 2)
+    job = cluster.submit("""CREATE TABLE t (at TIMESTAMP(3), v BIGINT, WATERMARK FOR at AS at) WITH (connector='file', format='json', path='in', follow='true',
+                                            idle_timeout_ms='0');
+                            CREATE TABLE o (e TIMESTAMP(3), n BIGINT) WITH (connector='file', format='json', path='out');
+                            INSERT INTO o SELECT window_end, COUNT(*) FROM TABLE(TUMBLE(TABLE t, DESCRIPTOR(at), INTERVAL '1' HOUR)) GROUP BY window_start, window_end""",
+                         "-p", "2", "--checkpoint-dir", "ck", "--checkpoint-interval-ms", "200")
+    assert job["rows_in"] is None and job["watermark"] is None  # nobody has said anything yet
+    s = until_held("b.ndjson", "2013-01-01T06:00:00", 3)
+    assert {x["worker"] for x in s["subtasks"]} == {"w1", "w2"}
+    assert re.search(r"\n  3 rows in, \d+ out, watermark held by \S*b.ndjson of t at 2013-01-01 06:00:00", cluster.ask("status", 1).out)
+    assert "rows in" not in cluster.ask("list").out
+    add(b, 9)
+    until_held("a.ndjson", "2013-01-01T08:00:00", 4)
+    cluster.leader.kill()  # what was said is in its memory only: the workers say it again to the next
+    cluster.leader.wait()
+    cluster.coordinator()
+    until_held("a.ndjson", "2013-01-01T08:00:00", 4)
+    assert cluster.status(1)["rows_out"] == 2  # windows that end at 6 and 7
+    cluster.ask("cancel", 1)
+    cluster.until_status(1, "cancelled")
+
+
+def test_a_name_that_was_cut_inside_a_character_is_shown(cluster):
+    """Of a split's name 199 bytes are said; answers are JSON, which has whole characters only."""
+    folder = cluster.cwd / "in"
+    folder.mkdir()
+    pad = "x" if (199 - len(f"{folder}/")) % 2 == 0 else "xx"
+    (folder / f"{pad}{'ü' * 110}.ndjson").write_text('{"at":"2013-01-01 05:00:00"}\n')
+    cluster.coordinator()
+    cluster.worker("w1", 2)
+    cluster.submit("""CREATE TABLE t (at TIMESTAMP(3), WATERMARK FOR at AS at) WITH (connector='file', format='json', path='in', follow='true');
+                      CREATE TABLE o (n BIGINT) WITH (connector='blackhole');
+                      INSERT INTO o SELECT COUNT(*) FROM TABLE(TUMBLE(TABLE t, DESCRIPTOR(at), INTERVAL '1' HOUR)) GROUP BY window_start, window_end""")
+    s = until("a watermark", lambda: (s := cluster.status(1))["watermark"] and s, lambda: cluster.status(1))
+    assert "üü? of t at 2013-01-01 05:00:00" in s["watermark_note"], s
+    assert cluster.ask("list", "--json").rows[0]["watermark"] == "2013-01-01T05:00:00"
 
 
 # ---- who dies on the way ----

@@ -30,6 +30,7 @@ static ck_msg_job_info info_of(const job *j) {
         .restarts_max = ck_effective_max_restarts(j->spec.max_restarts_on_worker_loss, j->spec.checkpoint_dir),
         .tasks = j->task_count,
         .checkpoint = j->latest_completed_checkpoint_id,
+        .progress = progress_of(j),
     };
     for (uint32_t t = 0; t < j->task_count; t++) i.tasks_running += j->tasks[t].state == TASK_RUNNING;
     return i;

@@ -168,11 +168,25 @@ void coordinator_on_checkpoint(ck_coordinator *c, job *j, uint64_t checkpoint) {
     record_job(c, j);
 }
 
+/* A heartbeat is of no job; the progress in it is, each of its own. */
+static void on_heartbeat(ck_coordinator *c, const worker *w, const ck_msg_heartbeat *m) {
+    const ck_msg_progress *list = m->progress.items;
+    for (uint32_t i = 0; i < m->progress.count; i++) {
+        const ck_msg_fence f = {m->fence.epoch, list[i].fence.job, list[i].fence.attempt};
+        job *j = current_job(c, w, &f);
+        if (j) progress_heard(j, w, &list[i].progress);
+    }
+}
+
 static ck_status worker_said(ck_coordinator *c, uint64_t conn, const ck_message *m, ck_error *err) {
     worker *w = workers_of_conn(c, conn);
     if (!w) return ck_fail(err, CK_REFUSED, "a %s from a worker that is not registered", ck_message_name(m->kind));
     w->last_seen_us = c->now_us;
-    job *j = m->kind == CK_MSG_HEARTBEAT ? NULL : current_job(c, w, &m->as.fence);
+    if (m->kind == CK_MSG_HEARTBEAT) {
+        on_heartbeat(c, w, &m->as.heartbeat);
+        return CK_OK;
+    }
+    job *j = current_job(c, w, &m->as.fence);
     if (!j) return CK_OK;
     switch ((int)m->kind) {
     case CK_MSG_READY: on_ready(c, j, w, &m->as.ready); break;

@@ -4,6 +4,7 @@
  *   job.c          a job's states, its tasks' ends, what becomes of a failure
  *   restart.c      drains, and what follows when one has ended
  *   deploy.c       placement on free slots, DEPLOY, readiness, START
+ *   progress.c     how far a job is, by what its hosts say
  *   commands.c     what clients ask
  *   record.c       a job as it is kept for the next leader */
 #ifndef CK_CLUSTER_COORDINATOR_COORDINATOR_INT_H
@@ -50,6 +51,8 @@ typedef struct job_host {
     worker *worker; /* NULL: lost, or not yet back after a change of leaders */
     bool ready;
     char address[CK_CLUSTER_NAME_MAX + 1]; /* resolved once it is ready, empty again at a restart */
+    ck_progress progress;                  /* the last it said, never kept on disk; its note is: */
+    char note[CK_CLUSTER_NOTE_MAX + 1];
 } job_host;
 
 typedef enum job_state {
@@ -161,6 +164,10 @@ void deploy_check_ready(ck_coordinator *c, job *j);
 void deploy_start_host(ck_coordinator *c, const job *j, uint32_t host);
 uint32_t deploy_needs(const job *j); /* slots, for what is RESTART_PENDING */
 uint32_t deploy_free_slots(const ck_coordinator *c);
+
+/* ---- progress.c ---- */
+void progress_heard(job *j, const worker *w, const ck_progress *p);
+ck_progress progress_of(const job *j); /* of the whole attempt; borrows from the job */
 
 /* ---- commands.c ---- */
 ck_status commands_submit(ck_coordinator *c, uint64_t conn, const ck_msg_submit *m, ck_error *err);

@@ -109,6 +109,7 @@ static ck_status hear(host_conn *k, const ck_message *m, ck_error *err) {
     case CK_MSG_READY: return ck_session_host_ready(s, h->job, h->attempt, m->as.ready.address, err);
     case CK_MSG_CHECKPOINT: return ck_session_host_checkpoint(s, h->job, h->attempt, m->as.checkpoint.checkpoint, err);
     case CK_MSG_SAVEPOINT_ENDED: return ck_session_host_savepoint(s, h->job, h->attempt, &m->as.savepoint_ended, err);
+    case CK_MSG_PROGRESS: ck_session_host_progress(s, h->job, h->attempt, &m->as.progress.progress); return CK_OK;
     case CK_MSG_ENDED:
         h->told = true;
         h->outcome = (ck_task_outcome)m->as.ended.outcome;

@@ -2,6 +2,8 @@
 
 #include <stdio.h>
 
+enum { PROGRESS_US = 1000000 }; /* between heartbeats that come early for somebody's progress */
+
 typedef struct host {
     struct host *next;
     uint64_t job, attempt, checkpoint;
@@ -11,6 +13,9 @@ typedef struct host {
     bool ended; /* no process any more, and the coordinator has not been told */
     ck_frame *deploy;
     char address[CK_CLUSTER_NAME_MAX + 1];
+    ck_progress progress; /* its note is the one below */
+    bool unsaid;          /* progress: to the present coordinator */
+    char note[CK_CLUSTER_NOTE_MAX + 1];
     ck_task_outcome outcome;
     uint64_t flags;
     char error[CK_CLUSTER_ERROR_MAX + 1];
@@ -117,7 +122,30 @@ static host *find(const ck_session *s, uint64_t job, uint64_t attempt) {
     return NULL;
 }
 
+/* A heartbeat, with the progress of `only` (NULL: of all) that has not been said. */
+static void say_heartbeat(ck_session *s, const host *only) {
+    ck_msg_progress *list = NULL;
+    uint32_t count = 0, n = 0;
+    for (const host *h = s->hosts; h; h = h->next) count += h->unsaid && (!only || h == only);
+    if (count > CK_CLUSTER_SLOTS_MAX) count = CK_CLUSTER_SLOTS_MAX; /* the rest with the next one */
+    if (count && !(list = ck_alloc_array(s->mem, count, sizeof *list))) {
+        s->out_of_memory = true;
+        return;
+    }
+    for (host *h = s->hosts; h && n < count; h = h->next) {
+        if (!h->unsaid || (only && h != only)) continue;
+        list[n++] = (ck_msg_progress){{.job = h->job, .attempt = h->attempt}, h->progress};
+        h->unsaid = false;
+    }
+    act_message(
+        s, CK_SESSION_SEND, NULL,
+        &(ck_message){.kind = CK_MSG_HEARTBEAT, .as.heartbeat = {.fence = fence(s, NULL), .progress = {list, n}}});
+    ck_free(s->mem, list, count * sizeof *list);
+}
+
+/* Its last progress comes before its end. */
 static void say_ended(ck_session *s, host *h) {
+    if (h->unsaid) say_heartbeat(s, h);
     act_message(s, CK_SESSION_SEND, h,
                 &(ck_message){.kind = CK_MSG_ENDED,
                               .as.ended = {.fence = fence(s, h),
@@ -166,6 +194,7 @@ static ck_status on_welcome(ck_session *s, int64_t now_us, const ck_msg_welcome 
     s->beat_at_us = now_us + s->heartbeat_us;
     for (host *h = s->hosts, *next; h; h = next) { /* what could not be said meanwhile */
         next = h->next;
+        h->unsaid = h->progress.known;
         if (h->ended)
             say_ended(s, h);
         else if (h->phase == CK_HOST_READY)
@@ -174,13 +203,17 @@ static ck_status on_welcome(ck_session *s, int64_t now_us, const ck_msg_welcome 
     return CK_OK;
 }
 
-int64_t ck_session_due(const ck_session *s) { return s->welcome ? s->beat_at_us : INT64_MAX; }
+int64_t ck_session_due(const ck_session *s) {
+    bool unsaid = false;
+    for (const host *h = s->hosts; h; h = h->next) unsaid |= h->unsaid;
+    if (!s->welcome) return INT64_MAX;
+    return unsaid && s->heartbeat_us > PROGRESS_US ? s->beat_at_us - s->heartbeat_us + PROGRESS_US : s->beat_at_us;
+}
 
 ck_status ck_session_tick(ck_session *s, int64_t now_us, ck_error *err) {
-    if (!s->welcome || now_us < s->beat_at_us) return CK_OK;
+    if (now_us < ck_session_due(s)) return CK_OK;
     s->beat_at_us = now_us + s->heartbeat_us;
-    act_message(s, CK_SESSION_SEND, NULL,
-                &(ck_message){.kind = CK_MSG_HEARTBEAT, .as.heartbeat.fence = fence(s, NULL)});
+    say_heartbeat(s, NULL);
     return done(s, err);
 }
 
@@ -293,6 +326,15 @@ ck_status ck_session_host_savepoint(ck_session *s, uint64_t job, uint64_t attemp
     out.as.fence = fence(s, h);
     if (h && !h->ended && s->welcome) act_message(s, CK_SESSION_SEND, h, &out);
     return done(s, err);
+}
+
+void ck_session_host_progress(ck_session *s, uint64_t job, uint64_t attempt, const ck_progress *p) {
+    host *h = find(s, job, attempt);
+    if (!h || h->ended) return;
+    h->progress = *p;
+    snprintf(h->note, sizeof h->note, "%.*s", (int)p->note.n, p->note.p ? p->note.p : "");
+    h->progress.note = ck_view_of(h->note);
+    h->unsaid = true;
 }
 
 ck_status ck_session_host_ended(ck_session *s, uint64_t job, uint64_t attempt, ck_task_outcome outcome, uint64_t flags,

@@ -149,6 +149,86 @@ static void a_hosts_life_is_reported(void **state) {
     assert_int_equal(f->count, 0);
 }
 
+static const ck_msg_progress *progress_said(const fixture *f, uint32_t count) {
+    const ck_message *m = said(f, CK_MSG_HEARTBEAT);
+    assert_non_null(m);
+    assert_int_equal(m->as.heartbeat.progress.count, count);
+    return m->as.heartbeat.progress.items;
+}
+
+static void beat_at(fixture *f, int64_t us) {
+    OK(ck_session_tick(f->s, us, NULL));
+    take(f);
+}
+
+static void progress_goes_with_heartbeats_once(void **state) {
+    fixture *f = *state;
+    char note[CK_CLUSTER_NOTE_MAX + 50];
+    memset(note, 'n', sizeof note);
+    ck_progress p = {1, 10, 4, CK_EVENT_TIME_HELD, -5, {note, sizeof note}};
+    welcome(f, 3);
+    deploy(f, 3, 1);
+    ck_session_host_progress(f->s, 1, 2, &p); /* there is no such host */
+    beat_at(f, 667000);
+    (void)progress_said(f, 0);
+    ck_session_host_progress(f->s, 1, 1, &p);
+    p.rows_in = 20;
+    ck_session_host_progress(f->s, 1, 1, &p); /* the last word counts */
+    beat_at(f, 1332000);
+    assert_int_equal(f->count, 0); /* beats of 666 ms are often enough */
+    beat_at(f, 1333000);
+    const ck_msg_progress *said_of = progress_said(f, 1);
+    assert_true(said_of->fence.job == 1 && said_of->fence.attempt == 1);
+    assert_true(said_of->progress.rows_in == 20 && said_of->progress.watermark_us == -5);
+    assert_int_equal(said_of->progress.note.n, CK_CLUSTER_NOTE_MAX);
+    beat_at(f, 2000000);
+    (void)progress_said(f, 0);
+}
+
+static void rare_heartbeats_come_early_for_it(void **state) {
+    fixture *f = *state;
+    const ck_progress p = {.known = 1, .rows_in = 1};
+    OK(ck_session_connected(f->s, 0, NULL));
+    OK(ck_session_heard(
+        f->s, 0, &(ck_message){.kind = CK_MSG_WELCOME, .as.welcome = {.fence.epoch = 3, .heartbeat_ms = 10000}}, NULL));
+    deploy(f, 3, 1);
+    assert_int_equal(ck_session_due(f->s), 10000000);
+    ck_session_host_progress(f->s, 1, 1, &p);
+    assert_int_equal(ck_session_due(f->s), 1000000);
+    beat_at(f, 999999);
+    assert_int_equal(f->count, 0);
+    beat_at(f, 1000000);
+    (void)progress_said(f, 1);
+    assert_int_equal(ck_session_due(f->s), 11000000);
+}
+
+static void the_last_progress_comes_before_the_end(void **state) {
+    fixture *f = *state;
+    const ck_progress p = {.known = 1, .rows_in = 7};
+    welcome(f, 3);
+    deploy(f, 3, 1);
+    ck_session_host_progress(f->s, 1, 1, &p);
+    ended(f, 1, CK_TASK_FINISHED, "");
+    assert_int_equal(f->count, 2);
+    assert_int_equal(f->log[0].m.kind, CK_MSG_HEARTBEAT);
+    assert_int_equal(progress_said(f, 1)->progress.rows_in, 7);
+    assert_int_equal(f->log[1].m.kind, CK_MSG_ENDED);
+}
+
+static void whoever_leads_next_hears_of_it(void **state) {
+    fixture *f = *state;
+    const ck_progress p = {.known = 1, .rows_in = 7};
+    welcome(f, 3);
+    deploy(f, 3, 1);
+    ck_session_host_progress(f->s, 1, 1, &p);
+    beat_at(f, 667000);
+    (void)progress_said(f, 1);
+    ck_session_disconnected(f->s);
+    welcome(f, 4);
+    beat_at(f, 2000000);
+    assert_int_equal(progress_said(f, 1)->progress.rows_in, 7);
+}
+
 static void what_was_told_to_end_was_cancelled(void **state) {
     fixture *f = *state;
     welcome(f, 3);
@@ -265,6 +345,8 @@ static void every_allocation_may_fail(void **state) {
         if (st == CK_OK) st = ck_session_heard(s, 1, &hello, NULL);
         if (st == CK_OK) st = ck_session_heard(s, 1, &job, NULL);
         if (st == CK_OK) st = ck_session_host_ready(s, 1, 1, CK_VIEW("x"), NULL);
+        if (st == CK_OK) ck_session_host_progress(s, 1, 1, &(ck_progress){.known = 1});
+        if (st == CK_OK) st = ck_session_tick(s, 1000000, NULL);
         if (st == CK_OK) st = ck_session_heard(s, 1, &next, NULL);
         if (st == CK_OK) st = ck_session_host_ended(s, 1, 1, CK_TASK_FAILED, 0, CK_VIEW("x"), NULL);
         bool fired = ck_tracked_heap_fired(f->t.heap);
@@ -280,6 +362,10 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         T(it_registers_and_beats_as_it_is_told),
         T(a_hosts_life_is_reported),
+        T(progress_goes_with_heartbeats_once),
+        T(rare_heartbeats_come_early_for_it),
+        T(the_last_progress_comes_before_the_end),
+        T(whoever_leads_next_hears_of_it),
         T(what_was_told_to_end_was_cancelled),
         T(of_a_job_there_is_one_host),
         T(whoever_leads_next_is_told_of_all_hosts),

@@ -3,7 +3,8 @@
  * rest. A host ends with the worker, and when its connection to it ends.
  *
  * Hosts connect to a socket in the worker's directory, say HELLO with their job and attempt, get their DEPLOY, and
- * later START and TAKE_SAVEPOINT; they say READY, CHECKPOINT, SAVEPOINT_ENDED, and ENDED before they exit. */
+ * later START and TAKE_SAVEPOINT; they say READY, CHECKPOINT, SAVEPOINT_ENDED, PROGRESS, and ENDED before they exit.
+ */
 #ifndef CK_CLUSTER_WORKER_SUPERVISOR_H
 #define CK_CLUSTER_WORKER_SUPERVISOR_H
 
