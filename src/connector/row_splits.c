@@ -14,8 +14,8 @@ static ck_status write_split(ck_split_list *out, ck_arena *a, const char *id, ui
     return spec ? ck_split_list_add(out, id, spec) : CK_NOMEM;
 }
 
-ck_status ck_row_splits_enumerate(uint32_t parallelism, ck_split_list *out, ck_error *err) {
-    for (uint32_t i = 0; i < parallelism; i++) {
+ck_status ck_row_splits_enumerate(const ck_op_spec *spec, uint32_t parallelism, ck_split_list *out, ck_error *err) {
+    for (uint32_t i = 0; !spec->continues && i < parallelism; i++) {
         const char *id = ck_arena_printf(out->arena, "rows-%u-of-%u", i, parallelism);
         if (!id || write_split(out, out->arena, id, i, parallelism, i, INT64_MIN) != CK_OK)
             return ck_nomem(err, out->arena->mem, 128);

@@ -21,7 +21,9 @@ typedef struct ck_row_splits {
     uint32_t count, capacity, turn;
 } ck_row_splits;
 
-CK_NODISCARD ck_status ck_row_splits_enumerate(uint32_t parallelism, ck_split_list *out, ck_error *err);
+/* None where the job continues: those it has are all rows, of whatever parallelism they were. */
+CK_NODISCARD ck_status ck_row_splits_enumerate(const ck_op_spec *spec, uint32_t parallelism, ck_split_list *out,
+                                               ck_error *err);
 void ck_row_splits_destroy(ck_row_splits *s);
 CK_NODISCARD ck_status ck_row_splits_add(ck_row_splits *s, const ck_split *split, ck_op_ctx *ctx);
 CK_NODISCARD ck_status ck_row_splits_snapshot(const ck_row_splits *s, ck_split_list *out, ck_op_ctx *ctx);

@@ -235,8 +235,7 @@ static ck_status datagen_create(const ck_op_spec *spec, ck_mem mem, void **self,
 /* ---- splits ---- */
 
 static ck_status datagen_enumerate(const ck_op_spec *spec, uint32_t parallelism, ck_split_list *out, ck_error *err) {
-    (void)spec;
-    return ck_row_splits_enumerate(parallelism, out, err);
+    return ck_row_splits_enumerate(spec, parallelism, out, err);
 }
 
 static ck_status datagen_add_split(void *self, const ck_split *split, ck_op_ctx *ctx) {

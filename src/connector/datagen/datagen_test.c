@@ -84,6 +84,15 @@ static void the_same_rows_at_any_parallelism(void **state) {
     assert_non_null(strstr(f->h.lines[0].text, "|2024-01-01 00:00:00"));
 }
 
+/* Its splits are in the checkpoint, whatever parallelism it was made at. */
+static void who_goes_on_finds_no_new_splits(void **state) {
+    fixture *f = *state;
+    f->h.spec.params = ALL;
+    f->h.spec.continues = true;
+    harness_ok(&f->h, ck_op_source_datagen.enumerate(&f->h.spec, 3, &f->splits.list, &f->h.error));
+    assert_int_equal(f->splits.list.count, 0);
+}
+
 static void values_stay_in_their_ranges(void **state) {
     fixture *f = *state;
     read_all(f, 1);
@@ -178,9 +187,13 @@ static void bad_options_are_named(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        T(the_same_rows_at_any_parallelism), T(values_stay_in_their_ranges),
-        T(pruning_changes_no_value),         T(a_restart_goes_on),
-        T(the_rate_is_shared_by_subtasks),   T(bad_options_are_named),
+        T(the_same_rows_at_any_parallelism),
+        T(who_goes_on_finds_no_new_splits),
+        T(values_stay_in_their_ranges),
+        T(pruning_changes_no_value),
+        T(a_restart_goes_on),
+        T(the_rate_is_shared_by_subtasks),
+        T(bad_options_are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
