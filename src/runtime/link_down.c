@@ -95,12 +95,6 @@ static ck_status look_at_consumers(ck_link *k) {
 
 /* ---- the end ---- */
 
-static bool all_in(const ck_link *k) {
-    for (const ck_link_in *i = k->ins; i; i = i->next)
-        if (!i->ended && !i->closed) return false;
-    return true;
-}
-
 static ck_step failed(ck_link *k, ck_status s, ck_error *err) {
     if (s == CK_CLOSED) return CK_STEP_NEED_INPUT;
     if (err->status == CK_OK) (void)ck_nomem(err, k->group->cfg.queue_mem, 0);
@@ -117,10 +111,6 @@ ck_step ck_link_down_step(ck_task *t, const ck_quantum *q, int64_t *until_us) {
     ck_status s = read_inbox(k, &err);
     if (s == CK_OK && !gone) s = look_at_consumers(k);
     if (s != CK_OK) return failed(k, s, &err);
-    if (all_in(k) && !atomic_load(&k->in_done)) {
-        atomic_store(&k->in_done, true);
-        ck_task_notify(&k->up);
-    }
     /* Once the job has finished, a peer that is gone has nothing left to say, whether it said BYE or was killed. */
     if (gone && atomic_load(&k->group->finish)) return CK_STEP_DONE;
     if (gone && !atomic_load(&k->heard_bye)) ck_link_fail(k, &k->gone_error);

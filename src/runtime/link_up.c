@@ -95,12 +95,6 @@ static ck_status send_round(ck_link *k, bool *any, ck_error *err) {
 
 /* ---- the end ---- */
 
-static bool all_out(const ck_link *k) {
-    for (const ck_link_out *o = k->outs; o; o = o->next)
-        if (!o->ended && !o->closed) return false;
-    return true;
-}
-
 static ck_step failed(ck_link *k, ck_status s, ck_error *err) {
     if (s == CK_CLOSED) return CK_STEP_NEED_INPUT; /* on_close says why */
     if (err->status == CK_OK) (void)ck_nomem(err, k->group->cfg.queue_mem, 0);
@@ -108,7 +102,7 @@ static ck_step failed(ck_link *k, ck_status s, ck_error *err) {
     return CK_STEP_NEED_INPUT; /* until the job drops all */
 }
 
-/* Both directions are done: our last frame, and theirs; then the connection may go, and on_close wakes this task. */
+/* Our last frame, and theirs; then the connection may go, and on_close wakes this task. */
 static ck_step say_bye(ck_link *k) {
     if (!k->said_bye) {
         ck_frame *f = ck_wire_bye_frame(k->group->cfg.queue_mem);
@@ -127,7 +121,9 @@ ck_step ck_link_up_step(ck_task *t, const ck_quantum *q, int64_t *until_us) {
     (void)until_us;
     if (atomic_load(&k->group->abort)) return CK_STEP_DONE;
     /* Nothing can be sent, and the job needs nothing of it. */
-    if (atomic_load(&k->gone) && atomic_load(&k->group->finish)) return CK_STEP_DONE;
+    bool finish = atomic_load(&k->group->finish);
+    if (atomic_load(&k->gone) && finish) return CK_STEP_DONE;
+    if (finish) return say_bye(k); /* edges of a job that was stopped have not ended */
     ck_status s = read_inbox(k, &err);
     if (s != CK_OK) return failed(k, s, &err);
     for (uint32_t i = 0; i < q->events; i++) {
@@ -135,8 +131,7 @@ ck_step ck_link_up_step(ck_task *t, const ck_quantum *q, int64_t *until_us) {
         s = send_round(k, &any, &err);
         if (s != CK_OK) return failed(k, s, &err);
         if (any && !atomic_load(&k->no_room)) continue;
-        if (!all_out(k) || !atomic_load(&k->in_done) || !atomic_load(&k->group->finish)) return CK_STEP_NEED_INPUT;
-        return say_bye(k);
+        return CK_STEP_NEED_INPUT;
     }
     return CK_STEP_READY;
 }
