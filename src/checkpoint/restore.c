@@ -3,6 +3,8 @@
 
 #include <inttypes.h>
 
+#include "state/operator_rows.h"
+
 static ck_view id_key(const uint64_t *id) { return (ck_view){(const char *)id, sizeof *id}; }
 
 /* ---- what is wanted ---- */
@@ -67,6 +69,11 @@ ck_status ck_restore_want_committables(ck_restore *r, uint64_t op_id, ck_error *
     CK_TRY(op_make(r, op_id, &op, err));
     op->want_committables = true;
     return CK_OK;
+}
+
+ck_status ck_restore_want_splits(ck_restore *r, uint64_t op_id, ck_error *err) {
+    ck_restore_op *op;
+    return op_make(r, op_id, &op, err);
 }
 
 /* ---- one file ---- */
@@ -270,6 +277,18 @@ ck_status ck_restore_committables(ck_restore *r, uint64_t op_id, const ck_commit
     const ck_restore_op *op = ck_restore_op_find(r, op_id);
     *out = op ? op->committables : NULL;
     *count = op ? op->committable_count : 0;
+    return CK_OK;
+}
+
+ck_status ck_restore_splits(const ck_restore *r, uint64_t op_id, ck_split_list *out, bool *known, ck_error *err) {
+    const ck_restore_op *op = ck_restore_op_find(r, op_id);
+    *known = op && ck_map_get(&op->slots, ck_view_of(CK_SPLIT_SLOT));
+    for (size_t i = 0; *known && i < op->rows.count; i++) {
+        const ck_operator_row *row = op->rows.entries[i].value;
+        if (!ck_view_is(row->slot, CK_SPLIT_SLOT)) continue;
+        const char *id = ck_arena_strndup(out->arena, row->row_key.p, row->row_key.n);
+        if (!id || ck_split_list_add(out, id, "") != CK_OK) return ck_nomem(err, out->arena->mem, row->row_key.n);
+    }
     return CK_OK;
 }
 

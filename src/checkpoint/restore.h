@@ -17,6 +17,7 @@
 #include "checkpoint/manifest.h"
 #include "state/state_migration_on_restore.h"
 #include "stream/committer.h"
+#include "stream/source.h"
 
 typedef struct ck_restore ck_restore;
 
@@ -41,12 +42,19 @@ CK_NODISCARD ck_status ck_restore_add(ck_restore *r, const ck_restore_target *t,
 /* Also read the committables of this stored operator, though no target here has it. */
 CK_NODISCARD ck_status ck_restore_want_committables(ck_restore *r, uint64_t op_id, ck_error *err);
 
+/* Also read the splits of this stored operator, though no target here has it. */
+CK_NODISCARD ck_status ck_restore_want_splits(ck_restore *r, uint64_t op_id, ck_error *err);
+
 /* Reads, fills every store and ends its restoring (ck_state_restore_end). On failure the stores are of no use. */
 CK_NODISCARD ck_status ck_restore_run(ck_restore *r, ck_error *err);
 
 /* Of one stored operator, over all its subtasks, by checkpoint and name. They live as long as r. */
 CK_NODISCARD ck_status ck_restore_committables(ck_restore *r, uint64_t op_id, const ck_committable **out,
                                                uint32_t *count);
+/* The ids of a wanted operator's splits over all its subtasks, appended to *out in no order, their specs left empty.
+ * *known: it was snapshotted as a source before, perhaps without any. */
+CK_NODISCARD ck_status ck_restore_splits(const ck_restore *r, uint64_t op_id, ck_split_list *out, bool *known,
+                                         ck_error *err);
 /* The slots and versions a manifest's files hold, each once, by operator; read from the files' heads. In the arena. */
 CK_NODISCARD ck_status ck_manifest_stored(ck_proc *proc, ck_arena *a, const char *dir, const ck_manifest *m,
                                           ck_stored_state *out, ck_error *err);

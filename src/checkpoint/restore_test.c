@@ -244,8 +244,15 @@ static void operator_rows_by_mode(void **state) {
     uint32_t n;
     OK(ck_checkpoint_dir_read(d, 1, &a, &m, &err));
     OK(ck_restore_new(&t.proc, j.mem, ck_checkpoint_dir_path(d), m, &r, &err));
+    ck_split_list all = {.arena = &a};
+    bool is_source;
     OK(ck_restore_want_committables(r, SAMPLE_VERTEX, &err));
+    OK(ck_restore_want_splits(r, SAMPLE_VERTEX, &err)); /* of no target here */
     OK(ck_restore_run(r, &err));
+    OK(ck_restore_splits(r, SAMPLE_VERTEX, &all, &is_source, &err));
+    assert_true(is_source && all.count == 7);
+    OK(ck_restore_splits(r, 12345, &all, &is_source, &err));
+    assert_true(!is_source && all.count == 7);
     OK(ck_restore_committables(r, SAMPLE_VERTEX, &c, &n));
     assert_int_equal(n, 3);
     assert_string_equal(c[0].name, "part-2"); /* by checkpoint */

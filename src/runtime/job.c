@@ -6,6 +6,7 @@
 
 #include "os/clock.h"
 #include "os/random.h"
+#include "runtime/wire.h"
 
 enum { PLAN_BYTES_MAX = 1 << 30 };
 
@@ -54,6 +55,7 @@ static void destroy(ck_job *j) {
     if (j->actor.scheduler && !ck_task_is_retired(&j->actor)) ck_task_remove(&j->actor);
     ck_job_close_outside(j);
     ck_links_free(j->links);
+    ck_bytes_destroy(&j->new_splits);
     ck_checkpoints_free(j->checkpoints);
     ck_arena_destroy(&j->arena);
     pthread_cond_destroy(&j->changed);
@@ -78,6 +80,7 @@ static ck_status new_job(ck_scheduler *s, const ck_registry *r, const ck_job_con
     j->queue_mem = (ck_mem){&j->budget, CK_MEM_QUEUE};
     j->error = j->disk_error = CK_ERROR_INIT;
     ck_arena_init(&j->arena, j->mem, PLAN_BYTES_MAX);
+    ck_bytes_init(&j->new_splits, j->mem, CK_WIRE_SPLITS_BYTES_MAX);
     pthread_mutex_init(&j->lock, NULL);
     pthread_condattr_t attr;
     pthread_condattr_init(&attr);
@@ -123,8 +126,7 @@ static ck_status prepare(ck_job *j, const ck_graph *g, const ck_job_config *cfg,
     CK_TRY(ck_job_abandon_newer(j, err));
     if (!j->was_finished) CK_TRY(ck_job_deal_splits(j, err));
     CK_TRY(ck_job_make_actor(j, err));
-    if (ck_job_follows(j)) return ck_job_check_splits(j, err);
-    return j->links ? ck_job_connect(j, err) : CK_OK;
+    return j->links && !ck_job_follows(j) ? ck_job_connect(j, err) : CK_OK;
 }
 
 static void start(ck_job *j) {

@@ -33,8 +33,10 @@ typedef struct ck_job_op {
     const ck_inflight_place *inflight; /* NULL: without inputs or a directory */
     ck_source_peers *peers;            /* sources */
     bool unbounded_source;
-    bool ended;      /* the restored checkpoint says so: all its subtasks had ended */
-    void *committer; /* sinks that commit; used on the I/O executor, one call at a time */
+    bool was_known;             /* the restored checkpoint has it as a source, */
+    ck_split_list known_splits; /* with these splits over all processes: their ids */
+    bool ended;                 /* the restored checkpoint says so: all its subtasks had ended */
+    void *committer;            /* sinks that commit; used on the I/O executor, one call at a time */
 } ck_job_op;
 
 /* What enumerating the splits of a source left open. In the job's arena. */
@@ -122,7 +124,7 @@ struct ck_job {
     ck_report link_failed; /* the first failure of a link, in a follower of that to the leader */
     ck_report peer_failed; /* follower: of a link to another follower; the leader decides what follows */
     _Atomic bool link_told, peer_told;
-    uint64_t splits_hash;    /* over the splits found at a first start */
+    ck_bytes new_splits;     /* leader: of subtasks elsewhere, as job_splits.c writes them */
     bool flush;              /* bounded sources inject FLUSH too: some operator is not final */
     int64_t flush_origin_us; /* wall minus monotonic at the start: flushes are numbered by it */
 
@@ -192,8 +194,6 @@ bool ck_job_is_here(const ck_job *j, uint32_t vertex, uint32_t index);
 bool ck_job_follows(const ck_job *j);                               /* another process leads */
 CK_NODISCARD ck_status ck_job_make_links(ck_job *j, ck_error *err); /* none for a job of one process */
 CK_NODISCARD ck_status ck_job_connect(ck_job *j, ck_error *err);
-void ck_job_note_split(ck_job *j, const ck_split *s);
-CK_NODISCARD ck_status ck_job_check_splits(const ck_job *j, ck_error *err); /* follower */
 /* Actor. */
 void ck_job_tell_peer(ck_job *j, uint32_t subtask, const ck_tell *t);
 void ck_job_pass_on(ck_job *j, const ck_report *r); /* follower: to the leader */

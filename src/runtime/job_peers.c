@@ -3,11 +3,11 @@
  * report, hand out what the leader tells, and end when it says so. A failure anywhere is told to the leader, and by it
  * to all.
  *
- *   follower: links up (the leader says what to continue from) -> directory, read-only -> deploy, restore -> run
- *   leader:   directory, deploy, restore, commits that are owed -> links up -> run */
+ *   follower: links up (the leader says what to continue from, and new splits) -> directory, read-only -> deploy,
+ *             restore -> run
+ *   leader:   directory, deploy, restore, commits that are owed, new splits -> links up -> run */
 #include "runtime/job_int.h"
 
-#include "base/hash.h"
 #include "runtime/wire.h"
 #include "runtime/wire_job.h"
 
@@ -79,24 +79,12 @@ ck_status ck_job_make_links(ck_job *j, ck_error *err) {
 ck_status ck_job_connect(ck_job *j, ck_error *err) {
     int64_t timeout_us = j->cfg.placement.connect_timeout_us;
     if (!ck_job_follows(j)) {
-        ck_links_word w = {.restored = j->restored ? j->restored->checkpoint : 0, .splits = j->splits_hash};
+        ck_links_word w = {.restored = j->restored ? j->restored->checkpoint : 0,
+                           .splits = ck_bytes_as_view(&j->new_splits)};
         memcpy(w.uuid, j->settings.job_uuid, sizeof w.uuid);
         ck_links_say(j->links, &w);
     }
     return ck_links_up(j->links, timeout_us ? timeout_us : CONNECT_US, err);
-}
-
-void ck_job_note_split(ck_job *j, const ck_split *s) {
-    j->splits_hash = ck_fnv1a_more(j->splits_hash, s->id, strlen(s->id) + 1);
-    j->splits_hash = ck_fnv1a_more(j->splits_hash, s->spec, strlen(s->spec) + 1);
-}
-
-/* Each process lists the splits by itself and takes its own: the lists must be one. */
-ck_status ck_job_check_splits(const ck_job *j, ck_error *err) {
-    if (ck_links_word_of_leader(j->links)->splits == j->splits_hash) return CK_OK;
-    return ck_fail(err, CK_REFUSED,
-                   "the sources have other splits here than in process 0: the processes of a job must see the same "
-                   "files");
 }
 
 /* ---- telling ---- */

@@ -340,6 +340,26 @@ static ck_status want_committables(ck_job *j, ck_restore *r, ck_error *err) {
     return CK_OK;
 }
 
+/* Who deals new splits must know of all there are, wherever their subtasks are. */
+static ck_status want_splits(ck_job *j, ck_restore *r, ck_error *err) {
+    for (uint32_t i = 0; i < j->graph->op_count; i++) {
+        const char *stored = stored_uid(j, j->ops[i].op);
+        if (j->ops[i].desc->source && stored) CK_TRY(ck_restore_want_splits(r, ck_op_id(stored), err));
+    }
+    return CK_OK;
+}
+
+static ck_status take_splits(ck_job *j, ck_restore *r, ck_error *err) {
+    for (uint32_t i = 0; i < j->graph->op_count; i++) {
+        ck_job_op *o = &j->ops[i];
+        const char *stored = stored_uid(j, o->op);
+        o->known_splits.arena = &j->arena;
+        if (o->desc->source && stored)
+            CK_TRY(ck_restore_splits(r, ck_op_id(stored), &o->known_splits, &o->was_known, err));
+    }
+    return CK_OK;
+}
+
 /* The slots the operators of a vertex will open, with the ids they have in its stores. out NULL: counted only. */
 static ck_status expect(ck_job *j, const ck_vertex *v, ck_expected_slot *out, uint32_t *count, ck_error *err) {
     *count = 0;
@@ -377,9 +397,11 @@ static ck_status migrate(ck_job *j, ck_error *err) {
 static ck_status load(ck_job *j, ck_restore *r, ck_error *err) {
     for (uint32_t i = 0; i < j->subtask_count && !j->was_finished; i++) CK_TRY(add_target(j, r, i, err));
     CK_TRY(want_committables(j, r, err));
+    if (!j->was_finished && !ck_job_follows(j)) CK_TRY(want_splits(j, r, err));
     CK_FAULT(j->proc, RESTORE_BEFORE_LOAD);
     CK_TRY(note_damage(j, ck_restore_run(r, err)));
     CK_FAULT(j->proc, RESTORE_BEFORE_MIGRATION);
+    if (!j->was_finished && !ck_job_follows(j)) CK_TRY(take_splits(j, r, err));
     if (!j->was_finished) CK_TRY(migrate(j, err));
     if (!j->was_finished) CK_TRY(note_damage(j, ck_job_replay(j, err)));
     CK_FAULT(j->proc, RESTORE_AFTER_LOAD);

@@ -100,6 +100,18 @@ static ck_status check_hello(wire *w, ck_connection *c, const ck_wire_hello *h, 
     return CK_OK;
 }
 
+/* Under the lock, once: there is one connection to process 0. */
+static ck_status take_word(ck_links *l, const ck_wire_hello *h, ck_error *err) {
+    if (h->splits.n) {
+        l->heard_splits = ck_alloc(l->cfg.mem, h->splits.n);
+        if (!l->heard_splits) return ck_nomem(err, l->cfg.mem, h->splits.n);
+        memcpy(l->heard_splits, h->splits.p, h->splits.n);
+    }
+    l->word = (ck_links_word){.restored = h->restored, .splits = {l->heard_splits, h->splits.n}};
+    memcpy(l->word.uuid, h->uuid, sizeof l->word.uuid);
+    return CK_OK;
+}
+
 static ck_status attach(wire *w, ck_connection *c, const ck_wire_hello *h, ck_error *err) {
     ck_links *l = w->group;
     ck_link *k = &l->links[h->process];
@@ -107,11 +119,7 @@ static ck_status attach(wire *w, ck_connection *c, const ck_wire_hello *h, ck_er
     pthread_mutex_lock(&l->lock);
     if (k->connection) {
         s = ck_fail(err, CK_REFUSED, "process %u is connected already", h->process);
-    } else {
-        if (h->process == 0) {
-            l->word = (ck_links_word){.restored = h->restored, .splits = h->splits};
-            memcpy(l->word.uuid, h->uuid, sizeof l->word.uuid);
-        }
+    } else if (h->process != 0 || (s = take_word(l, h, err)) == CK_OK) {
         k->connection = ck_connection_ref(c);
         w->link = k;
         l->up_count++;
@@ -500,6 +508,7 @@ void ck_links_free(ck_links *l) {
     if (!l) return;
     ck_links_close(l);
     for (uint32_t p = 0; p < l->cfg.process_count; p++) free_link(l, &l->links[p]);
+    if (l->heard_splits) ck_free(l->cfg.mem, l->heard_splits, l->word.splits.n);
     pthread_cond_destroy(&l->changed);
     pthread_mutex_destroy(&l->lock);
     ck_free(l->cfg.mem, l, links_bytes(l->cfg.process_count));

@@ -9,8 +9,8 @@
  * control frames need none, but keep their place behind batches of their edge. A downlink grants credits as consumers
  * take batches.
  *
- * A link ends well when both sides have said BYE: every edge has ended or was closed. So does one whose peer goes away
- * without a word after `finish`: the job needs nothing of it any more. Anything else is a failure. */
+ * A link ends well when both sides have said BYE: the job has finished, and needs nothing of what is still on edges. So
+ * does one whose peer goes away without a word after `finish`. Anything else is a failure. */
 #ifndef CK_RUNTIME_LINK_H
 #define CK_RUNTIME_LINK_H
 
@@ -42,8 +42,9 @@ typedef struct ck_links_config {
 
 /* What process 0 says to the others when they connect. */
 typedef struct ck_links_word {
-    uint64_t restored, splits;
+    uint64_t restored;
     char uuid[37];
+    ck_view splits; /* new ones of all processes; said: borrowed until free, heard: the links' */
 } ck_links_word;
 
 CK_NODISCARD ck_status ck_links_new(const ck_links_config *cfg, ck_links **out, ck_error *err);
@@ -62,7 +63,8 @@ void ck_links_start(ck_links *l);                /* after up: the tasks may run 
 CK_NODISCARD ck_status ck_links_send(ck_links *l, uint32_t peer, ck_frame **f);
 /* As send, and it is the last thing said: close waits until the peer has seen it. */
 void ck_links_say_last(ck_links *l, uint32_t peer, ck_frame **f);
-/* finish: every edge here has ended, say BYE and wait for theirs, or for the end of the connection; otherwise drop everything. Thread: any. */
+/* finish: nothing more goes out, say BYE and wait for theirs, or for the end of the connection; otherwise drop
+ * everything. Thread: any. */
 void ck_links_end(ck_links *l, bool finish);
 /* After the tasks have retired, or when they never started: connections, listener, loop. Last
  * words are waited for, a second at most. Blocks. Safe twice. */

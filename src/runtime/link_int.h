@@ -53,7 +53,6 @@ struct ck_link {
     /* downlink */
     ck_link_in *ins;
     ck_credit_pool pool;
-    _Atomic bool in_done;
     _Atomic bool hint; /* some consumer closed */
     _Atomic bool consumed;
     /* any */
@@ -74,6 +73,7 @@ struct ck_links {
     pthread_cond_t changed;
     uint32_t up_count;
     ck_links_word word;   /* of process 0; written before it is needed */
+    char *heard_splits;   /* in it; NULL: we lead, or there are none */
     ck_error not_reached; /* why the last dialling failed */
     ck_error refused;     /* a peer that may not connect, or cannot */
     ck_link links[];      /* by process; our own stays empty */

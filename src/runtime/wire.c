@@ -33,29 +33,32 @@ ck_status ck_wire_edge(const ck_frame *f, uint32_t *edge, ck_error *err) {
 /* ---- hello ---- */
 
 ck_frame *ck_wire_hello_frame(ck_mem mem, const ck_wire_hello *h) {
-    if (h->secret.n > CK_WIRE_SECRET_BYTES_MAX) return NULL;
-    ck_frame *f = ck_frame_new(mem, CK_WIRE_HELLO, 34 + CK_WIRE_UUID_BYTES + h->secret.n);
+    if (h->secret.n > CK_WIRE_SECRET_BYTES_MAX || h->splits.n > CK_WIRE_SPLITS_BYTES_MAX) return NULL;
+    ck_frame *f = ck_frame_new(mem, CK_WIRE_HELLO, 30 + CK_WIRE_UUID_BYTES + h->secret.n + h->splits.n);
     if (!f) return NULL;
     uint8_t *p = put_be(f->p, h->version, 4);
     p = put_be(p, h->process, 4);
     p = put_be(p, h->graph_hash, 8);
     p = put_be(p, h->restored, 8);
-    p = put_be(p, h->splits, 8);
     memcpy(p, h->uuid, CK_WIRE_UUID_BYTES);
     p += CK_WIRE_UUID_BYTES;
     p = put_be(p, h->secret.n, 2);
     if (h->secret.n) memcpy(p, h->secret.p, h->secret.n);
+    p = put_be(p + h->secret.n, h->splits.n, 4);
+    if (h->splits.n) memcpy(p, h->splits.p, h->splits.n);
     return f;
 }
 
 ck_status ck_wire_read_hello(const ck_frame *f, ck_wire_hello *out, ck_error *err) {
     ck_cursor c = ck_cursor_of(f->p, f->n);
     uint16_t n;
+    uint32_t splits;
     ck_view uuid;
     if (f->kind != CK_WIRE_HELLO || !ck_cursor_u32be(&c, &out->version) || !ck_cursor_u32be(&c, &out->process) ||
         !ck_cursor_u64be(&c, &out->graph_hash) || !ck_cursor_u64be(&c, &out->restored) ||
-        !ck_cursor_u64be(&c, &out->splits) || !ck_cursor_take(&c, CK_WIRE_UUID_BYTES, &uuid) ||
-        !ck_cursor_u16be(&c, &n) || n > CK_WIRE_SECRET_BYTES_MAX || !ck_cursor_take(&c, n, &out->secret) || c.left)
+        !ck_cursor_take(&c, CK_WIRE_UUID_BYTES, &uuid) || !ck_cursor_u16be(&c, &n) || n > CK_WIRE_SECRET_BYTES_MAX ||
+        !ck_cursor_take(&c, n, &out->secret) || !ck_cursor_u32be(&c, &splits) ||
+        !ck_cursor_take(&c, splits, &out->splits) || c.left)
         return bad(f, err);
     memcpy(out->uuid, uuid.p, uuid.n);
     out->uuid[uuid.n] = 0;

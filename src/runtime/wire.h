@@ -3,8 +3,8 @@
  * goes once per edge before the first of them; edges with weights have a last column `__weight`.
  *
  *   kind             payload behind the edge
- *   HELLO            (no edge) u32 version, u32 process, u64 graph hash, u64 restored checkpoint, u64 splits hash,
- *                    36 bytes job UUID, u16 length and secret
+ *   HELLO            (no edge) u32 version, u32 process, u64 graph hash, u64 restored checkpoint, 36 bytes job
+ *                    UUID, u16 length and secret, u32 length and new splits (job_splits.c)
  *   SCHEMA           Arrow IPC schema message
  *   BATCH            u32 backlog: further batches that wait at the sender; Arrow IPC record batch message and body
  *   WATERMARK        i64 us, u8 idle
@@ -24,7 +24,9 @@
 #include "net/frame.h"
 #include "stream/event.h"
 
-enum { CK_WIRE_VERSION = 2, CK_WIRE_SECRET_BYTES_MAX = 1024, CK_WIRE_UUID_BYTES = 36 };
+enum { CK_WIRE_VERSION = 3, CK_WIRE_SECRET_BYTES_MAX = 1024, CK_WIRE_UUID_BYTES = 36 };
+/* So that a HELLO with them is no larger than a frame may be. */
+enum { CK_WIRE_SPLITS_BYTES_MAX = CK_FRAME_BYTES_MAX - 4096 };
 
 typedef enum ck_wire_kind {
     CK_WIRE_HELLO = 1,
@@ -51,9 +53,8 @@ typedef struct ck_wire_hello {
     uint64_t graph_hash;
     /* The leader's word on what the job continues from; of others zeros. */
     uint64_t restored; /* checkpoint; 0: from the start */
-    uint64_t splits;   /* over the splits its sources found */
     char uuid[CK_WIRE_UUID_BYTES + 1];
-    ck_view secret; /* decoded: borrowed from the frame */
+    ck_view secret, splits; /* decoded: borrowed from the frame */
 } ck_wire_hello;
 /* NULL without memory. */
 ck_frame *ck_wire_hello_frame(ck_mem mem, const ck_wire_hello *h);

@@ -200,8 +200,13 @@ static void controls_go_both_ways(void **state) {
 
 static void hello_says_who(void **state) {
     fixture *f = *state;
-    ck_wire_hello h = {CK_WIRE_VERSION,  3, 0x123456789abcdef0, 17, 18, "01234567-89ab-cdef-0123-456789abcdef",
-                       CK_VIEW("secret")},
+    ck_wire_hello h = {CK_WIRE_VERSION,
+                       3,
+                       0x123456789abcdef0,
+                       17,
+                       "01234567-89ab-cdef-0123-456789abcdef",
+                       CK_VIEW("secret"),
+                       CK_VIEW("splits")},
                   got;
     ck_frame *frame = ck_wire_hello_frame(f->mem, &h);
     assert_int_equal(ck_wire_read_hello(frame, &got, NULL), CK_OK);
@@ -209,9 +214,12 @@ static void hello_says_who(void **state) {
     assert_int_equal(got.graph_hash, h.graph_hash);
     assert_true(ck_view_eq(got.secret, h.secret));
     assert_int_equal(got.restored, 17);
-    assert_int_equal(got.splits, 18);
+    assert_true(ck_view_eq(got.splits, h.splits));
     assert_string_equal(got.uuid, h.uuid);
-    frame->p[69] = 200; /* a longer secret than there is */
+    frame->p[71] = 7; /* more bytes of splits than there are */
+    assert_int_equal(ck_wire_read_hello(frame, &got, NULL), CK_CORRUPT);
+    frame->p[71] = 6;
+    frame->p[61] = 200; /* a longer secret than there is */
     assert_int_equal(ck_wire_read_hello(frame, &got, NULL), CK_CORRUPT);
     frame->n = 10;
     assert_int_equal(ck_wire_read_hello(frame, &got, NULL), CK_CORRUPT);

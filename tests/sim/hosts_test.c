@@ -31,7 +31,8 @@ static void find_addresses(fixture *f, hosts *h, uint32_t count, bool tcp) {
 
 /* ---- the job, the same in every process ---- */
 
-/* which: pipelines a b c; f final, e endless, x everything in process 1, t over TCP, 7 and 1 rows a batch */
+/* which: pipelines a b c; f final, e endless, g endless and finding more splits, x everything in process 1, t over TCP,
+ * 7 and 1 rows a batch */
 static void choose_plan(fixture *f, const char *which, const char *out, const char *checkpoints) {
     snprintf(f->out, sizeof f->out, "%s", out);
     snprintf(f->checkpoints, sizeof f->checkpoints, "%s", checkpoints);
@@ -50,6 +51,10 @@ static void choose_plan(fixture *f, const char *which, const char *out, const ch
     if (strchr(which, '7')) p->batch_rows = 7, p->a_rows = 2000, p->b_rows = 1000;
     if (strchr(which, '1')) p->batch_rows = 1, p->a_rows = 500, p->b_rows = 300;
     if (strchr(which, 'e')) p->with_limit = true, p->c_limit = 2000000000;
+    if (!strchr(which, 'g')) return;
+    p->with_limit = true, p->c_limit = 2000000000;
+    p->c_more = ck_arena_printf(&f->arena, "%s.more", out);
+    assert_non_null(p->c_more);
 }
 
 static uint32_t all_in_process_1(void *arg, uint64_t vertex, uint32_t subtask) {
@@ -250,6 +255,59 @@ static void killed_jobs_go_on(void **state) {
     }
 }
 
+/* ---- an input without end ---- */
+
+static void one_more_split(fixture *f) {
+    FILE *more = fopen(f->plan.c_more, "a");
+    assert_non_null(more);
+    fputc('x', more);
+    assert_int_equal(fclose(more), 0);
+}
+
+/* Until rows of so many splits are committed. */
+static void savepoints_until(fixture *f, run *r, uint32_t splits) {
+    ck_error err = CK_ERROR_INIT;
+    uint32_t seen = 0;
+    for (int i = 0; seen < splits; i++) {
+        uint64_t checkpoint;
+        if (i == 2000) fail_msg("rows of %u splits, not of %u", seen, splits);
+        if (ck_job_savepoint(r->job, 60000000, &checkpoint, &err) != CK_OK) fail_msg("%s", err.msg);
+        if (output_splits_of_c(&f->t.proc, &f->plan, &seen, &err) != CK_OK) fail_msg("%s", err.msg);
+    }
+    assert_int_equal(seen, splits); /* no split under a second name */
+}
+
+static void killed_endless_jobs_go_on_with_splits_found_later(void **state) {
+    fixture *f = *state;
+    static const char *const plans[] = {"g7", "g7x"}; /* x: the leader has no subtask of the source */
+    for (size_t i = 0; i < CK_ARRAY_COUNT(plans); i++) {
+        new_round(f, plans[i], true);
+        for (uint32_t life = 0; life < 5; life++) {
+            run r;
+            ck_error err = CK_ERROR_INIT;
+            uint64_t checkpoint;
+            uint32_t count = 1 + (life + 1) % 3, splits = f->plan.c_splits + life + 1;
+            one_more_split(f);
+            begin_well(f, &r, count, 1 + (life * 3 + 1) % 4, plans[i]);
+            savepoints_until(f, &r, splits);
+            if (life == 4) {
+                if (ck_job_stop(r.job, 60000000, &checkpoint, &err) != CK_OK) fail_msg("%s", err.msg);
+                end_well(&r);
+                break;
+            }
+            assert_int_equal(ck_job_wait(r.job, (int64_t)ck_random_below(&f->t.proc, 20000), &err), CK_AGAIN);
+            if (count > 1) {
+                kill(r.pids[count - 1], SIGKILL);
+                assert_int_not_equal(ck_job_wait(r.job, 60000000, &err), CK_OK);
+                assert_non_null(strstr(err.msg, "process "));
+            }
+            ck_job_free(r.job);
+            for (uint32_t p = 1; p < count; p++) (void)reap(r.pids[p]);
+        }
+        check_output(f);
+    }
+}
+
 static void a_killed_host_fails_the_others(void **state) {
     fixture *f = *state;
     run r;
@@ -359,6 +417,7 @@ int main(int argc, char **argv) {
         T(checkpoints_cross_the_edges),
         T(a_savepoint_is_of_all_processes),
         T(killed_jobs_go_on),
+        T(killed_endless_jobs_go_on_with_splits_found_later),
         T(a_killed_host_fails_the_others),
         T(a_failure_elsewhere_comes_with_its_reason),
         T(a_cancel_ends_all),

@@ -11,7 +11,8 @@
 enum { MODEL_KEYS_MAX = 64, MODEL_POSITIONS = 1 << 20 };
 
 /* source.model {"splits":S,"rows":R,"keys":K}: split i has R * (1 + i % 3) / 2 rows (k, v), v = i * 2^20 + position,
- * k = mix(v) % K. R = 0: it never ends. */
+ * k = mix(v) % K. R = 0: it never ends. With "more":"PATH" one more split for each byte that file has when the job
+ * starts; with "pause_us" so long between batches. */
 extern const ck_op_desc model_source;
 /* model.count {}: (k, v) -> (k, from, to, sum): "rows from..to-1 of key k have come, their v add up to sum". Not final:
  * at every flush what is new; final: one row a key at END. Committed rows of a key therefore tile [0, count). */

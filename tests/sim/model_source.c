@@ -16,7 +16,7 @@ typedef struct source {
     struct ck_op_runtime *rt;
     bool reading;
     _Atomic bool read_done;
-    int64_t keys;
+    int64_t keys, pause_us;
     split splits[SPLITS_MAX];
     uint32_t split_count, turn;
     int64_t watermark;
@@ -27,14 +27,27 @@ static ck_status source_create(const ck_op_spec *spec, ck_mem mem, void **self, 
     if (!s) return ck_nomem(err, mem, sizeof *s);
     s->mem = mem;
     s->keys = model_param(spec->params, "keys", 8);
+    s->pause_us = model_param(spec->params, "pause_us", 0);
     *self = s;
     return CK_OK;
+}
+
+/* Bytes of the file of "more":"..."; 0 without. */
+static uint32_t more_splits(const ck_op_spec *spec) {
+    static const char name[] = "\"more\":\"";
+    const char *at = strstr(spec->params, name), *end = at ? strchr(at + sizeof name - 1, '"') : NULL;
+    char path[256];
+    ck_stat st;
+    if (!end) return 0;
+    snprintf(path, sizeof path, "%.*s", (int)(end - at - (ptrdiff_t)sizeof name + 1), at + sizeof name - 1);
+    return spec->proc->fs->stat(spec->proc->fs, path, &st, NULL) == CK_OK ? (uint32_t)st.bytes : 0;
 }
 
 static ck_status source_enumerate(const ck_op_spec *spec, uint32_t parallelism, ck_split_list *out, ck_error *err) {
     (void)parallelism;
     int64_t rows = model_param(spec->params, "rows", 0);
-    for (uint32_t i = 0; i < (uint32_t)model_param(spec->params, "splits", 1); i++) {
+    uint32_t count = (uint32_t)model_param(spec->params, "splits", 1) + more_splits(spec);
+    for (uint32_t i = 0; i < count; i++) {
         char id[32], text[96];
         snprintf(id, sizeof id, "split-%u", i);
         snprintf(text, sizeof text, "{\"number\":%u,\"at\":0,\"rows\":%lld}", i,
@@ -114,6 +127,10 @@ static ck_status source_poll(void *self, ck_op_ctx *ctx, ck_poll_result *result,
         atomic_store(&s->read_done, false);
         s->read = (ck_io_job){read_run, read_done, NULL};
         ck_op_submit_io(ctx, &s->read);
+    }
+    if (s->pause_us && mood > 1) {
+        *result = CK_POLL_IDLE;
+        *until_us = ck_mono_us(ctx->proc) + s->pause_us;
     }
     return mood == 2 ? CK_OK : emit_some(s, sp, ctx);
 }

@@ -54,8 +54,10 @@ static void add_rows(maker *m, const plan *p) {
 }
 
 static void add_limit(maker *m, const plan *p) {
-    add(m, "source:c", "source.model", ck_arena_printf(m->a, "{\"splits\":%u,\"rows\":0}", p->c_splits), NULL,
-        CK_EDGE_FORWARD, m->rows, false, false, 0);
+    add(m, "source:c", "source.model",
+        ck_arena_printf(m->a, "{\"splits\":%u,\"rows\":0,\"more\":\"%s\",\"pause_us\":%d}", p->c_splits,
+                        p->c_more ? p->c_more : "", p->c_more ? 1000 : 0),
+        NULL, CK_EDGE_FORWARD, m->rows, false, false, 0);
     add(m, "limit<-c", "model.limit", ck_arena_printf(m->a, "{\"limit\":%u}", p->c_limit), "source:c", CK_EDGE_GATHER,
         m->rows, false, false, 1);
     add(m, "sink:c", "sink.model", sink_params(m, p, "c"), "limit<-c", CK_EDGE_FORWARD, m->rows, false, false, 1);

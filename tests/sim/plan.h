@@ -12,6 +12,7 @@ typedef struct plan {
     uint32_t a_splits, a_rows, a_keys;
     uint32_t b_splits, b_rows;
     uint32_t c_splits, c_limit;
+    const char *c_more; /* the source of c goes slowly and finds one more split for each byte of this file; or NULL */
     int64_t interval_us, timeout_us;
     uint32_t tolerable_failed;
     size_t queue_bytes;

@@ -310,6 +310,66 @@ def test_coordinator_and_worker_die_together(cluster):
     check(cluster, COPY)
 
 
+def stopped_rows(cluster, job, wanted):
+    """What is in the output after `stop`, once `wanted` says of the rows that are committed that they are enough."""
+    until("enough rows", lambda: wanted(read_rows(cluster.cwd / "out")), lambda: cluster.status(job))
+    cluster.ask("stop", job)
+    assert cluster.until_status(job, "finished", "failed")["status"] == "finished"
+    return read_rows(cluster.cwd / "out")
+
+
+def lose_a_worker(cluster, job):
+    """One of two that the job's subtasks are on; another takes its place."""
+    s = cluster.until_checkpoint(job)
+    assert len({x["worker"] for x in s["subtasks"]}) == 2, s
+    cluster.workers[s["subtasks"][0]["worker"]].kill()
+    cluster.worker(f"late{job}", 2)
+    until("a restart", lambda: cluster.status(job)["restarts"] == 1, lambda: cluster.status(job))
+    after = cluster.until_status(job, "running", "failed")
+    assert after["status"] == "running", after
+
+
+def test_datagen_without_end_goes_on_over_several_workers(cluster):
+    endless = COPY.replace(f"rows='{ROWS}', ", "").replace("'40000'", "'5000'")
+    cluster.coordinator()
+    cluster.worker("w1", 2), cluster.worker("w2", 2)
+    cluster.submit(endless, "-p", "2", *KEPT)
+    lose_a_worker(cluster, 1)
+    seen = max(r["k"] for r in stopped_rows(cluster, 1, lambda rows: len(rows) > 5000))
+    cluster.submit(endless, "-p", "3", *KEPT)
+    rows = stopped_rows(cluster, 2, lambda rows: rows and max(r["k"] for r in rows) > seen + 3000)
+    made = {r["k"]: r for r in rows}
+    assert len(made) == len(rows)
+    for turn in range(2):  # each of the two splits from its first row on, without a gap
+        of_split = sorted(k for k in made if k % 2 == turn)
+        assert of_split == list(range(turn, of_split[-1] + 1, 2))
+    last = max(made)
+    run_clink("run", "-e", endless.replace("rate_limit='5000'", f"rows='{last + 1}'").replace("path='out'", "path='alone'"), cwd=cluster.cwd)
+    alone = {r["k"]: r for r in read_rows(cluster.cwd / "alone")}
+    assert len(alone) == last + 1 and all(made[k] == alone[k] for k in made)
+
+
+def test_a_followed_directory_goes_on_over_several_workers(cluster):
+    folder = cluster.cwd / "in"
+    folder.mkdir()
+    files = ["a", "b", "c"]
+    for f in files:
+        write_ndjson(folder / f, [{"f": f, "n": i} for i in range(2000)])
+    cluster.coordinator()
+    cluster.worker("w1", 2), cluster.worker("w2", 2)
+    cluster.submit("""CREATE TABLE t (f VARCHAR, n BIGINT) WITH (connector='file', format='json', path='in', follow='true');
+                      CREATE TABLE o (f VARCHAR, n BIGINT) WITH (connector='file', format='json', path='out');
+                      INSERT INTO o SELECT f, n FROM t""", "-p", "2", *KEPT)
+    until("the first rows", lambda: len(read_rows(cluster.cwd / "out")) == 6000)
+    write_ndjson(folder / "d", [{"f": "d", "n": i} for i in range(2000)])  # found by the restart
+    lose_a_worker(cluster, 1)
+    for f in [*files, "d"]:
+        with open(folder / f, "a") as out:
+            out.writelines(json.dumps({"f": f, "n": i}) + "\n" for i in range(2000, 3000))
+    rows = stopped_rows(cluster, 1, lambda rows: len(rows) >= 12000)
+    assert sorted((r["f"], r["n"]) for r in rows) == [(f, n) for f in "abcd" for n in range(3000)]
+
+
 def test_without_a_directory_a_loss_fails_the_job(cluster):
     cluster.coordinator()
     w = cluster.worker("w1", 1)
