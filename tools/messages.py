@@ -41,6 +41,7 @@ ELSEWHERE = {  # beginnings of messages
     "a NUL byte": "src/sql/parse/refusals_test.c",
     "byte 0x%02x is not valid": "src/sql/parse/refusals_test.c",
     "this is nested deeper": "tests/system/test_large_sql.py",
+    "there is a function \\\"%s\\\" of a plugin": "tests/system/test_plugins.py",
     "every ": "a bug",
     "flex ": "a bug",
 }
