@@ -219,8 +219,8 @@ ck_status ck_coordinator_heard(ck_coordinator *c, int64_t now_us, uint64_t conn,
     return after != CK_OK ? after : s;
 }
 
-/* Evidence at once: whoever closed may have died, so somebody looks. One that lives comes back over another connection,
- * and silence stays the bound. */
+/* Evidence at once: whoever closed may have died, so somebody looks, and looks again at each watch. One that lives
+ * comes back over another connection, and silence stays the bound. */
 ck_status ck_coordinator_closed(ck_coordinator *c, int64_t now_us, uint64_t conn, ck_error *err) {
     arrive(c, now_us);
     commands_forget_conn(c, conn);

@@ -490,6 +490,23 @@ static void a_closed_connection_is_probed_and_then_lost(void **state) {
     ASSERT_TEXT(info(h, 1)->error, "worker lost (connection closed)");
 }
 
+/* The first probe may still be answered by one that is dying. */
+static void a_closed_connection_is_probed_until_somebody_comes(void **state) {
+    harness *h = *state;
+    join(h, 1, 2);
+    OK(ck_coordinator_closed(h->c, h->now_us, 1, NULL));
+    take_actions(h);
+    for (int i = 0; i < 3; i++) {
+        h->count = 0;
+        pass(h, 100, "");
+        assert_non_null(wanted(h, CK_ACTION_PROBE));
+    }
+    register_with(h, 1, 11, 1, 2, NULL, 0);
+    h->count = 0;
+    pass(h, 100, "1");
+    assert_null(wanted(h, CK_ACTION_PROBE));
+}
+
 static void who_comes_back_over_another_connection_was_not_lost(void **state) {
     harness *h = *state;
     ck_msg_submit job = plain_job("/c");
@@ -604,6 +621,7 @@ int main(void) {
         T(an_error_drains_its_peers_first),
         T(a_tasks_own_retries_come_first),
         T(a_closed_connection_is_probed_and_then_lost),
+        T(a_closed_connection_is_probed_until_somebody_comes),
         T(who_comes_back_over_another_connection_was_not_lost),
         T(a_closed_connection_does_not_stop_the_clock),
         T(what_was_said_to_a_closed_connection_is_said_again),

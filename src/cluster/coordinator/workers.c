@@ -32,6 +32,8 @@ void workers_watch(ck_coordinator *c) {
         next = w->next;
         if (c->now_us - w->last_seen_us > c->cfg.heartbeat_timeout_us)
             workers_lose(c, w, "worker lost (heartbeat timeout)");
+        else if (!w->conn) /* a process that dies may close its connection before the address it can be probed at */
+            coordinator_act(c, CK_ACTION_PROBE, 0, w->incarnation, w->address);
     }
 }
 
