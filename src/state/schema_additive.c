@@ -109,11 +109,12 @@ static bool take_apart(ck_value_fields f, ck_view value, ck_view *nulls, ck_view
 
 static ck_status put_nulls(const ck_additive *c, ck_view nulls, ck_bytes *out) {
     size_t n = null_bytes(c->to);
+    if (n == 0) return CK_OK;
     CK_TRY(ck_bytes_reserve(out, n));
     uint8_t *bits = (uint8_t *)out->p + out->n;
     memset(bits, 0, n);
     out->n += n;
-    for (uint32_t i = 0; n && i < c->to.count; i++)
+    for (uint32_t i = 0; i < c->to.count; i++)
         if (c->value_of[i] == CK_FIELD_IS_NEW || null_at(nulls, c->value_of[i]) ||
             c->to.fields[i].type->kind == CK_TYPE_NULL)
             bits[i / 8] |= (uint8_t)(1u << i % 8);
