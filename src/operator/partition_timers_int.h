@@ -1,5 +1,5 @@
 /* Which partition of an ordered table is due when: a heap of (time, partition), each partition in it once with its
- * valid time. Of sessions, OVER, ranks of windows and joins in time, whose partitions are keys with rows in the order
+ * valid time. Of sessions, OVER, ranks of windows, joins in time and operators of plugins, whose partitions are keys with rows in the order
  * of time. Not in a checkpoint: it is made anew from the rows. */
 #ifndef CK_OPERATOR_PARTITION_TIMERS_INT_H
 #define CK_OPERATOR_PARTITION_TIMERS_INT_H
@@ -36,7 +36,7 @@ typedef int64_t (*ck_first_due_fn)(const void *arg, const ck_row *first);
 CK_NODISCARD ck_status ck_partition_timers_restore(ck_partition_timers *t, ck_table *table, ck_partition *room,
                                                    ck_first_due_fn due, const void *arg, ck_op_ctx *ctx);
 
-/* An instant as an order key, as data/key.h writes an integer. */
+/* An instant, or another BIGINT, as an order key, as data/key.h writes an integer. */
 enum { CK_INSTANT_KEY_BYTES = 8 };
 ck_view ck_instant_key(int64_t us, char out[CK_INSTANT_KEY_BYTES]);
 

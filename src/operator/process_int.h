@@ -52,6 +52,7 @@ typedef struct ck_process_state {
 
 typedef struct ck_process_timers {
     ck_table *table;
+    uint32_t time_at;
     ck_partition_timers due;
 } ck_process_timers;
 
@@ -137,8 +138,5 @@ void ck_process_timers_destroy(ck_process *p);
 clink_status ck_process_set_timer(clink_context *c, uint32_t k, int64_t time_us, int32_t processing, int32_t on);
 /* Those due at or before `limit`, in one call of the plugin; *more: there may be others. */
 CK_NODISCARD ck_status ck_process_fire(ck_process *p, bool clock, int64_t limit, bool *more);
-
-/* BIGINT as an order key: eight bytes. */
-void ck_process_order_i64(int64_t v, char out[8]);
 
 #endif

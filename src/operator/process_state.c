@@ -3,11 +3,6 @@
 
 #include <stdlib.h>
 
-void ck_process_order_i64(int64_t v, char out[8]) {
-    uint64_t u = (uint64_t)v ^ (1ULL << 63);
-    for (int i = 0; i < 8; i++) out[i] = (char)(u >> (56 - 8 * i));
-}
-
 /* ---- opening ---- */
 
 static ck_status open_state(ck_process *p, uint32_t i) {
@@ -241,12 +236,9 @@ clink_status ck_process_partition(ck_process *p, ck_table *t, uint32_t k, bool c
 
 static ck_status order_key(ck_process_state *s, const clink_key *key, ck_bytes *out) {
     bool text = s->face->kind == CLINK_MAP && ck_table_layout(s->table)->fields[s->first].phys == CK_PHYS_VIEW;
-    char number[8];
+    char number[CK_INSTANT_KEY_BYTES];
     ck_bytes_clear(out);
-    if (!text) {
-        ck_process_order_i64(key->i64, number);
-        return ck_bytes_append(out, number, 8);
-    }
+    if (!text) return ck_bytes_view(out, ck_instant_key(key->i64, number));
     ck_status st = CK_OK;
     for (size_t i = 0; st == CK_OK && i < key->text.n; i++) {
         st = ck_bytes_char(out, key->text.p[i]);
@@ -311,9 +303,8 @@ clink_status ck_process_append(clink_context *c, uint32_t state, uint32_t k, cli
     const ck_row_layout *layout = ck_table_layout(s->table);
     if (ck_partition_last(s->table, part, &last))
         position = ck_row_i64(last, layout->fields[s->process->plan.partition_count].offset) + 1;
-    char key[8];
-    ck_process_order_i64(position, key);
-    return entry_at(s, part, (ck_view){key, 8}, true, out);
+    char key[CK_INSTANT_KEY_BYTES];
+    return entry_at(s, part, ck_instant_key(position, key), true, out);
 }
 
 static clink_status bounds(ck_process_state *s, const clink_key *low, const clink_key *high) {

@@ -2,26 +2,22 @@
  * keys; and in memory which key is due when, made anew from the rows when the operator opens. */
 #include "operator/process_int.h"
 
-static int64_t time_of(const ck_process *p, const ck_table *t, const ck_row *row) {
-    return ck_row_i64(row, ck_table_layout(t)->fields[p->plan.partition_count].offset);
+static int64_t first_due(const void *arg, const ck_row *row) {
+    return ck_row_i64(row, ((const ck_process_timers *)arg)->time_at);
 }
 
 static ck_status set_due(ck_process *p, ck_process_timers *t, ck_partition part) {
     ck_row *first;
     if (!ck_partition_first(t->table, part, &first)) return CK_OK;
-    ck_status s = ck_partition_timers_set(&t->due, part, time_of(p, t->table, first));
+    ck_status s = ck_partition_timers_set(&t->due, part, first_due(t, first));
     return s == CK_OK ? s : ck_nomem(p->ctx->error, p->mem, sizeof(int64_t));
 }
 
-static ck_status open_one(ck_process *p, ck_process_timers *t, const ck_slot_schema *slot) {
-    enum { PIECE = 256 };
-    ck_partition parts[PIECE];
-    ck_table_scan scan = {0};
+static ck_status open_one(ck_process *p, ck_process_timers *t, const ck_slot_schema *slot, ck_partition *room) {
     CK_TRY(ck_state_table(p->ctx->state, slot, &t->table, p->ctx->error));
+    t->time_at = ck_table_layout(t->table)->fields[p->plan.partition_count].offset;
     ck_partition_timers_init(&t->due, p->mem);
-    for (uint32_t n; (n = ck_table_partition_scan(t->table, &scan, parts, PIECE)) > 0;)
-        for (uint32_t i = 0; i < n; i++) CK_TRY(set_due(p, t, parts[i]));
-    return CK_OK;
+    return ck_partition_timers_restore(&t->due, t->table, room, first_due, t, p->ctx);
 }
 
 ck_status ck_process_timers_open(ck_process *p) {
@@ -32,8 +28,12 @@ ck_status ck_process_timers_open(ck_process *p) {
     for (uint32_t i = 0; i < keys; i++)
         if (ck_column_builder_init(&p->timer_keys[i], p->mem, p->plan.partition[i].type, CK_PROCESS_TIMERS) != CK_OK)
             return ck_nomem(p->ctx->error, p->mem, CK_PROCESS_TIMERS * sizeof(int64_t));
-    for (uint32_t i = 0; i < 2; i++) CK_TRY(open_one(p, &p->timers[i], p->plan.slots[states + i]));
-    return CK_OK;
+    ck_partition *room = ck_alloc(p->mem, CK_BATCH_ROWS_MAX * sizeof *room);
+    if (!room) return ck_nomem(p->ctx->error, p->mem, CK_BATCH_ROWS_MAX * sizeof *room);
+    ck_status s = CK_OK;
+    for (uint32_t i = 0; s == CK_OK && i < 2; i++) s = open_one(p, &p->timers[i], p->plan.slots[states + i], room);
+    ck_free(p->mem, room, CK_BATCH_ROWS_MAX * sizeof *room);
+    return s;
 }
 
 void ck_process_timers_destroy(ck_process *p) {
@@ -60,7 +60,7 @@ clink_status ck_process_set_timer(clink_context *c, uint32_t k, int64_t time_us,
     ck_partition part;
     ck_row *row;
     bool fresh;
-    char key[8];
+    char key[CK_INSTANT_KEY_BYTES];
     if (!t->table || !p->batch) {
         ck_fail(p->ctx->error, CK_INVALID, "operator %s of plugin %s sets a timer, and %s", op->face->name, op->plugin,
                 !op->timers      ? "it has no on_timers"
@@ -70,8 +70,7 @@ clink_status ck_process_set_timer(clink_context *c, uint32_t k, int64_t time_us,
     }
     clink_status s = ck_process_partition(p, t->table, k, on, &part);
     if (s != CLINK_OK || !part) return s;
-    ck_process_order_i64(time_us, key);
-    ck_view at = {key, 8};
+    ck_view at = ck_instant_key(time_us, key);
     if (!on) return ck_process_fail(p, clear(p, t, part, at));
     ck_status st = ck_partition_upsert(t->table, part, at, &row, &fresh, p->ctx->error);
     if (st == CK_OK && ck_partition_timers_set(&t->due, part, time_us) != CK_OK)
@@ -84,10 +83,10 @@ clink_status ck_process_set_timer(clink_context *c, uint32_t k, int64_t time_us,
 /* One timer out of the slot, its key into the builders. *taken false: the partition was looked at too early. */
 static ck_status take(ck_process *p, ck_process_timers *t, ck_partition part, int64_t limit, uint32_t n, bool *taken) {
     ck_row *row;
-    char key[8];
+    char key[CK_INSTANT_KEY_BYTES];
     *taken = false;
     if (!ck_partition_first(t->table, part, &row)) return CK_OK;
-    int64_t time = time_of(p, t->table, row);
+    int64_t time = first_due(t, row);
     if (time > limit) return set_due(p, t, part);
     const ck_row *one = row;
     for (uint32_t i = 0; i < p->plan.partition_count; i++)
@@ -96,8 +95,7 @@ static ck_status take(ck_process *p, ck_process_timers *t, ck_partition part, in
     p->timer_times[n] = time;
     *taken = true;
     bool last = ck_partition_rows(t->table, part) == 1;
-    ck_process_order_i64(time, key);
-    CK_TRY(ck_partition_erase(t->table, part, (ck_view){key, 8}, p->ctx->error));
+    CK_TRY(ck_partition_erase(t->table, part, ck_instant_key(time, key), p->ctx->error));
     return last ? CK_OK : set_due(p, t, part);
 }
 
