@@ -257,6 +257,23 @@ int report_error(clink_status s, const clink_error *e) {
     return 1;
 }
 
+clink_status run_flags_set(const verb *v, const run_flags *f, clink_engine *engine, clink_error *e) {
+    clink_status s = CLINK_OK;
+    for (size_t i = 0; s == CLINK_OK && i < f->set.count; i++) {
+        const char *eq = strchr(f->set.items[i], '=');
+        char key[256];
+        if (!eq || eq == f->set.items[i] || (size_t)(eq - f->set.items[i]) >= sizeof key) {
+            usage_error(v, "--set takes KEY=VALUE, not '%s'", f->set.items[i]);
+            e->message[0] = 0;
+            return CLINK_INVALID;
+        }
+        memcpy(key, f->set.items[i], (size_t)(eq - f->set.items[i]));
+        key[eq - f->set.items[i]] = 0;
+        s = clink_set(engine, key, eq + 1, e);
+    }
+    return s;
+}
+
 clink_status run_flags_open(const verb *v, run_flags *f, clink_engine **engine) {
     clink_error e = {0};
     clink_options o = {.struct_bytes = sizeof o,
@@ -286,19 +303,7 @@ clink_status run_flags_open(const verb *v, run_flags *f, clink_engine **engine) 
         report_error(s, &e);
         return CLINK_FAILED; /* of a stored catalog, not of the usage */
     }
-    for (size_t i = 0; s == CLINK_OK && i < f->set.count; i++) {
-        const char *eq = strchr(f->set.items[i], '=');
-        char key[256];
-        if (!eq || eq == f->set.items[i] || (size_t)(eq - f->set.items[i]) >= sizeof key) {
-            usage_error(v, "--set takes KEY=VALUE, not '%s'", f->set.items[i]);
-            s = CLINK_INVALID;
-            e.message[0] = 0;
-            break;
-        }
-        memcpy(key, f->set.items[i], (size_t)(eq - f->set.items[i]));
-        key[eq - f->set.items[i]] = 0;
-        s = clink_set(*engine, key, eq + 1, &e);
-    }
+    s = run_flags_set(v, f, *engine, &e);
     if (s != CLINK_OK) {
         if (e.message[0]) report_error(s, &e);
         clink_close(*engine);

@@ -55,6 +55,8 @@ int run_flags_output(const verb *v, const run_flags *f, clink_run *run);
 /* Opens the engine with the flags that are its own and applies --set. CLINK_OK or the code, with a message on stderr.
  */
 clink_status run_flags_open(const verb *v, run_flags *f, clink_engine **engine);
+/* --set alone; e->message is empty where the usage has been said. */
+clink_status run_flags_set(const verb *v, const run_flags *f, clink_engine *engine, clink_error *e);
 /* Into a clink_run, which borrows from *f and *s (output and fd are left to the caller). 0 or 2. */
 int run_flags_apply(const verb *v, run_flags *f, const script *s, clink_run *run);
 

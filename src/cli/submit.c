@@ -65,29 +65,20 @@ static int judge(const submission *x, const char *json) {
     return 1;
 }
 
-static int submit(submission *x) {
+static int submit(const verb *v, submission *x) {
     clink_engine *engine = NULL;
     clink_error e = {0};
     char *json = NULL;
     int rc = 0;
     const clink_cluster c = cluster_of(&x->c, x->wait ? 0 : x->c.timeout_s * 1000);
     clink_status s = cluster_open(&engine, &e);
-    for (size_t i = 0; s == CLINK_OK && i < x->f.set.count; i++) {
-        char *pair = strdup(x->f.set.items[i]), *is = pair ? strchr(pair, '=') : NULL;
-        if (is) *is = 0;
-        if (is) s = clink_set(engine, pair, is + 1, &e);
-        free(pair);
-        if (is) continue;
-        fprintf(stderr, "clink: --set takes KEY=VALUE, not '%s'\n", x->f.set.items[i]);
-        clink_close(engine);
-        return 2;
-    }
+    if (s == CLINK_OK) s = run_flags_set(v, &x->f, engine, &e);
     if (s == CLINK_OK) s = clink_submit(engine, &c, x->s.text, &x->run, x->max_restarts, x->wait, &json, &e);
     if (s == CLINK_OK) {
         cluster_print_jobs(json, x->c.json);
         rc = judge(x, json);
     } else {
-        rc = report_error(s, &e);
+        rc = e.message[0] ? report_error(s, &e) : 2; /* of the usage, which is said */
     }
     clink_free(json);
     clink_close(engine);
@@ -120,7 +111,7 @@ static int submit_main(const verb *v, int argc, char **argv) {
     rc = script_load(v, &x.f.execute, argv, argc, &x.s);
     if (!rc) rc = run_flags_apply(v, &x.f, &x.s, &x.run);
     if (!rc) rc = read_restarts(v, &x);
-    if (!rc) rc = submit(&x);
+    if (!rc) rc = submit(v, &x);
     script_free(&x.s);
     return rc;
 }
