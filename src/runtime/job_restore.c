@@ -204,9 +204,19 @@ static void tell_change(const ck_job *j) {
     }
 }
 
+static bool runs_here(const ck_job *j) {
+    for (uint32_t v = 0; v < j->plan.count; v++)
+        for (uint32_t i = 0; i < j->plan.vertices[v].parallelism; i++)
+            if (ck_job_is_here(j, v, i)) return true;
+    return false;
+}
+
+/* A follower that runs nothing restores nothing. And it must not look: no checkpoint waits for it, so the one the
+ * leader chose may be gone by now. That one stays for the others, whose subtasks acknowledge nothing before they are
+ * restored. */
 ck_status ck_job_open_dir(ck_job *j, ck_error *err) {
     bool follows = ck_job_follows(j);
-    if (!j->cfg.checkpoint.dir) return CK_OK;
+    if (!j->cfg.checkpoint.dir || (follows && !runs_here(j))) return CK_OK;
     ck_checkpoint_dir_config cfg = {.proc = j->proc,
                                     .mem = j->mem,
                                     .path = j->cfg.checkpoint.dir,

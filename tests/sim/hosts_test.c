@@ -308,6 +308,30 @@ static void killed_endless_jobs_go_on_with_splits_found_later(void **state) {
     }
 }
 
+/* It may come so late that the checkpoint it would look for is gone: here the whole directory is, for it. */
+static void a_host_that_runs_nothing_needs_no_checkpoint(void **state) {
+    fixture *f = *state;
+    char real[sizeof f->checkpoints];
+    run r;
+    new_round(f, "abx", true);
+    begin_well(f, &r, 2, 3, "abx");
+    end_well(&r);
+    memcpy(real, f->checkpoints, sizeof real);
+    find_addresses(f, &r.h, 3, false);
+    for (uint32_t p = 1; p < 3; p++) {
+        host_args a = {"abx", "s3cret", p, 3, 20000000};
+        if (p == 2) snprintf(f->checkpoints, sizeof f->checkpoints, "%s/nothing", ck_test_dir(&f->t));
+        r.pids[p] = spawn_host(f, &r.h, &a);
+        memcpy(f->checkpoints, real, sizeof real);
+    }
+    host_args leader = {"abx", "s3cret", 0, 3, 20000000};
+    ck_error err = CK_ERROR_INIT;
+    if (start_host(f, &r.h, &leader, &r.job, &err) != CK_OK) fail_msg("%s", err.msg);
+    assert_true(ck_job_was_finished(r.job));
+    end_well(&r);
+    check_output(f);
+}
+
 static void a_killed_host_fails_the_others(void **state) {
     fixture *f = *state;
     run r;
@@ -418,6 +442,7 @@ int main(int argc, char **argv) {
         T(a_savepoint_is_of_all_processes),
         T(killed_jobs_go_on),
         T(killed_endless_jobs_go_on_with_splits_found_later),
+        T(a_host_that_runs_nothing_needs_no_checkpoint),
         T(a_killed_host_fails_the_others),
         T(a_failure_elsewhere_comes_with_its_reason),
         T(a_cancel_ends_all),
