@@ -20,7 +20,9 @@ static size_t submit_flags(run_flags *f, flag *out) {
                                         "tolerable-failed-checkpoints",
                                         "checkpoint-retained",
                                         "alignment",
-                                        "alignment-stall-ms"};
+                                        "alignment-stall-ms",
+                                        "allow-semantic-change",
+                                        "added-state"};
     flag all[RUN_FLAG_COUNT];
     size_t count = run_flags_table(f, all), n = 0;
     for (size_t i = 0; i < count; i++)

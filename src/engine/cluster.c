@@ -12,6 +12,7 @@
 #include "engine/cluster_int.h"
 #include "format/utf8.h"
 #include "os/thread.h"
+#include "runtime/restore_gate.h"
 #include "yyjson.h"
 
 enum { ANSWER_BYTES_MAX = 256 << 20, CLIENT_TIMEOUT_MS = 30000 };
@@ -114,7 +115,9 @@ static const ck_proto_field spec_fields[] = {FIELD(1, CK_PROTO_BYTES, CK_CLUSTER
                                              FIELD(9, CK_PROTO_UINT, INT32_MAX, tolerable_failed),
                                              FIELD(10, CK_PROTO_UINT, INT32_MAX, retained),
                                              FIELD(11, CK_PROTO_UINT, CK_ALIGN_ADAPTIVE, alignment),
-                                             FIELD(12, CK_PROTO_SINT, 0, stall_us)};
+                                             FIELD(12, CK_PROTO_SINT, 0, stall_us),
+                                             FIELD(13, CK_PROTO_UINT, 1, allow_semantic_change),
+                                             FIELD(14, CK_PROTO_UINT, 1, added_from_now)};
 const ck_proto_type engine_job_spec_type = {
     .name = "job", .bytes = sizeof(engine_job_spec), .fields = spec_fields, .field_count = CK_ARRAY_COUNT(spec_fields)};
 
@@ -187,7 +190,9 @@ static ck_status make_spec(clink_job *j, const ck_sql_step *step, ck_view *out, 
                             .tolerable_failed = c.tolerable_failed,
                             .retained = c.retained,
                             .alignment = c.alignment,
-                            .stall_us = c.stall_us};
+                            .stall_us = c.stall_us,
+                            .allow_semantic_change = c.allow_semantic_change,
+                            .added_from_now = c.added_from_now};
     size_t n = ck_proto_bytes(&engine_job_spec_type, &spec);
     uint8_t *p = s == CK_OK ? ck_arena_alloc(&j->arena, n + 1) : NULL;
     if (p) (void)ck_proto_write(&engine_job_spec_type, &spec, p);
@@ -336,6 +341,26 @@ static ck_status set_base(clink_engine *e, ck_error *err) {
     return base ? CK_OK : ck_nomem(err, e->arena.mem, 0);
 }
 
+/* What could only fail is refused before a worker has heard of it. */
+static ck_status look_at_checkpoint(clink_engine *e, clink_job *j, const ck_graph *graph, ck_error *err) {
+    const char *warning;
+    const ck_job_settings settings = {.batch_rows = CK_BATCH_ROWS_MAX,
+                                      .key_groups = graph->key_groups,
+                                      .timezone = graph->timezone,
+                                      .job_name = j->run.name,
+                                      .checkpoints = true};
+    ck_evolve_config cfg = {.proc = &e->proc,
+                            .registry = &e->registry,
+                            .wanted = graph,
+                            .settings = &settings,
+                            .from_now = j->run.added_state == CLINK_ADDED_FROM_NOW,
+                            .allow = j->run.allow_semantic_change != 0};
+    if (!j->run.checkpoint_dir) return CK_OK;
+    CK_TRY(ck_restore_gate(&j->arena, j->run.checkpoint_dir, NULL, j->run.name, &cfg, &warning, err));
+    if (*warning) ck_log_line(e->proc.log, CK_LOG_WARN, "%s: %s", j->run.name, warning);
+    return CK_OK;
+}
+
 static ck_status submit(clink_engine *e, const clink_cluster *c, clink_job *j, int64_t max_restarts, int32_t wait,
                         char **json, ck_error *err) {
     const ck_sql_step *step;
@@ -350,6 +375,7 @@ static ck_status submit(clink_engine *e, const clink_cluster *c, clink_job *j, i
     CK_TRY(absolute(j, j->run.checkpoint_dir, &s->checkpoint_dir, err));
     CK_TRY(make_spec(j, step, &s->spec, err));
     CK_TRY(make_roles(j, step->graph, &s->roles, err));
+    CK_TRY(look_at_checkpoint(e, j, step->graph, err));
     return ask(e, c, &m, wait != 0, json, err);
 }
 

@@ -12,6 +12,7 @@ typedef struct engine_job_spec {
     int64_t interval_us, timeout_us, final_timeout_us;
     uint64_t tolerable_failed, retained, alignment;
     int64_t stall_us;
+    uint64_t allow_semantic_change, added_from_now;
 } engine_job_spec;
 
 extern const ck_proto_type engine_job_spec_type;

@@ -56,7 +56,11 @@ typedef struct ck_evolve_config {
  * manifest's graph or a file does not parse. CK_REFUSED: operators that cannot be told apart, named. Refused operators
  * are no error here. Blocks. */
 CK_NODISCARD ck_status ck_evolve(ck_arena *a, const ck_evolve_config *cfg, ck_evolution *out, ck_error *err);
-/* The same for the checkpoint that a job of this name would start from: --checkpoint-dir and --restore; `cfg` has all
+/* CK_REFUSED with a sentence, and `hint` behind it: the job cannot go on from there, be it for an operator or for what the
+ * checkpoint is. */
+CK_NODISCARD ck_status ck_evolve_refusal(const ck_evolve_config *cfg, const ck_evolution *e, const char *hint,
+                                         ck_error *err);
+/* ck_evolve for the checkpoint that a job of this name would start from: --checkpoint-dir and --restore; `cfg` has all
  * but dir and manifest, which are filled in. CK_NOTFOUND: there is none. Nothing is locked or written. */
 CK_NODISCARD ck_status ck_evolve_from(ck_arena *a, const char *checkpoint_dir, const char *restore,
                                       const char *job_name, ck_evolve_config *cfg, ck_evolution *out, ck_error *err);

@@ -10,30 +10,14 @@
  */
 #include "runtime/job_int.h"
 
-#include <stdio.h>
-
 enum { RESTORE_TRIES = 3 };
 
 static ck_status nomem(ck_job *j, ck_error *err) { return ck_nomem(err, j->mem, 4096); }
 
 /* ---- choosing ---- */
 
-static ck_status refuse_change(ck_job *j, const ck_manifest *m, const char *dir, ck_error *err) {
-    const ck_evolution *e = &j->evolution;
-    const ck_evolve_op *first = NULL;
-    for (uint32_t i = 0; i < e->count && !first; i++)
-        if (e->ops[i].refused) first = &e->ops[i];
-    const char *uid = first->wanted ? first->wanted->uid : first->stored->uid;
-    char more[64] = "";
-    if (e->refused > 1) (void)snprintf(more, sizeof more, " (and %u more)", e->refused - 1);
-    return ck_fail(
-        err, CK_REFUSED,
-        "checkpoint %llu in %s was made by another script, and this one cannot go on from all it keeps: %s%s: "
-        "%s%s; clink explain --restore shows each operator, --allow-semantic-change goes on all the same, "
-        "--fresh starts anew in this directory",
-        (unsigned long long)m->checkpoint, dir, uid, first->verdict == CK_EVOLVE_DROP ? " is not in this script" : "",
-        first->why, more);
-}
+static const char hint[] = "clink explain --restore shows each operator, --allow-semantic-change goes on all the same, "
+                           "--fresh starts anew in this directory";
 
 /* The same script is the same graph; another one goes on where nothing is lost by it (evolve.h). */
 static ck_status check_manifest(ck_job *j, const ck_manifest *m, const char *dir, ck_error *err) {
@@ -46,22 +30,7 @@ static ck_status check_manifest(ck_job *j, const ck_manifest *m, const char *dir
                                   .from_now = j->cfg.checkpoint.added_from_now,
                                   .allow = j->cfg.checkpoint.allow_semantic_change};
     CK_TRY(ck_evolve(&j->arena, &cfg, &j->evolution, err));
-    if (!j->evolution.changed) return CK_OK;
-    if (m->key_groups != j->graph->key_groups)
-        return ck_fail(err, CK_REFUSED, "checkpoint %llu in %s has %u key groups, this job %u",
-                       (unsigned long long)m->checkpoint, dir, m->key_groups, j->graph->key_groups);
-    if (m->kind == CK_BARRIER_FINAL)
-        return ck_fail(err, CK_REFUSED,
-                       "checkpoint %llu in %s is the last of a job that has finished, and was made by another script: "
-                       "this one has nothing to go on with; --fresh starts anew in this directory",
-                       (unsigned long long)m->checkpoint, dir);
-    for (uint32_t i = 0; i < m->file_count; i++)
-        if (m->files[i].kind == CK_FILE_INFLIGHT)
-            return ck_fail(err, CK_REFUSED,
-                           "checkpoint %llu in %s was made by another script and holds rows that were under way in it; "
-                           "take a savepoint of that job, which holds none, and go on from there",
-                           (unsigned long long)m->checkpoint, dir);
-    return j->evolution.refused ? refuse_change(j, m, dir, err) : CK_OK;
+    return ck_evolve_refusal(&cfg, &j->evolution, hint, err);
 }
 
 /* What the restored checkpoint calls this operator; NULL: it has nothing of it. */

@@ -1,14 +1,6 @@
 /* See restore_gate.h. */
 #include "runtime/restore_gate.h"
 
-static ck_status refuse(const ck_evolve_config *cfg, const ck_evolution *e, ck_error *err) {
-    const ck_evolve_op *op = e->ops;
-    while (!op->refused) op++;
-    return ck_fail(err, CK_REFUSED, "checkpoint %llu in %s does not fit this job: %s: %s",
-                   (unsigned long long)cfg->manifest->checkpoint, cfg->dir,
-                   op->wanted ? op->wanted->uid : op->stored->uid, op->why);
-}
-
 ck_status ck_restore_gate(ck_arena *a, const char *checkpoint_dir, const char *restore, const char *job_name,
                           ck_evolve_config *cfg, const char **warning, ck_error *err) {
     ck_error why = CK_ERROR_INIT;
@@ -16,7 +8,7 @@ ck_status ck_restore_gate(ck_arena *a, const char *checkpoint_dir, const char *r
     bool asked = restore && restore[0];
     *warning = "";
     ck_status s = ck_evolve_from(a, checkpoint_dir, restore, job_name, cfg, &e, &why);
-    if (s == CK_OK) return e.refused ? refuse(cfg, &e, err) : CK_OK;
+    if (s == CK_OK) return ck_evolve_refusal(cfg, &e, "clink explain --restore shows each operator", err);
     if (s == CK_NOMEM) return ck_nomem(err, a->mem, 0);
     if (s == CK_NOTFOUND && !asked) return CK_OK; /* a first start */
     *warning = ck_arena_printf(a, "whether this job can go on from %s was not looked at: %s; its start will tell",

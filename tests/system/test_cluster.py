@@ -171,6 +171,27 @@ def test_savepoint_stop_and_going_on(cluster):
     assert job["id"] == 1
 
 
+def test_what_cannot_go_on_is_refused_before_it_is_deployed(cluster):
+    """The look at the checkpoint of a submit: what its start would refuse makes no job; what cannot be looked at passes with a warning."""
+    cluster.coordinator()
+    cluster.worker("w1", 4)
+    cluster.submit(GROUPED, "--checkpoint-dir", "ck")
+    cluster.until_status(1, "running")
+    cluster.ask("stop", 1)
+    cluster.until_status(1, "finished")
+    more = GROUPED.replace("s BIGINT)", "s BIGINT, m BIGINT)").replace("SUM(v) FROM", "SUM(v), MAX(v) FROM")
+    r = cluster.submit(more, "--checkpoint-dir", "ck", ok=False)
+    assert r.code == 1 and "group_agg(k % 997)<-t" in r.err and "'max(v)' is not in the checkpoint" in r.err, r.err
+    assert [j["id"] for j in cluster.ask("list", "--json").rows] == [1]  # no job was made of it
+    r = cluster.submit(more, "--checkpoint-dir", "ck", "--added-state", "from_now", ok=False)
+    assert r.code == 0, r.err
+    cluster.until_status(2, "running", "finished")
+    cluster.ask("cancel", 2, ok=False)
+    (cluster.cwd / "no-directory").write_text("")
+    r = cluster.submit(COPY, "--checkpoint-dir", "no-directory", ok=False)
+    assert "was not looked at" in r.err and "its start will tell" in r.err, r.err  # and it is not what stops it
+
+
 def test_cancel_and_drop(cluster):
     cluster.coordinator()
     cluster.worker("w1", 1)
