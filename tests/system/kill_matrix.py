@@ -1,27 +1,35 @@
 """The kill matrix: queries x fault points x alignment x parallelism. The binary is killed at a named fault point, started again at the
 same or another parallelism, and what it leaves must be what an undisturbed run leaves: no row missing, doubled or invented.
 
-    python tests/system/kill_matrix.py [--seed N] [--sample N] [--query NAME] [--point NAME] [--backend NAME]
+    python tests/system/kill_matrix.py [--backend NAME] [--jobs N] [--shard I/N] [--seed N] [--sample N] [--query NAME] [--point NAME]
+    python tests/system/kill_matrix.py --backend NAME --cell "QUERY POINT:ORDINAL:ACTION ALIGNMENT P THEN [SECOND]" [--times N]
 
-Without --sample every combination is run (make kill-matrix); test_kill_matrix.py runs a sample."""
+Without --sample every combination is run (make kill-matrix); test_kill_matrix.py runs a sample. A cell that fails is printed with
+the command that runs it alone, and its folder stays; the others go on."""
 import argparse
 import collections
+import concurrent.futures
 import itertools
 import os
 import random
 import re
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
+import threading
+import time
 
 sys.path.insert(0, os.path.dirname(__file__))
-from conftest import TOP, read_texts, run_clink  # noqa: E402
+from conftest import CLINK, TOP  # noqa: E402
+from kill_queries import QUERIES, make_rows, rows_in  # noqa: E402
 
 POINTS = re.findall(r'^CK_FAULT_POINT\(\w+,\s*"([^"]+)"', open(os.path.join(TOP, "src/base/fault_points.h")).read(), re.M)
 OVERTAKING = ("checkpoint.after_overtake", "checkpoint.before_inflight", "checkpoint.after_inflight", "restore.before_replay")
 BESIDE = ("materialise.before", "materialise.after")  # only where all rows are written beside the checkpoints
 KILLED = -signal.SIGKILL
+HANGS = 300  # seconds after which a start has to have ended
 # --state-backend of each, DIR its folder; with a changelog all rows are written as often as can be.
 BACKENDS = {
     "memory": [], "file": ["file:DIR"], "rocksdb": ["rocksdb:DIR"],
@@ -29,171 +37,131 @@ BACKENDS = {
     "changelog-inside": ["changelog+memory", "--materialisation", "inside", "--materialisation-every", "3"],
     "changelog-rocksdb": ["changelog+rocksdb:DIR", "--materialisation-every", "2"],
 }
-
-SRC = """CREATE TABLE src (i BIGINT NOT NULL, k VARCHAR, g BIGINT, v BIGINT, ts TIMESTAMP, WATERMARK FOR ts AS ts - INTERVAL '2' SECOND)
-  WITH (connector='file', format='json', path='{inp}/in.ndjson'{rate});
-CREATE TABLE other (i BIGINT NOT NULL, k VARCHAR, g BIGINT, v BIGINT, ts TIMESTAMP, WATERMARK FOR ts AS ts - INTERVAL '2' SECOND)
-  WITH (connector='file', format='json', path='{inp}/other.ndjson'{rate});
-"""
+Cell = collections.namedtuple("Cell", "query point ordinal alignment p then second", defaults=(None,))
 
 
-class Query:
-    """columns: of the sink. key: it is an upsert sink. rows: of the input. limit: so many rows come, any of them. changes: results
-    are emitted while they change. slow: its queues are full, so that something is under way when a barrier overtakes."""
-
-    def __init__(self, name, columns, select, key="", rows=6000, limit=None, changes=False, slow=False):
-        self.name, self.columns, self.select, self.key, self.rows = name, columns, select, key, rows
-        self.limit, self.changes, self.slow = limit, changes, slow
-
-    def script(self, inp, out, rate):
-        key = f", PRIMARY KEY ({self.key}) NOT ENFORCED" if self.key else ""
-        mode = ", mode='upsert'" if self.key else ""
-        opt = f", rate_limit='{rate}'" if rate else ""
-        return (SRC.format(inp=inp, rate=opt) +
-                f"CREATE TABLE snk ({self.columns}{key}) WITH (connector='file', format='csv', path='{out}'{mode});\n"
-                f"INSERT INTO snk {self.select};\n")
+def fault_of(cell):
+    return f"{cell.point}:{1 if cell.point.startswith('restore.') else cell.ordinal}:kill"
 
 
-QUERIES = {q.name: q for q in (
-    Query("text", "k VARCHAR, n BIGINT, s BIGINT", "SELECT k, COUNT(*) AS n, SUM(v) AS s FROM src GROUP BY k", "k", changes=True),
-    Query("bigint", "g BIGINT, n BIGINT, s BIGINT", "SELECT g, COUNT(*) AS n, SUM(v) AS s FROM src GROUP BY g"),
-    Query("two", "k VARCHAR, g BIGINT, n BIGINT", "SELECT k, g, COUNT(*) AS n FROM src GROUP BY k, g", "k, g", changes=True),
-    Query("window", "k VARCHAR, w TIMESTAMP, n BIGINT, s BIGINT",
-          "SELECT k, window_start AS w, COUNT(*) AS n, SUM(v) AS s FROM TABLE(TUMBLE(TABLE src, DESCRIPTOR(ts), INTERVAL '10' SECOND))"
-          " GROUP BY k, window_start, window_end"),
-    Query("window_top", "w TIMESTAMP, k VARCHAR, s BIGINT, r BIGINT",
-          "SELECT w, k, s, r FROM (SELECT *, RANK() OVER (PARTITION BY w, e ORDER BY s DESC) AS r FROM (SELECT k, window_start AS w,"
-          " window_end AS e, SUM(v) AS s FROM TABLE(HOP(TABLE src, DESCRIPTOR(ts), INTERVAL '2' SECOND, INTERVAL '10' SECOND))"
-          " GROUP BY k, window_start, window_end)) WHERE r <= 2"),
-    Query("window_first", "k VARCHAR, w TIMESTAMP, i BIGINT",
-          "SELECT k, window_start AS w, i FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY k, window_start, window_end ORDER BY ts, i)"
-          " AS n FROM TABLE(TUMBLE(TABLE src, DESCRIPTOR(ts), INTERVAL '10' SECOND))) WHERE n = 1"),
-    Query("window_join", "k VARCHAR, w TIMESTAMP, i BIGINT, o BIGINT",
-          "SELECT COALESCE(a.k, b.k) AS k, COALESCE(a.window_start, b.window_start) AS w, a.i, b.i AS o FROM"
-          " TABLE(TUMBLE(TABLE src, DESCRIPTOR(ts), INTERVAL '5' SECOND)) a FULL JOIN"
-          " TABLE(TUMBLE(TABLE other, DESCRIPTOR(ts), INTERVAL '5' SECOND)) b"
-          " ON a.k = b.k AND a.window_start = b.window_start AND a.window_end = b.window_end", changes=True),
-    Query("clock", "k VARCHAR, n BIGINT, s BIGINT",  # windows as the clock has them: what they have in all is the same
-          "SELECT k, SUM(n) AS n, SUM(s) AS s FROM (SELECT k, COUNT(*) AS n, SUM(v) AS s FROM TABLE(HOP(TABLE (SELECT *, PROCTIME() AS p"
-          " FROM src), DESCRIPTOR(p), INTERVAL '0.01' SECOND, INTERVAL '0.03' SECOND)) GROUP BY k, window_start, window_end UNION ALL"
-          " SELECT k, COUNT(*) AS n, SUM(v) AS s FROM (SELECT *, PROCTIME() AS p FROM src) GROUP BY SESSION(p, INTERVAL '0.02' SECOND), k)"
-          " GROUP BY k", "k", changes=True),
-    Query("over", "i BIGINT, k VARCHAR, n BIGINT, s BIGINT",
-          "SELECT i, k, COUNT(*) OVER w AS n, SUM(v) OVER w AS s FROM src"
-          " WINDOW w AS (PARTITION BY k ORDER BY ts RANGE BETWEEN INTERVAL '5' SECOND PRECEDING AND CURRENT ROW)"),
-    Query("hop", "k VARCHAR, w TIMESTAMP, n BIGINT, s BIGINT",  # subtasks are at different times when a barrier overtakes
-          "SELECT k, window_start AS w, COUNT(*) AS n, SUM(v) AS s FROM TABLE(HOP(TABLE src, DESCRIPTOR(ts), INTERVAL '0.5' SECOND,"
-          " INTERVAL '10' SECOND)) GROUP BY k, window_start, window_end", slow=True),
-    Query("interval", "i BIGINT, o BIGINT",
-          "SELECT a.i, b.i AS o FROM src a JOIN other b ON a.k = b.k AND b.ts BETWEEN a.ts - INTERVAL '20' SECOND AND a.ts"),
-    Query("join", "k VARCHAR, n BIGINT, s BIGINT",
-          "SELECT a.k, COUNT(*) AS n, SUM(b.v) AS s FROM src a JOIN other b ON a.k = b.k GROUP BY a.k", "k", changes=True),
-    Query("diamond", "k VARCHAR, n BIGINT, s BIGINT",
-          "SELECT a.k, COUNT(*) AS n, SUM(b.v) AS s FROM src a JOIN src b ON a.k = b.k GROUP BY a.k", "k", rows=12000, slow=True),
-    Query("top", "k VARCHAR, i BIGINT, v BIGINT, r BIGINT",
-          "SELECT k, i, v, r FROM (SELECT k, i, v, ROW_NUMBER() OVER (PARTITION BY k ORDER BY v DESC, i) AS r FROM src) WHERE r <= 3",
-          "k, r", changes=True),
-    Query("limit", "i BIGINT, k VARCHAR", "SELECT i, k FROM src LIMIT 12000", rows=15000, limit=12000),
-    Query("having", "i BIGINT, n BIGINT", "SELECT v AS i, COUNT(*) AS n FROM src WHERE v > 500 GROUP BY v HAVING COUNT(*) < 3", "i",
-          changes=True),
-    Query("distinct", "k VARCHAR, g BIGINT", "SELECT DISTINCT k, g FROM src"),
-)}
-if os.environ.get("CLINK_KILL_LARGE"):  # as many rows as the limit is meant for
-    QUERIES["limit"] = Query("limit", "i BIGINT, k VARCHAR", "SELECT i, k FROM src LIMIT 1200000", rows=1500000, limit=1200000)
+def cell_text(cell):
+    return " ".join(map(str, (cell.query, fault_of(cell), cell.alignment, cell.p, cell.then, *([cell.second] if cell.second else []))))
 
 
-def make_rows(path, rows, salt):
-    rnd = random.Random(salt)
-    with open(path, "w") as f:
-        for i in range(rows):
-            at = i // 20
-            f.write('{"i":%d,"k":"customer number %d","g":%d,"v":%d,"ts":"2026-01-01 %02d:%02d:%02d"}\n' % (
-                i, rnd.randrange(60), rnd.randrange(-20, 20), rnd.randrange(1000), at // 3600 % 24, at // 60 % 60, at % 60))
+def cell_of(text):
+    query, fault, alignment, p, then, *second = text.split()
+    point, ordinal, _ = fault.split(":")
+    return Cell(query, point, int(ordinal), alignment, int(p), int(then), *second)
 
 
-def rows_in(folder):
-    return collections.Counter(line for _, text in read_texts(folder) for line in text.split("\n")[:-1])
+def threads_of(pid):
+    """What the threads of a process that does not end are at, as far as there is somebody to ask."""
+    try:
+        r = subprocess.run(["gdb", "-p", str(pid), "-batch", "-ex", "thread apply all bt 12"], capture_output=True, text=True, timeout=120)
+        return r.stdout[-20000:]
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
 
 
 class Matrix:
+    """Undisturbed answers and the folder that all jobs have theirs in. Threads: any; `lock` guards what they share."""
+
     def __init__(self, where, seed, backend="memory"):
         self.backend = backend
         self.where, self.seed, self.n, self.answers, self.inputs = where, seed, 0, {}, {}
         self.retained = 1
+        self.lock = threading.RLock()
 
     def input(self, q):
-        if q.rows not in self.inputs:
-            self.inputs[q.rows] = d = os.path.join(self.where, f"in{q.rows}")
-            os.mkdir(d)
-            make_rows(os.path.join(d, "in.ndjson"), q.rows, q.rows)
-            make_rows(os.path.join(d, "other.ndjson"), max(q.rows // 4, 100), q.rows + 1)
-        return self.inputs[q.rows]
+        with self.lock:
+            if q.rows not in self.inputs:
+                d = os.path.join(self.where, f"in{q.rows}")
+                os.mkdir(d)
+                make_rows(os.path.join(d, "in.ndjson"), q.rows, q.rows)
+                make_rows(os.path.join(d, "other.ndjson"), max(q.rows // 4, 100), q.rows + 1)
+                self.inputs[q.rows] = d
+            return self.inputs[q.rows]
+
+    def folder(self):
+        with self.lock:
+            self.n += 1
+            d = os.path.join(self.where, f"job{self.n}")
+        os.mkdir(d)
+        return d
 
     def answer(self, q):
-        if q.name not in self.answers:
-            job = Job(self, q, 0, "aligned")
-            r = job.start(1)
-            assert r.code == 0, r.err
-            self.answers[q.name] = job.rows()
-            assert self.answers[q.name] and (q.limit or max(self.answers[q.name].values()) >= 1)
-            job.remove()
-        return self.answers[q.name]
+        with self.lock:
+            if q.name not in self.answers:
+                job = Job(self, q, 0, "aligned")
+                r = job.start(1)
+                assert r.code == 0, r.err
+                self.answers[q.name] = job.rows()
+                assert self.answers[q.name] and (q.limit or max(self.answers[q.name].values()) >= 1)
+                job.remove()
+            return self.answers[q.name]
 
-    def stopped(self, q, alignment, p, fault, before=()):
+    def stopped(self, cell, before=()):
         """A job that the fault has stopped. How often a point is passed depends on the machine: slower the next time."""
+        q = QUERIES[cell.query]
         for rate in (0, 0, 0) if q.slow else (q.rows * 8, q.rows * 3, q.rows):
-            job = Job(self, q, rate, alignment)
+            job = Job(self, q, rate, cell.alignment)
             for f in before:
-                job.start(p, f)
-            r = job.start(p, fault)
+                job.start(cell.p, f)
+            r = job.start(cell.p, fault_of(cell))
             if r.code != 0:
                 return job, r
             job.check()
             job.remove()
         return None, None
 
-    def run(self, name, point, alignment, p, then, ordinal, second=None):
+    def run(self, cell):
         """One cell. False: the point was not reached."""
-        q = QUERIES[name]
-        restore = point.startswith("restore.")
-        fault = f"{point}:{1 if restore else ordinal}:kill"
-        before = ((f"checkpoint.after_manifest:{1 if q.slow else 2}:kill",) if restore else ())
-        what = f"{name} {fault} {alignment} -p {p} then {then}" + (f", {second}" if second else "")
+        before = ((f"checkpoint.after_manifest:{1 if QUERIES[cell.query].slow else 2}:kill",) if cell.point.startswith("restore.") else ())
         try:
-            job, r = self.stopped(q, alignment, p, fault, before)
+            job, r = self.stopped(cell, before)
             if not job:
                 return False
             assert r.code == KILLED, f"exit {r.code}: {r.err}"
-            if second:  # killed again, perhaps while it restores
-                r = job.start(then, second)
+            if cell.second:  # killed again, perhaps while it restores
+                r = job.start(cell.then, cell.second)
                 assert r.code in (0, 1, KILLED), r.err
-            job.finish(then)
+            job.finish(cell.then)
         except AssertionError as e:
-            raise AssertionError(f"{what} (seed {self.seed}, {self.where}): {e}") from e
+            raise AssertionError(f"{cell_text(cell)} (seed {self.seed}, {self.where}): {e}") from e
         job.remove()
         return True
 
 
+class Ended:
+    def __init__(self, code, err):
+        self.code, self.err = code, err
+
+
 class Job:
     def __init__(self, matrix, q, rate, alignment):
-        matrix.n += 1
         self.m, self.q, self.alignment, self.retained = matrix, q, alignment, matrix.retained
-        self.dir = os.path.join(matrix.where, f"job{matrix.n}")
-        os.mkdir(self.dir)
-        self.out, self.script = os.path.join(self.dir, "out"), os.path.join(self.dir, "job.sql")
-        with open(self.script, "w") as f:
-            f.write(q.script(matrix.input(q), self.out, rate))
+        inp = matrix.input(q)
+        self.dir = matrix.folder()
+        self.out = os.path.join(self.dir, "out")
+        self.flags, self.env = q.write(self.dir, inp, rate)
 
     def start(self, p, fault=None):
-        flags = ["--changes"] if self.q.changes else []
-        if BACKENDS[self.m.backend]:
-            flags += ["--state-backend", *(o.replace("DIR", os.path.join(self.m.where, "work")) for o in BACKENDS[self.m.backend])]
-        return run_clink("run", self.script, "--checkpoint-dir", os.path.join(self.dir, "ck"), "--checkpoint-interval-ms", 8,
-                         "--checkpoint-retained", self.retained, "-p", p, "--alignment", self.alignment, *flags,
-                         env={"CLINK_ROCKSDB_ALL": "1", **({"CLINK_FAULT": fault} if fault else {})}, ok=False, timeout=300)
+        backend = [o.replace("DIR", os.path.join(self.dir, "work")) for o in BACKENDS[self.m.backend]]
+        args = ["run", *self.flags, "--checkpoint-dir", os.path.join(self.dir, "ck"), "--checkpoint-interval-ms", 8,
+                "--checkpoint-retained", self.retained, "-p", p, "--alignment", self.alignment, *(["--state-backend", *backend] if backend else [])]
+        env = {**os.environ, "CLINK_ROCKSDB_ALL": "1", **self.env, **({"CLINK_FAULT": fault} if fault else {})}
+        with subprocess.Popen([CLINK, *map(str, args)], cwd=self.dir, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as run:
+            try:
+                _, err = run.communicate(timeout=HANGS)
+            except subprocess.TimeoutExpired:
+                at = threads_of(run.pid)
+                run.kill()
+                _, err = run.communicate()
+                raise AssertionError(f"not at its end after {HANGS} s (-p {p}, fault {fault}, {self.dir}): {err.decode('utf-8', 'replace')}\n{at}") from None
+        return Ended(run.returncode, err.decode("utf-8", "replace"))
 
     def rows(self):
-        return rows_in(self.out)
+        return self.q.settled(rows_in(self.out))
 
     def finish(self, p):
         r = self.start(p)
@@ -223,14 +191,15 @@ class Job:
 def cells(rnd, query=None, point=None, backend="memory"):
     """Every combination; those of overtaking only where something is under way, of materialisations only where they are apart."""
     for name, at, alignment, p, other in itertools.product(QUERIES, POINTS, ("aligned", "unaligned"), (1, 4), (False, True)):
+        then = p if not other else 4 if p == 1 else rnd.choice((1, 2, 3))
+        ordinal = rnd.choice((1, 2, 3))
         if (query and name != query) or (point and at != point):
             continue
         if at in BESIDE and backend not in ("changelog", "changelog-rocksdb"):
             continue
         if at in OVERTAKING and (alignment == "aligned" or not QUERIES[name].slow or p == 1):
             continue
-        then = p if not other else 4 if p == 1 else rnd.choice((1, 2, 3))
-        yield name, at, alignment, p, then, rnd.choice((1, 2, 3))
+        yield Cell(name, at, ordinal, alignment, p, then)
 
 
 # More than one trouble: two kills in a row, a kill during the restore, a checkpoint that was given up between two complete ones, a
@@ -242,38 +211,82 @@ TWICE = ([(p, f"{s}:1:kill") for p in ("checkpoint.after_manifest", "commit.afte
           for s in ("commit.after", "durable.after_create", "durable.after_write", "durable.after_fsync", "durable.after_publish")])
 
 
-def twice(rnd):
-    for (point, second), name, alignment in itertools.product(TWICE, QUERIES, ("aligned", "unaligned")):
-        p = rnd.choice((1, 4))
-        yield name, point, alignment, p, rnd.choice((1, 2, 4)), rnd.choice((1, 2)), second
+def twice(rnd, query=None, point=None):
+    for (at, second), name, alignment in itertools.product(TWICE, QUERIES, ("aligned", "unaligned")):
+        cell = Cell(name, at, rnd.choice((1, 2)), alignment, rnd.choice((1, 4)), rnd.choice((1, 2, 4)), second)
+        if (not query or name == query) and (not point or at == point):
+            yield cell
+
+
+class Tally:
+    """What has come of the cells. log: a file with a line for each that is done; those that stand in it as good are not run again."""
+
+    def __init__(self, matrix, log):
+        self.m, self.log = matrix, log
+        self.killed, self.missed, self.bad = [], [], []
+        self.lock = threading.Lock()
+
+    def before(self):
+        lines = open(self.log).read().splitlines() if self.log and os.path.exists(self.log) else []
+        done = dict(reversed(line.split(" ", 1)) for line in lines if line.startswith(("killed ", "missed ")))
+        for text, how in done.items():
+            (self.killed if how == "killed" else self.missed).append(cell_of(text))
+        return set(done)
+
+    def run(self, cell):
+        why = ""
+        try:
+            how = "killed" if self.m.run(cell) else "missed"
+        except AssertionError as e:
+            how, why = "BAD", str(e)
+        with self.lock:
+            {"killed": self.killed, "missed": self.missed, "BAD": self.bad}[how].append(cell)
+            if why:
+                print(f"BAD {why}\nagain: python tests/system/kill_matrix.py --backend {self.m.backend} --cell '{cell_text(cell)}' --times 50", flush=True)
+            if self.log:
+                with open(self.log, "a") as f:
+                    f.write(f"{how} {cell_text(cell)}\n" + "".join(f"    {line}\n" for line in why.splitlines()))
 
 
 def main():
     a = argparse.ArgumentParser()
     a.add_argument("--seed", type=int, default=random.randrange(1 << 30))
     a.add_argument("--sample", type=int)
-    a.add_argument("--query")
+    a.add_argument("--query", choices=QUERIES)
     a.add_argument("--point")
     a.add_argument("--backend", choices=BACKENDS, default="memory",
                    help="rocksdb: every row is out of memory whenever a subtask takes input")
+    a.add_argument("--jobs", type=int, default=1, help="so many cells at once")
+    a.add_argument("--shard", default="1/1", help="I/N: the I-th of N parts, with the same seed")
+    a.add_argument("--cell", help="this one alone, as it was printed")
+    a.add_argument("--times", type=int, default=1, help="each cell so many times")
+    a.add_argument("--log", help="a line for each cell; those that stand there are not run again")
+    a.add_argument("--where", help="the folder of all jobs; default: in memory if there is room, as a kill does not ask the disk")
     o = a.parse_args()
+    shard, shards = map(int, o.shard.split("/"))
     rnd = random.Random(o.seed)
-    todo = list(cells(rnd, o.query, o.point, o.backend))
-    todo += [c for c in twice(rnd) if (not o.query or c[0] == o.query) and (not o.point or c[1] == o.point)]
-    if o.sample:
-        todo = rnd.sample(todo, min(o.sample, len(todo)))
-    with tempfile.TemporaryDirectory(prefix="clink-kills-") as where:
-        m = Matrix(where, o.seed, o.backend)
-        ran, passed = 0, collections.Counter()
-        for c in todo:
-            reached = m.run(*c)
-            ran += reached
-            passed[c[1]] += reached
-        print(f"{len(todo)} combinations, {ran} killed where they were to be, seed {o.seed}")
-        never = sorted({c[1] for c in todo} - set(p for p, n in passed.items() if n))
-        if never:
-            print("never reached: " + ", ".join(never))
-        return 1 if never and not o.sample else 0
+    todo = [cell_of(o.cell)] if o.cell else [*cells(rnd, o.query, o.point, o.backend), *twice(rnd, o.query, o.point)]
+    rnd.shuffle(todo)
+    todo = (todo[:o.sample] if o.sample else todo)[shard - 1::shards]
+    shm = os.statvfs("/dev/shm") if os.path.isdir("/dev/shm") else None
+    base = o.where or ("/dev/shm" if shm and shm.f_bavail * shm.f_frsize > 1 << 30 else None)
+    where = tempfile.mkdtemp(prefix="clink-kills-", dir=base)
+    tally = Tally(Matrix(where, o.seed, o.backend), o.log)
+    done, began = tally.before() if o.times == 1 else set(), time.monotonic()
+    print(f"backend {o.backend}, seed {o.seed}, {len(todo)} combinations, {len(done)} done before, {o.jobs} at once in {where}", flush=True)
+    with concurrent.futures.ThreadPoolExecutor(o.jobs) as pool:
+        for _ in pool.map(tally.run, [c for c in todo for _ in range(o.times) if cell_text(c) not in done]):
+            pass
+    print(f"{len(tally.killed) + len(tally.missed) + len(tally.bad)} cells, {len(tally.killed)} killed where they were to be and gone on right, "
+          f"{len(tally.missed)} not reached, {len(tally.bad)} BAD, seed {o.seed}, {time.monotonic() - began:.0f} s")
+    never = sorted({c.point for c in todo} - {c.point for c in tally.killed + tally.bad})
+    if never:
+        print("never reached: " + ", ".join(never))
+    if tally.bad:
+        print(f"what they left is in {where}")
+    else:
+        shutil.rmtree(where)
+    return 1 if tally.bad or (never and not o.sample and not o.cell) else 0
 
 
 if __name__ == "__main__":

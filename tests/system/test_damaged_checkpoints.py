@@ -5,7 +5,7 @@ import signal
 
 import pytest
 from conftest import run_clink
-from kill_matrix import QUERIES, Matrix
+from kill_matrix import Matrix, cell_of
 from test_savepoints import Run, manifests
 
 KILL_BEFORE_COMMIT, KILL_AFTER_COMMIT = "checkpoint.after_manifest:3:kill", "commit.after_committed:3:kill"
@@ -29,7 +29,7 @@ def stopped(tmp_path):
         m = Matrix(str(tmp_path), 1)
         m.retained = 3
         for _ in range(10):  # while one is marked committed, the next may be complete already
-            job, _ = m.stopped(QUERIES["text"], "aligned", p, fault)
+            job, _ = m.stopped(cell_of(f"text {fault} aligned {p} {p}"))
             assert job, f"{fault} was never reached"
             ck = tmp_path / f"job{m.n}" / "ck"
             ids = sorted(int(x.name[11:-5]) for x in ck.glob("checkpoint-*.json"))
