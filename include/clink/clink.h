@@ -213,7 +213,8 @@ CLINK_API clink_status clink_job_stream(clink_job *job, struct ArrowArrayStream 
 
 /* Takes a savepoint and waits for it (a checkpoint directory is required): CLINK_OK means this very one is complete,
  * and stands in savepoint_dir too when there is one. It stays until it is disposed of. timeout_ms -1: for ever;
- * CLINK_TIMEOUT: not in time, and what had not begun never will. checkpoint may be NULL. */
+ * CLINK_TIMEOUT: not in time, and what had not begun never will. checkpoint may be NULL; *checkpoint is 0 unless this
+ * very one is complete, which it also is where only savepoint_dir could not take it. */
 CLINK_API clink_status clink_job_savepoint(clink_job *job, int64_t timeout_ms, uint64_t *checkpoint,
                                            clink_error *error);
 /* The same, and the job ends with it: clink_job_wait then says CLINK_OK. Starting it again goes on from there. */

@@ -249,8 +249,10 @@ ck_status ck_job_wait(ck_job *j, int64_t timeout_us, ck_error *err) {
 }
 
 static ck_status savepoint_result(ck_job *j, ck_job_savepoint_wait *w, uint64_t *checkpoint, ck_error *err) {
-    *checkpoint = w->checkpoint;
-    if (w->status == CK_OK) return CK_OK;
+    if (w->status == CK_OK) {
+        *checkpoint = w->checkpoint;
+        return CK_OK;
+    }
     return ck_fail(err, w->status, "the savepoint of job %s failed: %s", j->cfg.name, w->reason ? w->reason : "");
 }
 

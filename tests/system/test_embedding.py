@@ -5,7 +5,8 @@ import subprocess
 import sys
 
 import pytest
-from conftest import BUILD, TOP
+from conftest import BUILD, TOP, read_rows
+from test_savepoints import SCRIPT, manifests
 
 sys.path.insert(0, os.path.join(TOP, "examples"))
 LIB = os.path.join(BUILD, "libclink.so")
@@ -73,3 +74,49 @@ def test_open_and_close_many_times(tmp_path):
         once()
     assert len(os.listdir("/proc/self/fd")) == fds and len(os.listdir("/proc/self/task")) <= threads
     assert rss() - before < 8 << 20, f"grew by {rss() - before} bytes"
+
+
+@pytest.fixture
+def savepoints(tmp_path):
+    """tests/embedding/savepoints.c over a followed table of 100 rows."""
+    exe, script = tmp_path / "savepoints", tmp_path / "job.sql"
+    subprocess.run(["gcc", "-std=c17", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-pthread", f"-I{TOP}/include", f"{TOP}/tests/embedding/savepoints.c", "-o", str(exe),
+                    f"-L{BUILD}", "-lclink", f"-Wl,-rpath,{BUILD}"], check=True)
+    (tmp_path / "in.ndjson").write_text("".join('{"k":"k%d","v":%d}\n' % (i % 7, i) for i in range(100)))
+    script.write_text(SCRIPT.format(inp=tmp_path / "in.ndjson", out=tmp_path / "out", copy=tmp_path / "copy"))
+
+    def call(*args, fault=None):
+        env = {**os.environ, **({"CLINK_FAULT": fault} if fault else {})}
+        return subprocess.run([str(exe), str(script), *map(str, args)], capture_output=True, text=True, env=env, timeout=300)
+
+    return call
+
+
+def test_savepoints_on_demand(savepoints, tmp_path):
+    """Taken, stopped with, gone on from, disposed of; success means this very one, in both places; without a directory there is none."""
+    p = savepoints("none")
+    assert p.returncode == 0, p.stderr
+    p = savepoints(tmp_path)
+    assert p.returncode == 0, p.stderr
+    first, second = map(int, p.stdout.split())
+    ck, sp = manifests(tmp_path / "ck"), manifests(tmp_path / "sp")
+    assert first not in ck and first in sp and second in ck  # disposed of in one place; the other is its own
+    assert all(m["kind"] == "savepoint" and all(f["kind"] == "base" for f in m["files"]) for m in sp.values())
+    assert set(sp) - {first} <= {i for i, m in ck.items() if m["kind"] == "savepoint"}  # nobody waited for one of them
+    counts = {f"k{k}": (len(range(k, 100, 7)), sum(range(k, 100, 7))) for k in range(7)}
+    assert {r["k"]: (r["n"], r["s"]) for r in read_rows(tmp_path / "out")} in ({}, counts)  # it may have read nothing yet
+    assert {r["v"] for r in read_rows(tmp_path / "copy")} <= set(range(100))
+
+
+@pytest.mark.parametrize("fault", ["checkpoint.before_snapshot:1:error", "checkpoint.before_manifest:1:error"])
+def test_a_savepoint_that_fails(savepoints, tmp_path, fault):
+    p = savepoints(tmp_path, "fails", fault=fault)
+    assert p.returncode == 0 and "the savepoint of job sql failed: " in p.stderr, p.stderr
+    next_one = int(p.stdout)
+    assert min(manifests(tmp_path / "ck")) == min(manifests(tmp_path / "sp")) == next_one > 1
+
+
+def test_a_savepoint_that_its_other_place_does_not_take(savepoints, tmp_path):
+    (tmp_path / "sp").write_text("a file")
+    p = savepoints(tmp_path, "elsewhere")
+    assert p.returncode == 0 and f"could not be kept in {tmp_path}/sp: {tmp_path}/sp is not a directory" in p.stderr, p.stderr
