@@ -228,6 +228,11 @@ static void texts(void) {
     measure("text channel IN (4 words) (filter)", true, 1,
             call("in", 5, lower, str("apple"), str("google"), str("facebook"), str("baidu")));
     measure("text url LIKE 'https%' (filter)", true, 1, call("like", 2, col(URL), str("https%")));
+    measure("text url LIKE '%query=1' (filter)", true, 1, call("like", 2, col(URL), str("%query=1")));
+    measure("text url LIKE '%&channel%' (filter)", true, 1, call("like", 2, col(URL), str("%&channel%")));
+    measure("text url LIKE '%nosuch%' (filter)", true, 1, call("like", 2, col(URL), str("%nosuch%")));
+    measure("text extra LIKE '%abc%' (filter)", true, 1, call("like", 2, col(EXTRA), str("%abc%")));
+    measure("text channel LIKE '%oo%' (filter)", true, 1, call("like", 2, col(CHANNEL), str("%oo%")));
     measure("text url LIKE '%channel_id%' (filter)", true, 1, call("like", 2, col(URL), str("%channel_id%")));
     measure("text url LIKE '%item_htm%query%' (filter)", true, 1, call("like", 2, col(URL), str("%item_htm%query%")));
     measure("text lower(channel)", false, 1, lower);

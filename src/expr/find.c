@@ -1,59 +1,15 @@
-/* See find.h. The C library's memmem prepares a table for each call, which costs more than looking through a hundred
- * bytes: here the first and the last byte of the part are compared at sixteen places at once. */
+/* See find.h. What searches a part stands in find_impl.inc. */
 #include "expr/find.h"
+
+#include "expr/kernels.h"
 
 #if defined(__SSE2__)
 #include <emmintrin.h>
-
-enum { LANES = 16 };
-
-/* A bit for each of 16 places where the part's first byte stands, and its last one `gap` bytes further. */
-static inline uint32_t candidates(const char *p, size_t gap, __m128i first, __m128i last) {
-    __m128i a = _mm_loadu_si128((const __m128i *)(const void *)p);
-    __m128i b = _mm_loadu_si128((const __m128i *)(const void *)(p + gap));
-    return (uint32_t)_mm_movemask_epi8(_mm_and_si128(_mm_cmpeq_epi8(a, first), _mm_cmpeq_epi8(b, last)));
-}
-
-static const char *check(const char *p, uint32_t mask, ck_view part) {
-    for (; mask; mask &= mask - 1) {
-        const char *at = p + __builtin_ctz(mask);
-        if (part.n <= 2 || memcmp(at + 1, part.p + 1, part.n - 2) == 0) return at;
-    }
-    return NULL;
-}
-
-/* Sixteen places and more: the last block overlaps the one before it. */
-static const char *find_long(ck_view text, ck_view part, size_t places) {
-    __m128i first = _mm_set1_epi8(part.p[0]), last = _mm_set1_epi8(part.p[part.n - 1]);
-    size_t i = 0, gap = part.n - 1;
-    for (;;) {
-        const char *hit = check(text.p + i, candidates(text.p + i, gap, first, last), part);
-        if (hit) return hit;
-        if (i + LANES >= places) return NULL;
-        i = i + 2 * LANES <= places ? i + LANES : places - LANES;
-    }
-}
-#else
-enum { LANES = 16 };
-
-static const char *find_long(ck_view text, ck_view part, size_t places) {
-    (void)places;
-    return memmem(text.p, text.n, part.p, part.n);
-}
 #endif
 
-const char *ck_find(ck_view text, ck_view part) {
-    if (part.n > text.n) return NULL;
-    if (part.n == 1) return memchr(text.p, *part.p, text.n);
-    size_t places = text.n - part.n + 1;
-    if (places >= LANES) return find_long(text, part, places);
-    for (const char *p = text.p, *end = text.p + places; p < end; p++) {
-        p = memchr(p, part.p[0], (size_t)(end - p));
-        if (!p) return NULL;
-        if (memcmp(p + 1, part.p + 1, part.n - 1) == 0) return p;
-    }
-    return NULL;
-}
+enum { LANES = 16 };
+
+const char *ck_find(ck_view text, ck_view part) { return ck_kernels_base.find(text, part); }
 
 /* ---- pieces ---- */
 

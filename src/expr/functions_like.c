@@ -1,8 +1,8 @@
 /* LIKE and ILIKE. A constant pattern is compiled once; another one whenever it differs from the row before. */
-#include "expr/bits_int.h"
 #include "expr/case_map.h"
+#include "expr/eval_int.h"
 #include "expr/functions_int.h"
-#include "expr/like.h"
+#include "expr/like_int.h"
 
 /* A compiled pattern is some forty times as long: one out of a row that is longer than this is not valid. */
 enum { PATTERN_BYTES_MAX = 1 << 20, ARENA_BYTES_MAX = 256 << 20 };
@@ -76,7 +76,7 @@ static ck_status match_varying(CK_KERNEL_ARGS) {
         ck_view text = ck_column_str(args[0].col, CK_AT(args[0], i));
         ck_arena_mark mark = ck_arena_mark_now(&v.s->arena);
         if (s == CK_OK) s = lowered(v.s, &v.s->arena, text, &text, err);
-        bool hit = s == CK_OK && ck_like_matches(v.like, text);
+        bool hit = s == CK_OK && ev->kernels->like_matches(v.like, text);
         ck_arena_reset_to(&v.s->arena, mark);
         ck_bit_put(out->col->bits, i, hit);
         if (s == CK_INVALID) s = ck_eval_mark(ev, out->col, i, CK_MARK_ARGUMENT, err);
@@ -92,10 +92,21 @@ static ck_status match_folded(CK_KERNEL_ARGS) {
         ck_view text = ck_column_str(args[0].col, CK_AT(args[0], i));
         ck_arena_mark mark = ck_arena_mark_now(&s->arena);
         CK_TRY(lowered(s, &s->arena, text, &text, err));
-        ck_bit_put(out->col->bits, i, ck_like_matches(s->fixed, text));
+        ck_bit_put(out->col->bits, i, ev->kernels->like_matches(s->fixed, text));
         ck_arena_reset_to(&s->arena, mark);
     }
     return CK_OK;
+}
+
+static void match_fixed(const ck_kernels *k, const ck_like *l, const ck_column *c, const ck_rows *rows, uint64_t *bits,
+                        uint16_t *sel) {
+    if (!rows->sel) {
+        k->like_bits[l->shape](bits, l, c, rows->n);
+        return;
+    }
+    uint32_t n = k->like_rows[l->shape](sel, l, c, rows->sel, rows->n);
+    memset(bits, 0, ck_bitmap_words(rows->row_count) * sizeof *bits);
+    for (uint32_t i = 0; i < n; i++) ck_bit_set(bits, sel[i]);
 }
 
 static ck_status kernel_like(CK_KERNEL_ARGS) {
@@ -107,7 +118,7 @@ static ck_status kernel_like(CK_KERNEL_ARGS) {
     else if (s->fold)
         st = match_folded(ev, call, args, rows, out, err);
     else
-        CK_FILL_BITS(out->col->bits, rows, i, ck_like_matches(s->fixed, ck_column_str(args[0].col, CK_AT(args[0], i))));
+        match_fixed(ev->kernels, s->fixed, args[0].col, rows, out->col->bits, ev->rows[1]);
     if (st != CK_OK) ck_column_unref(&out->col);
     return st;
 }
@@ -116,8 +127,7 @@ static ck_status select_like(ck_eval *ev, const ck_expr *call, const ck_vec *arg
                              const uint64_t *valid, uint16_t *sel, uint32_t *sel_count, ck_error *err) {
     (void)call, (void)valid, (void)err;
     const like_state *s = ck_eval_state(ev);
-    const ck_column *c = args[0].col;
-    CK_FILL_ROWS(sel, sel_count, rows, i, ck_like_matches(s->fixed, ck_column_str(c, i)));
+    *sel_count = ev->kernels->like_rows[s->fixed->shape](sel, s->fixed, args[0].col, rows->sel, rows->n);
     return CK_OK;
 }
 

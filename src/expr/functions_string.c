@@ -224,7 +224,7 @@ static ck_status kernel_position(CK_KERNEL_ARGS) {
     CK_TRY(ck_eval_result(ev, CK_PHYS_I64, rows, out, err));
     for (CK_EACH_ROW(k, i, rows)) {
         ck_view what = CK_ARG_STR(0, i), text = CK_ARG_STR(1, i);
-        const char *p = what.n ? ck_find(text, what) : text.p;
+        const char *p = what.n ? ev->kernels->find(text, what) : text.p;
         out->col->i64[i] = what.n == 0 ? 1
                            : !p        ? 0
                                        : (int64_t)ck_utf8_count((ck_view){text.p, (size_t)(p - text.p)}) + 1;
@@ -235,17 +235,17 @@ static const ck_impl impl_position = {.kernel = kernel_position};
 
 typedef enum affix { STARTS, ENDS, CONTAINS } affix;
 
-static bool has_affix(affix kind, ck_view v, ck_view part_of) {
+static bool has_affix(const ck_eval *ev, affix kind, ck_view v, ck_view part_of) {
     if (part_of.n > v.n) return false;
     if (part_of.n == 0) return true;
-    if (kind == CONTAINS) return ck_find(v, part_of) != NULL;
+    if (kind == CONTAINS) return ev->kernels->find(v, part_of) != NULL;
     return memcmp(kind == STARTS ? v.p : v.p + v.n - part_of.n, part_of.p, part_of.n) == 0;
 }
 
 static ck_status kernel_affix(CK_KERNEL_ARGS) {
     affix kind = (affix)call->impl->op;
     CK_TRY(ck_eval_result(ev, CK_PHYS_BOOL, rows, out, err));
-    CK_FILL_BITS(out->col->bits, rows, i, has_affix(kind, CK_ARG_STR(0, i), CK_ARG_STR(1, i)));
+    CK_FILL_BITS(out->col->bits, rows, i, has_affix(ev, kind, CK_ARG_STR(0, i), CK_ARG_STR(1, i)));
     return CK_OK;
 }
 
@@ -253,7 +253,7 @@ static ck_status select_affix(ck_eval *ev, const ck_expr *call, const ck_vec *ar
                               const uint64_t *valid, uint16_t *sel, uint32_t *sel_count, ck_error *err) {
     (void)ev, (void)valid, (void)err;
     affix kind = (affix)call->impl->op;
-    CK_FILL_ROWS(sel, sel_count, rows, i, has_affix(kind, CK_ARG_STR(0, i), CK_ARG_STR(1, i)));
+    CK_FILL_ROWS(sel, sel_count, rows, i, has_affix(ev, kind, CK_ARG_STR(0, i), CK_ARG_STR(1, i)));
     return CK_OK;
 }
 static const ck_impl impl_starts = {.kernel = kernel_affix, .select = select_affix, .op = STARTS},
@@ -376,7 +376,7 @@ static ck_status kernel_replace(CK_KERNEL_ARGS) {
     for (CK_EACH_ROW(k, i, rows)) {
         if (s != CK_OK) break;
         ck_view v = CK_ARG_STR(0, i), from = CK_ARG_STR(1, i);
-        const char *hit = from.n ? ck_find(v, from) : NULL;
+        const char *hit = from.n ? ev->kernels->find(v, from) : NULL;
         if (!hit)
             ck_strout_part(&w, i, args[0].col, 0, CK_AT(args[0], i), 0, v.n);
         else

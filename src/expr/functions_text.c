@@ -167,12 +167,12 @@ static const ck_impl impl_split_index = {.kernel = kernel_split, .op = 1},
 /* ---- searching ---- */
 
 /* LOCATE(part, text [, start]) and INSTR(text, part): a position in characters, 0 when the part is not there. */
-static int64_t locate(ck_view text, ck_view part_of, int64_t start) {
+static int64_t locate(const ck_eval *ev, ck_view text, ck_view part_of, int64_t start) {
     if (start < 1) return 0;
     size_t from = ck_utf8_prefix(text, (size_t)(start - 1));
     if (from == text.n && (part_of.n || ck_utf8_count(text) + 1 < (size_t)start)) return 0;
     if (!part_of.n) return start;
-    const char *hit = ck_find((ck_view){text.p + from, text.n - from}, part_of);
+    const char *hit = ev->kernels->find((ck_view){text.p + from, text.n - from}, part_of);
     return hit ? (int64_t)ck_utf8_count((ck_view){text.p, (size_t)(hit - text.p)}) + 1 : 0;
 }
 
@@ -181,7 +181,7 @@ static ck_status kernel_locate(CK_KERNEL_ARGS) {
     CK_TRY(ck_eval_result(ev, CK_PHYS_I64, rows, out, err));
     for (CK_EACH_ROW(k, i, rows))
         out->col->i64[i] =
-            locate(CK_ARG_STR(1 - part_at, i), CK_ARG_STR(part_at, i), call->arg_count == 3 ? CK_ARG_I64(2, i) : 1);
+            locate(ev, CK_ARG_STR(1 - part_at, i), CK_ARG_STR(part_at, i), call->arg_count == 3 ? CK_ARG_I64(2, i) : 1);
     return CK_OK;
 }
 static const ck_impl impl_locate = {.kernel = kernel_locate, .op = 0}, impl_instr = {.kernel = kernel_locate, .op = 1};

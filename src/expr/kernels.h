@@ -11,6 +11,8 @@ typedef enum ck_cmp { CK_CMP_EQ, CK_CMP_NE, CK_CMP_LT, CK_CMP_LE, CK_CMP_GT, CK_
 typedef enum ck_form { CK_FORM_VV, CK_FORM_VS, CK_FORM_SV, CK_FORM_COUNT } ck_form;
 typedef enum ck_arith { CK_ADD, CK_SUB, CK_MUL, CK_DIV, CK_MOD, CK_ARITH_COUNT } ck_arith;
 
+struct ck_like;
+
 typedef struct ck_kernels {
     const char *name;
     /* Doubles compare as PostgreSQL's: NaN equals NaN and is greater than everything. */
@@ -35,6 +37,14 @@ typedef struct ck_kernels {
     bool (*any_zero_f64)(const double *v, size_t n);
     void (*i64_to_f64)(double *restrict out, const int64_t *v, size_t n);
     void (*widen_mul)(ck_i128 *restrict out, const int64_t *v, int64_t by, size_t n); /* exact products */
+    /* The first place of part (not empty) in text; NULL: none. */
+    const char *(*find)(ck_view text, ck_view part);
+    /* By the pattern's shape (like_int.h): rows of sel (NULL: the first n) that match, into out, which may be sel; a
+     * bitmap of the first n rows; one text. */
+    uint32_t (*like_rows[5])(uint16_t *out, const struct ck_like *l, const ck_column *c, const uint16_t *sel,
+                             uint32_t n);
+    void (*like_bits[5])(uint64_t *bits, const struct ck_like *l, const ck_column *c, uint32_t n);
+    bool (*like_matches)(const struct ck_like *l, ck_view text);
 } ck_kernels;
 
 extern const ck_kernels ck_kernels_base;

@@ -1,23 +1,8 @@
 /* See like.h. */
-#include "expr/like.h"
+#include "expr/like_int.h"
 
-#include "expr/find.h"
+#include "expr/kernels.h"
 #include "expr/utf8.h"
-
-/* Bytes between two %: literal, or with _ among them, for which `any` has a flag a byte of the piece (the byte itself
- * is then meaningless). */
-typedef struct piece {
-    ck_view text;
-    const bool *any; /* NULL: no _ */
-    ck_view plain;   /* what stands before the first _ */
-} piece;
-
-struct ck_like {
-    piece *pieces;
-    size_t count;     /* at least one; the first is anchored at the start, the last at the end */
-    size_t bytes_min; /* of a text that can match */
-    bool any_count;   /* some % */
-};
 
 typedef struct compiler {
     ck_arena *arena;
@@ -34,10 +19,31 @@ static void end_piece(compiler *c) {
     ck_view plain = text;
     for (size_t i = 0; any && i < plain.n; i++)
         if (any[i]) plain.n = i;
-    c->like->pieces[c->like->count++] = (piece){text, any, plain};
+    c->like->pieces[c->like->count++] = (ck_like_piece){text, any, plain};
     c->like->bytes_min += text.n;
     c->begin = c->used;
     c->has_any = false;
+}
+
+/* One literal and where it must stand, when that is all the pattern says. */
+static void find_shape(ck_like *l) {
+    l->shape = CK_LIKE_GENERAL;
+    const ck_like_piece *last = &l->pieces[l->count - 1];
+    for (size_t i = 0; i < l->count; i++)
+        if (l->pieces[i].any) return;
+    if (l->count == 1) {
+        l->shape = CK_LIKE_EXACT, l->literal = last->text;
+    } else if (l->count == 2 && !last->text.n) {
+        l->shape = CK_LIKE_PREFIX, l->literal = l->pieces[0].text;
+    } else if (l->count == 2 && !l->pieces[0].text.n) {
+        l->shape = CK_LIKE_SUFFIX, l->literal = last->text;
+    } else if (l->count == 3 && !l->pieces[0].text.n && !last->text.n) {
+        l->shape = CK_LIKE_CONTAINS, l->literal = l->pieces[1].text;
+    }
+    if (!l->literal.n) l->shape = CK_LIKE_GENERAL;
+    size_t head = l->literal.n < 4 ? l->literal.n : 4;
+    static const char ones[4] = {-1, -1, -1, -1};
+    if (head) memcpy(&l->head, l->literal.p, head), memcpy(&l->head_mask, ones, head);
 }
 
 ck_status ck_like_compile(ck_arena *a, ck_view pattern, ck_view escape, const ck_like **out, ck_error *err) {
@@ -47,8 +53,8 @@ ck_status ck_like_compile(ck_arena *a, ck_view pattern, ck_view escape, const ck
     c.text = ck_arena_alloc(a, pattern.n + 1);
     c.any = ck_arena_zero(a, pattern.n + 1);
     if (!c.like || !c.text || !c.any) return ck_nomem(err, a->mem, 2 * pattern.n);
-    c.like->pieces = ck_arena_array(a, pattern.n + 1, sizeof(piece));
-    if (!c.like->pieces) return ck_nomem(err, a->mem, (pattern.n + 1) * sizeof(piece));
+    c.like->pieces = ck_arena_array(a, pattern.n + 1, sizeof(ck_like_piece));
+    if (!c.like->pieces) return ck_nomem(err, a->mem, (pattern.n + 1) * sizeof(ck_like_piece));
     for (size_t i = 0; i < pattern.n; i++) {
         bool escaped = escape.n && pattern.n - i >= escape.n && memcmp(pattern.p + i, escape.p, escape.n) == 0;
         if (escaped) {
@@ -67,68 +73,9 @@ ck_status ck_like_compile(ck_arena *a, ck_view pattern, ck_view escape, const ck
         c.text[c.used++] = pattern.p[i];
     }
     end_piece(&c);
+    find_shape(c.like);
     *out = c.like;
     return CK_OK;
 }
 
-/* Whether the piece stands at p; *used gets its bytes there. */
-static bool stands_at(const piece *q, const char *p, const char *end, size_t *used) {
-    const char *begin = p;
-    if (!q->any) {
-        *used = q->text.n;
-        return (size_t)(end - p) >= q->text.n && (!q->text.n || memcmp(p, q->text.p, q->text.n) == 0);
-    }
-    for (size_t i = 0; i < q->text.n; i++) {
-        if (p == end) return false;
-        if (q->any[i]) {
-            p++;
-            while (p < end && !ck_utf8_starts(*p)) p++;
-        } else if (*p++ != q->text.p[i]) {
-            return false;
-        }
-    }
-    *used = (size_t)(p - begin);
-    return true;
-}
-
-/* The first place of the piece at or behind p, with the bytes it takes; NULL: none. */
-static const char *find(const piece *q, const char *p, const char *end, size_t *used) {
-    if (q->plain.n == q->text.n) {
-        *used = q->text.n;
-        return q->text.n ? ck_find((ck_view){p, (size_t)(end - p)}, q->text) : p;
-    }
-    for (; p <= end; p++) {
-        if (q->plain.n && !(p = ck_find((ck_view){p, (size_t)(end - p)}, q->plain))) return NULL;
-        if ((p == end || ck_utf8_starts(*p)) && stands_at(q, p, end, used)) return p;
-    }
-    return NULL;
-}
-
-/* Whether the piece ends the text and begins at p or later. */
-static bool ends(const piece *q, const char *p, const char *end) {
-    size_t used;
-    if (!q->any) return (size_t)(end - p) >= q->text.n && stands_at(q, end - q->text.n, end, &used);
-    const char *at = end; /* as many characters from the end as the piece has */
-    for (size_t i = q->text.n; i-- > 0;) {
-        if (at == p) return false;
-        at--;
-        if (q->any[i])
-            while (at > p && !ck_utf8_starts(*at)) at--;
-    }
-    return stands_at(q, at, end, &used) && used == (size_t)(end - at);
-}
-
-bool ck_like_matches(const ck_like *l, ck_view text) {
-    if (text.n < l->bytes_min) return false;
-    const char *p = text.p, *end = text.p + text.n;
-    size_t used = 0;
-    if (!stands_at(&l->pieces[0], p, end, &used)) return false;
-    p += used;
-    if (!l->any_count) return p == end;
-    for (size_t i = 1; i + 1 < l->count; i++) {
-        p = find(&l->pieces[i], p, end, &used);
-        if (!p) return false;
-        p += used;
-    }
-    return ends(&l->pieces[l->count - 1], p, end);
-}
+bool ck_like_matches(const ck_like *l, ck_view text) { return ck_kernels_base.like_matches(l, text); }

@@ -11,6 +11,12 @@
 #include "expr/time_int.h"
 #include "expr/utf8.h"
 
+/* The search as it is built where there are no vectors. */
+#define K(name) name##_plain
+#define KERNEL
+#define FIND_PLAIN
+#include "expr/find_impl.inc"
+
 static void characters(void **state) {
     (void)state;
     static const char text[] = "a\xC3\xA9\xE6\x97\xA5\xF0\x9F\x98\x80"
@@ -38,18 +44,22 @@ static void characters(void **state) {
     assert_int_equal(ck_utf8_encode(0x110000, p), 0);
 }
 
-/* Against the plain search, over every length, with bytes of two kinds only. */
+/* Every form against the C library's search, over every length, with bytes of two kinds only. */
 static void searches(void **state) {
     (void)state;
     uint64_t seed = 9;
-    for (size_t n = 0; n < 90; n++)
-        for (int k = 0; k < 200; k++) {
-            char *text = malloc(n + 1), part[24]; /* of exactly its size, for the sanitizer */
-            size_t m = 1 + ck_mix64(seed++) % 20;
+    const ck_kernels *simd = ck_kernels_for(ck_cpu_detect());
+    for (size_t n = 0; n < 200; n++)
+        for (int k = 0; k < 100; k++) {
+            char *text = malloc(n + 1), part[48]; /* of exactly its size, for the sanitizer */
+            size_t m = 1 + ck_mix64(seed++) % (k % 3 ? 20 : 40);
             for (size_t i = 0; i < n; i++) text[i] = "ab"[ck_mix64(seed++) % 5 == 0];
             for (size_t i = 0; i < m; i++) part[i] = "ab"[ck_mix64(seed++) % 5 == 0];
             if (n > m && k % 2) memcpy(part, text + ck_mix64(seed++) % (n - m), m);
-            assert_ptr_equal(ck_find((ck_view){text, n}, (ck_view){part, m}), n ? memmem(text, n, part, m) : NULL);
+            const char *want = n ? memmem(text, n, part, m) : NULL;
+            assert_ptr_equal(ck_find((ck_view){text, n}, (ck_view){part, m}), want);
+            assert_ptr_equal(simd->find((ck_view){text, n}, (ck_view){part, m}), want);
+            assert_ptr_equal(find_plain((ck_view){text, n}, (ck_view){part, m}), want);
             size_t index = ck_mix64(seed++) % 8, from = 0, left = index;
             ck_view piece;
             while (left && from < n) left -= text[from++] == 'b';
