@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <yyjson.h>
 
 size_t cluster_flags_table(cluster_flags *f, flag *out) {
     const flag rows[] = {
@@ -28,29 +29,23 @@ clink_status cluster_open(clink_engine **engine, clink_error *e) {
 
 /* ---- answers ---- */
 
-/* Where the value of a key begins; JSON as the engine writes it, without spaces. Keys stand before nested objects. */
-static const char *value_of(const char *json, const char *key) {
-    char quoted[64];
-    snprintf(quoted, sizeof quoted, "\"%s\":", key);
-    const char *p = strstr(json, quoted);
-    return p ? p + strlen(quoted) : NULL;
+/* A text as it is, a number in digits, or nothing. What would break a line or command the terminal is a space. */
+static void copy_value(yyjson_val *object, const char *key, char *to, size_t room) {
+    yyjson_val *v = yyjson_obj_get(object, key);
+    to[0] = 0;
+    if (yyjson_is_uint(v)) (void)snprintf(to, room, "%llu", (unsigned long long)yyjson_get_uint(v));
+    if (yyjson_is_str(v)) (void)snprintf(to, room, "%s", yyjson_get_str(v));
+    for (; *to; to++)
+        if ((unsigned char)*to < ' ' || *to == 127) *to = ' ';
 }
 
 void cluster_text(const char *json, const char *key, char *to, size_t room) {
-    const char *p = value_of(json, key);
-    size_t n = 0;
-    if (p && *p == '"') {
-        for (p++; *p && *p != '"' && n + 1 < room; p++) {
-            if (*p == '\\' && p[1]) p++;
-            to[n++] = *p;
-        }
-    } else {
-        for (; p && *p >= '0' && *p <= '9' && n + 1 < room; p++) to[n++] = *p;
-    }
-    to[n] = 0;
+    yyjson_doc *doc = yyjson_read(json, strcspn(json, "\n"), 0);
+    copy_value(yyjson_doc_get_root(doc), key, to, room);
+    yyjson_doc_free(doc);
 }
 
-static void print_line(const char *json) {
+static void print_line(yyjson_val *job) {
     char id[24], name[256], status[32], attempt[24], restarts[24], most[24], running[24], tasks[24], checkpoint[24],
         error[2100];
     const struct {
@@ -67,34 +62,46 @@ static void print_line(const char *json) {
                  {"tasks", tasks, sizeof tasks},
                  {"checkpoint", checkpoint, sizeof checkpoint},
                  {"error", error, sizeof error}};
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        cluster_text(json, parts[i].key, parts[i].to, parts[i].room);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) copy_value(job, parts[i].key, parts[i].to, parts[i].room);
     printf("%-5s %-16s %-24s attempt %s, %s of %s restarts, %s of %s subtasks run, checkpoint %s%s%s\n", id, status,
            name, attempt, restarts, most, running, tasks, checkpoint, error[0] ? ": " : "", error);
 }
 
 /* What a running job is doing, as clink run shows it; nothing before its hosts have said it. */
-static void print_progress(const char *json) {
+static void print_progress(yyjson_val *job) {
     char rows_in[24], rows_out[24], note[600];
-    cluster_text(json, "rows_in", rows_in, sizeof rows_in);
-    cluster_text(json, "rows_out", rows_out, sizeof rows_out);
-    cluster_text(json, "watermark_note", note, sizeof note);
+    copy_value(job, "rows_in", rows_in, sizeof rows_in);
+    copy_value(job, "rows_out", rows_out, sizeof rows_out);
+    copy_value(job, "watermark_note", note, sizeof note);
     if (rows_in[0]) printf("  %s rows in, %s out%s%s\n", rows_in, rows_out, note[0] ? ", " : "", note);
 }
 
-static void print_subtasks(const char *json) {
-    const char *p = strstr(json, "\"subtasks\":[");
-    if (p) print_progress(json);
-    for (p = p ? strstr(p, "{\"role\":") : NULL; p; p = strstr(p + 1, "{\"role\":")) {
+static void print_subtasks(yyjson_val *subtasks) {
+    size_t i, n;
+    yyjson_val *subtask;
+    yyjson_arr_foreach(subtasks, i, n, subtask) {
         char role[300], index[24], status[32], worker[256], error[2100];
-        cluster_text(p, "role", role, sizeof role);
-        cluster_text(p, "index", index, sizeof index);
-        cluster_text(p, "status", status, sizeof status);
-        cluster_text(p, "worker", worker, sizeof worker);
-        cluster_text(p, "error", error, sizeof error);
+        copy_value(subtask, "role", role, sizeof role);
+        copy_value(subtask, "index", index, sizeof index);
+        copy_value(subtask, "status", status, sizeof status);
+        copy_value(subtask, "worker", worker, sizeof worker);
+        copy_value(subtask, "error", error, sizeof error);
         printf("  %s[%s] %s%s%s%s%s\n", role, index, status, worker[0] ? " on " : "", worker, error[0] ? ": " : "",
                error);
     }
+}
+
+static void print_job(const char *line, size_t bytes) {
+    yyjson_doc *doc = yyjson_read(line, bytes, 0);
+    yyjson_val *job = yyjson_doc_get_root(doc), *subtasks = yyjson_obj_get(job, "subtasks");
+    if (doc) {
+        print_line(job);
+        if (subtasks) print_progress(job);
+        print_subtasks(subtasks);
+    } else {
+        printf("%.*s\n", (int)bytes, line); /* without memory: as it came */
+    }
+    yyjson_doc_free(doc);
 }
 
 void cluster_print_jobs(const char *json, bool as_json) {
@@ -103,9 +110,8 @@ void cluster_print_jobs(const char *json, bool as_json) {
         return;
     }
     for (const char *line = json; *line;) {
-        const char *end = strchr(line, '\n');
-        print_line(line);
-        print_subtasks(line);
-        line = end ? end + 1 : line + strlen(line);
+        size_t bytes = strcspn(line, "\n");
+        if (bytes) print_job(line, bytes);
+        line += bytes + (line[bytes] == '\n');
     }
 }

@@ -19,7 +19,7 @@ clink_cluster cluster_of(const cluster_flags *f, int64_t timeout_ms);
 clink_status cluster_open(clink_engine **engine, clink_error *e);
 /* Objects as they came, or a table for people. */
 void cluster_print_jobs(const char *json, bool as_json);
-/* The texts between quotes after "key": of a flat object; "" when it is not there. */
+/* The text or number under a key of one object; "" when it is not there. Control characters become spaces. */
 void cluster_text(const char *json, const char *key, char *to, size_t room);
 
 #endif
