@@ -84,6 +84,10 @@ typedef enum clink_job_command {
 } clink_job_command;
 CLINK_API clink_status clink_ask(clink_engine *engine, const clink_cluster *cluster, clink_job_command command,
                                  uint64_t job, char **json, clink_error *error);
+/* CLINK_JOB_RESUME without one record more: "SPLIT:OFFSET", as the job's error names it; NULL: with all. The job leaves
+ * it out in all attempts to come. */
+CLINK_API clink_status clink_resume(clink_engine *engine, const clink_cluster *cluster, uint64_t job,
+                                    const char *skip_record, char **json, clink_error *error);
 
 #ifdef __cplusplus
 }

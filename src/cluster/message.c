@@ -76,6 +76,9 @@ static const ck_proto_field role_fields[] = {
     BYTES_FIELD(3, ck_msg_role, config, CK_CLUSTER_SPEC_MAX), UINTS_FIELD(4, ck_msg_role, peers, CK_CLUSTER_ROLES_MAX)};
 TYPE(role, "role");
 
+static const ck_proto_field skip_fields[] = {TEXT_FIELD(1, ck_msg_skip, record, PATH)};
+TYPE(skip, "skipped record");
+
 static const ck_proto_field deploy_fields[] = {FENCE_FIELDS(ck_msg_deploy),
                                                TEXT_FIELD(4, ck_msg_deploy, name, NAME),
                                                BYTES_FIELD(5, ck_msg_deploy, spec, CK_CLUSTER_SPEC_MAX),
@@ -87,7 +90,7 @@ static const ck_proto_field deploy_fields[] = {FENCE_FIELDS(ck_msg_deploy),
                                                UINTS_FIELD(11, ck_msg_deploy, tasks, TASKS),
                                                UINTS_FIELD(12, ck_msg_deploy, placement, TASKS),
                                                LIST_FIELD(13, ck_msg_deploy, roles, CK_CLUSTER_ROLES_MAX, &role_type),
-                                               TEXT_FIELD(14, ck_msg_deploy, skip_record, PATH)};
+                                               LIST_FIELD(14, ck_msg_deploy, skips, CK_CLUSTER_SKIPS_MAX, &skip_type)};
 TYPE(deploy, "DEPLOY");
 
 static const ck_proto_field text_fields[] = {TEXT_FIELD(1, ck_msg_text, text, NAME)};
@@ -180,7 +183,7 @@ static const ck_proto_field record_job_fields[] = {
     UINT_FIELD(15, ck_msg_record_job, restart_attempts, UINT32_MAX),
     UINT_FIELD(16, ck_msg_record_job, latest_completed_checkpoint_id, 0),
     TEXT_FIELD(17, ck_msg_record_job, error, CK_CLUSTER_ERROR_MAX),
-    TEXT_FIELD(18, ck_msg_record_job, skip_record, PATH),
+    LIST_FIELD(18, ck_msg_record_job, skips, CK_CLUSTER_SKIPS_MAX, &skip_type),
     LIST_FIELD(19, ck_msg_record_job, hosts, CK_CLUSTER_WORKERS_MAX, &record_host_type),
     UINTS_FIELD(20, ck_msg_record_job, states, TASKS)};
 TYPE(record_job, "job record");

@@ -44,6 +44,7 @@ enum {
     CK_CLUSTER_SLOTS_MAX = 4096, /* of one worker */
     CK_CLUSTER_NAME_MAX = 255,
     CK_CLUSTER_PATH_MAX = 4096,
+    CK_CLUSTER_SKIPS_MAX = 64, /* records that one job goes on without */
     CK_CLUSTER_SPEC_MAX = 15 << 20,
     CK_CLUSTER_ERROR_MAX = 2000,
     CK_CLUSTER_NOTE_MAX = 256,
@@ -147,6 +148,11 @@ typedef struct ck_msg_role {
     ck_proto_uints peers; /* roles it sends to, by their place in the list */
 } ck_msg_role;
 
+/* A record that would fail again: the job goes on without it, in all attempts to come. */
+typedef struct ck_msg_skip {
+    ck_view record; /* SPLIT:OFFSET */
+} ck_msg_skip;
+
 typedef struct ck_msg_deploy {
     ck_msg_fence fence;
     ck_view name, spec;
@@ -157,7 +163,7 @@ typedef struct ck_msg_deploy {
     ck_proto_uints tasks;            /* to run here */
     ck_proto_uints placement;        /* the process of every task; UINT32_MAX: it has finished */
     ck_proto_list roles;
-    ck_view skip_record;
+    ck_proto_list skips; /* ck_msg_skip */
 } ck_msg_deploy;
 
 typedef struct ck_msg_text {
@@ -262,7 +268,8 @@ typedef struct ck_msg_record_job {
     ck_msg_submit job; /* fence: epoch of its writer, id, attempt */
     uint64_t state, goal;
     uint64_t restart_attempts, latest_completed_checkpoint_id;
-    ck_view error, skip_record;
+    ck_view error;
+    ck_proto_list skips; /* ck_msg_skip */
     ck_proto_list hosts;
     ck_proto_uints states; /* of each task */
 } ck_msg_record_job;

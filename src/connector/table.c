@@ -168,11 +168,42 @@ ck_batch *ck_source_output(const ck_source_table *t, const ck_batch *b) {
     return ck_batch_project(b, t->columns, t->column_count);
 }
 
+bool ck_source_skips(const ck_op_ctx *ctx, const char *object, uint64_t offset) {
+    const ck_job_settings *s = ctx->settings;
+    for (uint32_t i = 0; i < s->skip_count; i++)
+        if (s->skips[i].offset == offset && strcmp(s->skips[i].object, object) == 0) return true;
+    return false;
+}
+
+/* Takes out of *b the rows the job goes on without; they are found by their origin. */
+static ck_status leave_out(ck_batch **b, ck_op_ctx *ctx) {
+    const ck_batch *from = *b;
+    const ck_origin *o = from ? from->origin : NULL;
+    uint32_t kept = 0;
+    if (!o || ctx->settings->skip_count == 0) return CK_OK;
+    uint16_t *sel = ck_arena_array(ctx->arena, from->sel_count, sizeof *sel);
+    if (!sel) return ck_nomem(ctx->error, ctx->mem, from->sel_count * sizeof *sel);
+    for (uint32_t k = 0; k < from->sel_count; k++) {
+        uint32_t row = ck_batch_row(from, k);
+        if (row >= o->row_count || !ck_source_skips(ctx, o->object, o->base_offset + o->row_offset[row]))
+            sel[kept++] = (uint16_t)row;
+    }
+    if (kept == from->sel_count) return CK_OK;
+    ck_op_count(ctx, "bad_rows", from->sel_count - kept);
+    ck_batch *left = ck_batch_select(from, sel, kept);
+    if (!left) return ck_nomem(ctx->error, ctx->mem, kept * sizeof *sel);
+    ck_batch_unref(b);
+    *b = left;
+    return CK_OK;
+}
+
 ck_status ck_source_emit(const ck_source_table *t, ck_event_time *times, uint32_t clock, ck_batch **b, uint32_t rows,
                          ck_op_ctx *ctx) {
-    ck_batch *out = *b ? ck_source_output(t, *b) : NULL;
-    ck_status status =
-        out ? ck_event_time_see(times, clock, *b, ctx) : ck_nomem(ctx->error, ctx->mem, rows * sizeof(ck_strview));
+    ck_status status = leave_out(b, ctx);
+    ck_batch *out = *b && status == CK_OK ? ck_source_output(t, *b) : NULL;
+    if (status == CK_OK)
+        status =
+            out ? ck_event_time_see(times, clock, *b, ctx) : ck_nomem(ctx->error, ctx->mem, rows * sizeof(ck_strview));
     ck_batch_unref(b);
     if (status != CK_OK) {
         ck_batch_unref(&out);

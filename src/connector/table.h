@@ -35,6 +35,8 @@ CK_NODISCARD ck_status ck_sink_table_read(ck_arena *a, const ck_op_spec *spec, c
 CK_NODISCARD ck_status ck_sink_check_nulls(const ck_sink_table *t, const ck_batch *b, ck_error *err);
 /* The output batch of a source: b's table columns in the order asked for. NULL without memory. */
 ck_batch *ck_source_output(const ck_source_table *t, const ck_batch *b);
+/* Whether the job goes on without this record: decoders say nothing about it, and ck_source_emit drops its row. */
+bool ck_source_skips(const ck_op_ctx *ctx, const char *object, uint64_t offset);
 /* Emits *b, `rows` rows of the table's columns that split `clock` brought: their times are seen, `rows_in` counted, how
  * far event time has come said. Takes *b; NULL: there was no memory for it. */
 CK_NODISCARD ck_status ck_source_emit(const ck_source_table *t, ck_event_time *times, uint32_t clock, ck_batch **b,

@@ -298,8 +298,8 @@ static ck_status ask(clink_engine *e, const clink_cluster *c, const ck_message *
     return s;
 }
 
-clink_status clink_ask(clink_engine *e, const clink_cluster *c, clink_job_command command, uint64_t job, char **json,
-                       clink_error *error) {
+static clink_status command_job(clink_engine *e, const clink_cluster *c, clink_job_command command, uint64_t job,
+                                const char *skip, char **json, clink_error *error) {
     static const ck_command commands[] = {
         [CLINK_JOB_LIST] = CK_COMMAND_LIST,           [CLINK_JOB_STATUS] = CK_COMMAND_STATUS,
         [CLINK_JOB_CANCEL] = CK_COMMAND_CANCEL,       [CLINK_JOB_DROP] = CK_COMMAND_DROP,
@@ -314,8 +314,19 @@ clink_status clink_ask(clink_engine *e, const clink_cluster *c, clink_job_comman
     const ck_message m = {.kind = CK_MSG_COMMAND,
                           .as.command = {.fence.job = job,
                                          .command = commands[command],
-                                         .timeout_ms = timeout_ms > INT32_MAX ? INT32_MAX : (uint64_t)timeout_ms}};
+                                         .timeout_ms = timeout_ms > INT32_MAX ? INT32_MAX : (uint64_t)timeout_ms,
+                                         .skip_record = ck_view_of(skip)}};
     return engine_error(ask(e, c, &m, command == CLINK_JOB_WAIT, json, &err), &err, error);
+}
+
+clink_status clink_ask(clink_engine *e, const clink_cluster *c, clink_job_command command, uint64_t job, char **json,
+                       clink_error *error) {
+    return command_job(e, c, command, job, "", json, error);
+}
+
+clink_status clink_resume(clink_engine *e, const clink_cluster *c, uint64_t job, const char *skip_record, char **json,
+                          clink_error *error) {
+    return command_job(e, c, CLINK_JOB_RESUME, job, skip_record ? skip_record : "", json, error);
 }
 
 /* ---- submit ---- */

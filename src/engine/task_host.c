@@ -124,8 +124,25 @@ static ck_status read_deploy(task_host *h, ck_error *err) {
     return CK_OK;
 }
 
+/* Of SPLIT:OFFSET each; in the arena. */
+static ck_status read_skips(task_host *h, ck_skip **out, ck_error *err) {
+    const ck_proto_list *list = &h->deploy.skips;
+    ck_skip *skips = ck_arena_array(&h->arena, list->count + 1u, sizeof *skips);
+    if (!skips) return ck_nomem(err, h->mem, 0);
+    for (uint32_t i = 0; i < list->count; i++) {
+        ck_view v = ((const ck_msg_skip *)list->items + i)->record;
+        char *text = ck_arena_strndup(&h->arena, v.p, v.n), *colon = text ? strrchr(text, ':') : NULL;
+        if (!text) return ck_nomem(err, h->mem, 0);
+        if (!colon) return ck_fail(err, CK_CORRUPT, "a record to skip that is not SPLIT:OFFSET");
+        *colon = 0;
+        skips[i] = (ck_skip){text, strtoull(colon + 1, NULL, 10)};
+    }
+    *out = skips;
+    return CK_OK;
+}
+
 /* Its own directory is gone on from by itself; another one only by a job that has none of its own yet. */
-static ck_job_config job_config(task_host *h, const char **addresses) {
+static ck_job_config job_config(task_host *h, const char **addresses, const ck_skip *skips) {
     const engine_job_spec *s = &h->spec;
     const ck_msg_deploy *d = &h->deploy;
     return (ck_job_config){
@@ -152,6 +169,8 @@ static ck_job_config job_config(task_host *h, const char **addresses) {
                       .connect_timeout_us = CONNECT_US,
                       .process_of = process_of,
                       .process_of_arg = h},
+        .skips = skips,
+        .skip_count = d->skips.count,
     };
 }
 
@@ -168,7 +187,9 @@ static ck_status start_job(task_host *h, ck_job_outputs *outputs, ck_error *err)
         addresses[i] = ck_arena_strndup(&h->arena, v.p, v.n);
     }
     if (ck_memory_stage_new(h->e->memory, &outputs->memory) != CK_OK) return ck_nomem(err, h->mem, 0);
-    ck_job_config cfg = job_config(h, addresses);
+    ck_skip *skips = NULL;
+    CK_TRY(read_skips(h, &skips, err));
+    ck_job_config cfg = job_config(h, addresses, skips);
     cfg.job_data = outputs;
     return ck_job_start(h->e->scheduler, &h->e->registry, h->graph, &cfg, &h->job, err);
 }
@@ -262,9 +283,18 @@ static ck_status run_job(task_host *h, ck_error *err) {
     }
 }
 
+/* Of which record it was, so that the job can go on without it. */
+static void say_record(const ck_error *why, char *text, size_t size) {
+    size_t n = strlen(text);
+    if (why->place.byte_offset >= 0 && why->place.object[0])
+        (void)snprintf(text + n, size - n, "; resume ID --skip-record '%s:%lld' goes on without it", why->place.object,
+                       (long long)why->place.byte_offset);
+}
+
 static ck_status say_ended(task_host *h, ck_status s, const ck_error *why, ck_error *err) {
     char text[CK_CLUSTER_ERROR_MAX];
     snprintf(text, sizeof text, "%s", s == CK_OK ? "" : why->msg);
+    if (s == CK_DATA) say_record(why, text, sizeof text);
     blank_controls(text);
     ck_msg_ended e = {.fence = h->fence,
                       .outcome = s == CK_OK          ? CK_TASK_FINISHED

@@ -61,6 +61,8 @@ typedef struct ck_job_config {
     bool rocksdb;          /* there into RocksDB, as far as it can */
     ck_checkpoint_config checkpoint;
     ck_job_placement placement;
+    const ck_skip *skips; /* records to leave out; must stay until the job is freed */
+    uint32_t skip_count;
     void *job_data;                       /* for ck_op_spec */
     void (*on_end)(void *arg, ck_job *j); /* once, from a scheduler thread; may be NULL */
     void *on_end_arg;

@@ -61,7 +61,9 @@ static ck_status read_settings(ck_job *j, ck_error *err) {
                                     .eval_error_null = on_error && strcmp(on_error, "null") == 0,
                                     .timezone = j->graph->timezone,
                                     .job_name = j->cfg.name,
-                                    .checkpoints = j->cfg.checkpoint.dir != NULL};
+                                    .checkpoints = j->cfg.checkpoint.dir != NULL,
+                                    .skips = j->cfg.skips,
+                                    .skip_count = j->cfg.skip_count};
     return CK_OK;
 }
 

@@ -15,6 +15,12 @@ struct ck_op_runtime; /* the runtime's side of a context */
 struct ck_io_job;     /* os/io.h */
 
 /* Settings of the job every operator may read. Part of the semantic fingerprint where they change results. */
+/* A record that a job goes on without: by whom its place was named, and where it begins. */
+typedef struct ck_skip {
+    const char *object; /* file or split, as errors name it */
+    uint64_t offset;
+} ck_skip;
+
 typedef struct ck_job_settings {
     uint32_t batch_rows; /* rows of a batch a source or operator makes, 1..CK_BATCH_ROWS_MAX */
     uint32_t key_groups;
@@ -26,6 +32,8 @@ typedef struct ck_job_settings {
     bool checkpoints; /* there is a checkpoint directory: committables are committed by checkpoints, the last one after
                          END. false: nobody commits; a sink makes its output appear by itself, at the latest at END */
     const char *checkpoint_dir; /* where they are, for what a sink writes ahead; NULL without them */
+    const ck_skip *skips;       /* sources leave these out; NULL: none */
+    uint32_t skip_count;
 } ck_job_settings;
 
 /* What a source's watermark waits for. Strings are copied by whoever takes the note. */

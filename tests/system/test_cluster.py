@@ -427,6 +427,32 @@ def test_a_bad_record_suspends_the_job(cluster):
     assert len(read_rows(cluster.cwd / "out")) == 1001
 
 
+def test_a_job_goes_on_without_records(cluster):
+    """One that does not fit its table, then one that an expression cannot take; the coordinator dies between them."""
+    lines = [json.dumps({"k": i, "v": i}) for i in range(1000)]
+    lines[300] = '{"k":"x"}'
+    lines[700] = '{"k":700,"v":-1}'
+    (cluster.cwd / "in.ndjson").write_text("\n".join(lines) + "\n")
+    sql = COPY.replace(COPY.split("WITH (")[1].split(")")[0], "connector='file', format='json', path='in.ndjson'")
+    sql = sql.replace("SELECT k, v FROM t", "SELECT k, 100 / (v + 1) FROM t")
+    cluster.coordinator()
+    cluster.worker("w1", 1)
+    cluster.submit(sql, *KEPT)
+    for attempt, at in enumerate((300, 700), 1):
+        until("suspended", lambda: cluster.status(1)["status"] == "suspended" and cluster.status(1)["attempt"] == attempt)
+        error = cluster.status(1)["error"]
+        place = re.search("resume ID --skip-record '([^']*)'", error).group(1)
+        assert place.endswith(f"/in.ndjson:{sum(len(x) + 1 for x in lines[:at])}"), error
+        assert "'in.ndjson' is not SPLIT:OFFSET" in cluster.ask("resume", 1, "--skip-record", "in.ndjson", ok=False).err
+        if attempt == 1:
+            cluster.leader.kill()
+            cluster.leader.wait()
+            cluster.coordinator()
+        until("a slot is free", lambda: "no slot" not in cluster.ask("resume", 1, "--skip-record", place, ok=False).err)
+    assert cluster.until_status(1, "finished", "failed")["status"] == "finished"
+    assert sorted(r["k"] for r in read_rows(cluster.cwd / "out")) == [i for i in range(1000) if i not in (300, 700)]
+
+
 # ---- what is refused ----
 
 

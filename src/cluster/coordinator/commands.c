@@ -206,18 +206,42 @@ static void cancel(ck_coordinator *c, uint64_t conn, job *j) {
     reply_job(c, conn, j, 0);
 }
 
+/* SPLIT:OFFSET, with digits behind the last colon. */
+static bool names_a_record(ck_view v) {
+    size_t digits = 0;
+    while (digits < v.n && v.p[v.n - 1 - digits] >= '0' && v.p[v.n - 1 - digits] <= '9') digits++;
+    return digits > 0 && digits < 20 && v.n > digits + 1 && v.p[v.n - 1 - digits] == ':';
+}
+
+/* false: answered. */
+static bool may_skip(ck_coordinator *c, uint64_t conn, const job *j, ck_view record) {
+    if (record.n == 0) return true;
+    if (!names_a_record(record))
+        reply(c, conn, j->id, CK_INVALID, "'%.*s' is not SPLIT:OFFSET", (int)record.n, record.p);
+    else if (j->skip_count == CK_CLUSTER_SKIPS_MAX)
+        reply(c, conn, j->id, CK_REFUSED, "job %llu goes on without %d records already, which is the most",
+              (unsigned long long)j->id, (int)CK_CLUSTER_SKIPS_MAX);
+    else
+        return true;
+    return false;
+}
+
 static void resume(ck_coordinator *c, uint64_t conn, job *j, const ck_msg_command *m) {
     if (j->state != JOB_SUSPENDED) {
         reply(c, conn, j->id, CK_REFUSED, "job %llu is not suspended: it is %s", (unsigned long long)j->id,
               job_state_text(j));
         return;
     }
+    if (!may_skip(c, conn, j, m->skip_record)) return;
     if (j->task_count > deploy_free_slots(c)) {
         reply(c, conn, j->id, CK_REFUSED, "no slot available: the job needs %u, and %u are free", j->task_count,
               deploy_free_slots(c));
         return;
     }
-    snprintf(j->skip_record, sizeof j->skip_record, "%.*s", (int)m->skip_record.n, m->skip_record.p);
+    if (m->skip_record.n && !record_skip(j, m->skip_record)) {
+        c->out_of_memory = true;
+        return;
+    }
     for (uint32_t i = 0; i < j->task_count; i++) j->tasks[i].state = TASK_RESTART_PENDING;
     deploy(c, j);
     reply_job(c, conn, j, 0);

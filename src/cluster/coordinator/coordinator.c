@@ -164,7 +164,6 @@ static void on_ready(ck_coordinator *c, job *j, const worker *w, const ck_msg_re
 void coordinator_on_checkpoint(ck_coordinator *c, job *j, uint64_t checkpoint) {
     if (job_is_over(j) || checkpoint <= j->latest_completed_checkpoint_id) return; /* ids never go back */
     j->latest_completed_checkpoint_id = checkpoint;
-    j->skip_record[0] = 0; /* the reader is past it */
     record_job(c, j);
 }
 

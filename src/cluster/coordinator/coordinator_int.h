@@ -96,7 +96,8 @@ typedef struct job {
     int64_t deadline_us;                  /* DRAINING: restart_deadline; BACKING_OFF, RECOVERING: when that is over */
     int64_t running_since_us;             /* 0: it has not run since the last restart */
     char error[CK_CLUSTER_ERROR_MAX + 1]; /* of this attempt, the cause first */
-    char skip_record[CK_CLUSTER_PATH_MAX + 1];
+    ck_msg_skip *skips;                   /* room for CK_CLUSTER_SKIPS_MAX; NULL: none */
+    uint32_t skip_count;
     waiter waiters[WAITERS_MAX];
     uint32_t waiter_count;
 } job;
@@ -181,6 +182,7 @@ void commands_forget_conn(ck_coordinator *c, uint64_t conn);
 void record_leader(ck_coordinator *c);
 void record_job(ck_coordinator *c, const job *j);
 /* A job from its description; tasks wait for a deployment. Copies everything. */
+bool record_skip(job *j, ck_view record); /* false: no memory; there is room */
 ck_status record_new_job(ck_coordinator *c, const ck_msg_submit *m, uint64_t id, job **out, ck_error *err);
 
 #endif

@@ -87,7 +87,7 @@ static void send_deploy(ck_coordinator *c, const job *j, uint32_t host) {
         .tasks = {tasks, count},
         .placement = {placement, j->task_count},
         .roles = j->spec.roles,
-        .skip_record = ck_view_of(j->skip_record),
+        .skips = {j->skips, j->skip_count},
     };
     coordinator_send(c, j->hosts[host].worker->conn, &(ck_message){.kind = CK_MSG_DEPLOY, .as.deploy = d});
 }

@@ -39,7 +39,7 @@ void record_job(ck_coordinator *c, const job *j) {
                              .restart_attempts = j->restart_attempts,
                              .latest_completed_checkpoint_id = j->latest_completed_checkpoint_id,
                              .error = ck_view_of(j->error),
-                             .skip_record = ck_view_of(j->skip_record)};
+                             .skips = {j->skips, j->skip_count}};
     r->job.fence = coordinator_fence(c, j);
     if (j->dropped) return;
     if (!describe_hosts(c, j, r)) {
@@ -117,6 +117,16 @@ ck_status record_new_job(ck_coordinator *c, const ck_msg_submit *m, uint64_t id,
     return CK_OK;
 }
 
+bool record_skip(job *j, ck_view record) {
+    bool whole = true;
+    if (!j->skips) j->skips = ck_arena_array(&j->arena, CK_CLUSTER_SKIPS_MAX, sizeof *j->skips);
+    if (!j->skips) return false;
+    CK_ASSERT(j->skip_count < CK_CLUSTER_SKIPS_MAX);
+    j->skips[j->skip_count].record = keep(&j->arena, record, &whole);
+    j->skip_count += whole;
+    return whole;
+}
+
 /* ---- recovery ---- */
 
 static ck_status bad(ck_error *err, const char *what) {
@@ -167,7 +177,9 @@ static ck_status recover_job(ck_coordinator *c, const ck_msg_record_job *r, ck_e
     bool over = job_is_over(j) || j->state == JOB_SUSPENDED;
     if (!over) j->state = JOB_RECOVERING;
     snprintf(j->error, sizeof j->error, "%.*s", (int)r->error.n, r->error.p);
-    snprintf(j->skip_record, sizeof j->skip_record, "%.*s", (int)r->skip_record.n, r->skip_record.p);
+    const ck_msg_skip *skips = r->skips.items;
+    for (uint32_t i = 0; i < r->skips.count; i++)
+        if (!record_skip(j, skips[i].record)) return ck_nomem(err, c->cfg.mem, 0);
     if (j->id >= c->next_job) c->next_job = j->id + 1;
     CK_TRY(read_hosts(j, r, err));
     return read_tasks(j, r, err);

@@ -22,14 +22,14 @@ typedef struct run {
     /* bytes not decoded yet */
     ck_buffer *buffer;
     size_t begin, end;
-    uint64_t offset; /* of begin */
-    bool fresh;      /* there are bytes the decoder has not seen */
-    bool at_end;     /* nothing follows them */
-    bool named;      /* the decoder has accepted the file's header */
-    bool growing;    /* buffer holds one record that is larger than a read */
-    bool discarding; /* in the middle of a record that is too long, up to its end */
-    bool in_quotes;  /* while discarding */
-    uint64_t lines;  /* standard input: line ends before begin */
+    uint64_t offset;    /* of begin */
+    bool fresh;         /* there are bytes the decoder has not seen */
+    bool at_end;        /* nothing follows them */
+    bool named;         /* the decoder has accepted the file's header */
+    bool growing;       /* buffer holds one record that is larger than a read */
+    bool discarding;    /* in the middle of a record that is too long, up to its end */
+    bool in_quotes;     /* while discarding */
+    uint64_t lines;     /* standard input: line ends before begin */
     int64_t look_us;    /* followed: when to look again */
     int64_t look_after; /* and how long after a look in vain */
 } run;
@@ -56,6 +56,10 @@ typedef struct file_source {
 static ck_status on_bad_record(void *arg, const ck_bad_record *bad, ck_error *err) {
     file_source *s = arg;
     const run *r = s->decoding;
+    if (ck_source_skips(s->ctx, r->split.path, bad->offset)) {
+        s->bad_rows++;
+        return CK_OK;
+    }
     if (s->letters.on) {
         if (ck_dead_letters_is_full(&s->letters)) return CK_FULL; /* comes again when they are sent */
         CK_TRY(ck_dead_letters_add(&s->letters, r->split.path, bad, err));
