@@ -50,7 +50,8 @@ class Plugin(Query):
         with self.lock:
             if not os.path.exists(plugin):
                 subprocess.run(["gcc", "-std=c17", "-O2", "-shared", "-fPIC", f"-I{TOP}/include", f"{TOP}/tests/plugins/tumbles.c", "-o", plugin], check=True)
-        os.symlink(os.path.join(inp, "in.ndjson"), os.path.join(folder, "in.ndjson"))
+        if not os.path.exists(os.path.join(folder, "in.ndjson")):
+            os.symlink(os.path.join(inp, "in.ndjson"), os.path.join(folder, "in.ndjson"))
         return ["--job", plugin], {"RATE": str(rate or "")}
 
     def settled(self, rows):

@@ -5,9 +5,11 @@ import collections
 import json
 import os
 import random
+import subprocess
 import time
 
 import pytest
+from conftest import TOP
 from kill_matrix import BESIDE, OVERTAKING, QUERIES, Cell, Matrix, cell_of, cell_text, cells, twice
 
 SEED = int(os.environ.get("CLINK_SEED", "1"))
@@ -60,6 +62,20 @@ def test_a_plugin(tmp_path, backend):
         assert m.answer(QUERIES["plugin"]) == windows_and_totals(map(json.loads, f))
     text = ("checkpoint.after_mark:2:kill aligned 1 4", "checkpoint.after_manifest:2:kill unaligned 4 3", "commit.before:2:kill aligned 4 1 restore.after_load:1:kill")
     assert any([m.run(cell_of(f"plugin {t}")) for t in text]), "none of the kills ever came"
+
+
+@pytest.mark.skipif(SANITIZED, reason="a sanitizer wants to be preloaded first")
+@pytest.mark.parametrize("query", ["clock", "plugin", "window", "text"])
+def test_the_clock_is_set(tmp_path, query):
+    """The wall clock goes an hour, a minute, a second to and fro every 5 ms, over a kill too: windows and timers of the clock lose no
+    row and give none twice, and nothing else goes by it."""
+    clock = tmp_path / "jumping_clock.so"
+    subprocess.run(["gcc", "-std=c17", "-O2", "-shared", "-fPIC", f"{TOP}/tests/plugins/jumping_clock.c", "-o", str(clock)], check=True)
+    dates = {subprocess.run(["date", "+%H%M"], capture_output=True, env={**os.environ, "LD_PRELOAD": str(clock), "CLINK_JUMPS": str(i)}).stdout for i in range(40)}
+    assert len(dates) > 3, "the clock stands"
+    m = Matrix(str(tmp_path), SEED, env={"LD_PRELOAD": str(clock), "CLINK_JUMPS": str(SEED)})
+    text = ("checkpoint.after_manifest:2:kill aligned 1 4", "commit.before:2:kill unaligned 4 1", "checkpoint.after_mark:3:kill aligned 4 3 restore.after_load:1:kill")
+    assert any([m.run(cell_of(f"{query} {t}")) for t in text]), "none of the kills ever came"
 
 
 def test_cells_are_written_as_they_are_read():
