@@ -22,7 +22,10 @@ static size_t submit_flags(run_flags *f, flag *out) {
                                         "alignment",
                                         "alignment-stall-ms",
                                         "allow-semantic-change",
-                                        "added-state"};
+                                        "added-state",
+                                        "state-backend",
+                                        "materialisation",
+                                        "materialisation-every"};
     flag all[RUN_FLAG_COUNT];
     size_t count = run_flags_table(f, all), n = 0;
     for (size_t i = 0; i < count; i++)

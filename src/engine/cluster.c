@@ -117,7 +117,11 @@ static const ck_proto_field spec_fields[] = {FIELD(1, CK_PROTO_BYTES, CK_CLUSTER
                                              FIELD(11, CK_PROTO_UINT, CK_ALIGN_ADAPTIVE, alignment),
                                              FIELD(12, CK_PROTO_SINT, 0, stall_us),
                                              FIELD(13, CK_PROTO_UINT, 1, allow_semantic_change),
-                                             FIELD(14, CK_PROTO_UINT, 1, added_from_now)};
+                                             FIELD(14, CK_PROTO_UINT, 1, added_from_now),
+                                             FIELD(15, CK_PROTO_TEXT, CK_CLUSTER_PATH_MAX, spill_dir),
+                                             FIELD(16, CK_PROTO_UINT, 1, rocksdb),
+                                             FIELD(17, CK_PROTO_UINT, CK_MATERIALISE_EXTERNAL, changelog_where),
+                                             FIELD(18, CK_PROTO_UINT, CK_MATERIALISE_EVERY_MAX, changelog_every)};
 const ck_proto_type engine_job_spec_type = {
     .name = "job", .bytes = sizeof(engine_job_spec), .fields = spec_fields, .field_count = CK_ARRAY_COUNT(spec_fields)};
 
@@ -175,6 +179,17 @@ static ck_status make_roles(clink_job *j, const ck_graph *g, ck_proto_list *out,
     return CK_OK;
 }
 
+/* The job's tasks are elsewhere: paths are made whole. */
+static ck_status absolute(clink_job *j, const char *path, ck_view *out, ck_error *err) {
+    char cwd[CK_CLUSTER_PATH_MAX];
+    if (!path) return CK_OK;
+    if (path[0] != '/' && !getcwd(cwd, sizeof cwd)) return ck_fail(err, CK_IO, "the current directory has no name");
+    const char *whole = path[0] == '/' ? path : ck_arena_printf(&j->arena, "%s/%s", cwd, path);
+    if (!whole) return ck_nomem(err, j->arena.mem, 0);
+    *out = ck_view_of(whole);
+    return CK_OK;
+}
+
 static ck_status make_spec(clink_job *j, const ck_sql_step *step, ck_view *out, ck_error *err) {
     const ck_checkpoint_config c = engine_checkpoint_config(&j->run);
     ck_bytes json;
@@ -192,7 +207,11 @@ static ck_status make_spec(clink_job *j, const ck_sql_step *step, ck_view *out, 
                             .alignment = c.alignment,
                             .stall_us = c.stall_us,
                             .allow_semantic_change = c.allow_semantic_change,
-                            .added_from_now = c.added_from_now};
+                            .added_from_now = c.added_from_now,
+                            .rocksdb = j->run.rocksdb != 0,
+                            .changelog_where = c.changelog.where,
+                            .changelog_every = c.changelog.every};
+    if (s == CK_OK) s = absolute(j, j->run.spill_dir, &spec.spill_dir, err);
     size_t n = ck_proto_bytes(&engine_job_spec_type, &spec);
     uint8_t *p = s == CK_OK ? ck_arena_alloc(&j->arena, n + 1) : NULL;
     if (p) (void)ck_proto_write(&engine_job_spec_type, &spec, p);
@@ -330,17 +349,6 @@ clink_status clink_resume(clink_engine *e, const clink_cluster *c, uint64_t job,
 }
 
 /* ---- submit ---- */
-
-/* The job's tasks are elsewhere: paths are made whole. */
-static ck_status absolute(clink_job *j, const char *path, ck_view *out, ck_error *err) {
-    char cwd[CK_CLUSTER_PATH_MAX];
-    if (!path) return CK_OK;
-    if (path[0] != '/' && !getcwd(cwd, sizeof cwd)) return ck_fail(err, CK_IO, "the current directory has no name");
-    const char *whole = path[0] == '/' ? path : ck_arena_printf(&j->arena, "%s/%s", cwd, path);
-    if (!whole) return ck_nomem(err, j->arena.mem, 0);
-    *out = ck_view_of(whole);
-    return CK_OK;
-}
 
 static ck_status set_base(clink_engine *e, ck_error *err) {
     char cwd[CK_CLUSTER_PATH_MAX];

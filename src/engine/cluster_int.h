@@ -13,6 +13,8 @@ typedef struct engine_job_spec {
     uint64_t tolerable_failed, retained, alignment;
     int64_t stall_us;
     uint64_t allow_semantic_change, added_from_now;
+    ck_view spill_dir; /* of whatever machine a host runs on; each makes a folder of its own in it */
+    uint64_t rocksdb, changelog_where, changelog_every;
 } engine_job_spec;
 
 extern const ck_proto_type engine_job_spec_type;

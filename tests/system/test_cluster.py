@@ -279,6 +279,20 @@ def test_a_killed_worker_costs_nothing_but_time(cluster, sql):
     check(cluster, sql)
 
 
+@pytest.mark.parametrize("backend", ["rocksdb:scratch", "changelog+file:scratch"])
+def test_state_is_kept_where_the_submission_says(cluster, backend):
+    cluster.coordinator()
+    for name in ("w1", "w2", "w3"):
+        cluster.worker(name, 2)
+    cluster.submit(GROUPED, "-p", "2", "--state-backend", backend, *KEPT)
+    victim = cluster.until_checkpoint(1)["subtasks"][0]["worker"]
+    assert (cluster.cwd / "scratch").is_dir()
+    cluster.workers[victim].kill()
+    s = cluster.until_status(1, "finished", "failed")
+    assert s["status"] == "finished" and s["restarts"] == 1, s
+    check(cluster, GROUPED)
+
+
 def test_a_killed_task_host_restarts_where_it_was(cluster):
     cluster.coordinator()
     w = cluster.worker("w1", 4)
