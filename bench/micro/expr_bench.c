@@ -248,6 +248,15 @@ static void texts(void) {
             call("or", 2, call("is_not_null", 1, extract),
                  call("in", 5, lower, str("apple"), str("google"), str("facebook"), str("baidu"))));
     measure("time hour(rt)", false, 1, call("hour", 1, col(RT)));
+    measure("time minute(rt)", false, 1, call("minute", 1, col(RT)));
+    measure("time second(rt)", false, 1, call("second", 1, col(RT)));
+    measure("time extract(epoch FROM rt)", false, 1, call("extract", 2, str("epoch"), col(RT)));
+    measure("time year(rt), days in order", false, 1, call("year", 1, col(RT)));
+    ck_expr *days = call("timestampadd", 3, str("day"), col(AUCTION), cast(col(RT), CK_TYPE_DATE));
+    measure("time days at random", false, 1, days);
+    measure("time year(days at random)", false, 1, call("year", 1, days));
+    measure("time dayofyear(days at random)", false, 1, call("dayofyear", 1, days));
+    measure("time date_trunc('hour', rt)", false, 1, call("date_trunc", 2, str("hour"), col(RT)));
     measure("time date_format(rt, 'yyyy-MM-dd')", false, 1, call("date_format", 2, col(RT), str("yyyy-MM-dd")));
     measure("time date_format(rt, 'HH:mm')", false, 1, call("date_format", 2, col(RT), str("HH:mm")));
     measure("time date_format(rt, '... ss.SSS')", false, 1,

@@ -26,15 +26,77 @@ static ck_status drop_on(ck_status s, ck_vec *out) {
 
 /* ---- parts ---- */
 
-/* A unit that every row shares a stretch of: hours and longer are found once a stretch, not once a row. */
-static void parts_by_day(ck_unit u, const int64_t *v, int64_t scale, ck_zone_cache *zone, int64_t *r,
-                         const ck_rows *rows) {
-    int64_t day = INT64_MIN, part = 0;
-    for (CK_EACH_ROW(k, i, rows)) {
-        int64_t local = scale == 1 ? ck_zone_local(zone, v[i]) : v[i] * scale;
-        int64_t d = ck_floor_div(local, CK_DAY_US);
-        if (d != day) day = d, part = ck_unit_part(u, local);
+enum { BLOCK = 256 };
+
+/* Rows of a loop in blocks: the values of up to BLOCK rows side by side, and where their results go. */
+typedef struct block {
+    const int64_t *from;
+    int64_t *to;
+    uint32_t at, n;
+    int64_t values[BLOCK], results[BLOCK];
+} block;
+
+/* Most blocks lie between two changes of the clock. */
+static void block_localise(block *k, const ck_kernels *kernels, ck_zone_cache *zone) {
+    (void)ck_zone_local(zone, k->from[0]);
+    if (kernels->any_outside(k->from, zone->from, zone->until - 1, k->n))
+        for (uint32_t i = 0; i < k->n; i++) k->values[i] = ck_zone_local(zone, k->from[i]);
+    else if (zone->offset)
+        for (uint32_t i = 0; i < k->n; i++) k->values[i] = k->from[i] + zone->offset;
+    else
+        return;
+    k->from = k->values;
+}
+
+/* Local times, or dates as days or (scale) as midnights: where they stand if nothing has to be done to them. */
+static void block_load(block *k, const ck_kernels *kernels, const int64_t *v, int64_t scale, ck_zone_cache *zone,
+                       int64_t *r, const ck_rows *rows) {
+    k->n = rows->n - k->at < BLOCK ? rows->n - k->at : BLOCK;
+    k->from = v + k->at, k->to = r + k->at;
+    if (rows->sel) {
+        const uint16_t *sel = rows->sel + k->at;
+        for (uint32_t i = 0; i < k->n; i++) k->values[i] = v[sel[i]];
+        k->from = k->values, k->to = k->results;
+    }
+    if (scale != 1) {
+        for (uint32_t i = 0; i < k->n; i++) k->values[i] = k->from[i] * scale;
+        k->from = k->values;
+    } else if (zone->zone) {
+        block_localise(k, kernels, zone);
+    }
+}
+
+static void block_store(block *k, int64_t *r, const ck_rows *rows) {
+    for (uint32_t i = 0; rows->sel && i < k->n; i++) r[rows->sel[k->at + i]] = k->results[i];
+    k->at += k->n;
+}
+
+/* Rows that stand together are mostly of one day. */
+static void part_of_days(const ck_kernels *kernels, ck_unit u, const int64_t *days, int64_t *r, uint32_t n) {
+    bool one = !kernels->any_outside(days, days[0], days[0], n);
+    if (!one && kernels->day_part[u] && kernels->day_part[u](r, days, n)) return;
+    int64_t day = days[0], part = ck_unit_part(u, day * CK_DAY_US);
+    for (uint32_t i = 0; i < n; i++) {
+        if (days[i] != day) day = days[i], part = ck_unit_part(u, day * CK_DAY_US);
         r[i] = part;
+    }
+}
+
+static void calendar_parts(const ck_kernels *kernels, ck_unit u, shape of, const int64_t *v, ck_zone_cache *zone,
+                           int64_t *r, const ck_rows *rows) {
+    int64_t days[BLOCK];
+    for (block k = {.at = 0}; k.at < rows->n; block_store(&k, r, rows)) {
+        block_load(&k, kernels, v, 1, zone, r, rows);
+        if (of != DATE) kernels->days(days, k.from, k.n);
+        part_of_days(kernels, u, of == DATE ? k.from : days, k.to, k.n);
+    }
+}
+
+static void clock_parts(const ck_kernels *kernels, ck_unit u, int64_t scale, const int64_t *v, ck_zone_cache *zone,
+                        int64_t *r, const ck_rows *rows) {
+    for (block k = {.at = 0}; k.at < rows->n; block_store(&k, r, rows)) {
+        block_load(&k, kernels, v, scale, zone, r, rows);
+        kernels->clock_part[u](k.to, k.from, k.n);
     }
 }
 
@@ -71,22 +133,11 @@ static ck_status kernel_part(CK_KERNEL_ARGS) {
     if (of == MONTHS || of == INTERVAL) {
         for (CK_EACH_ROW(k, i, rows)) r[i] = (of == MONTHS ? month_part : interval_part)(u, v[i]);
     } else if (u >= CK_UNIT_DAY && u != CK_UNIT_EPOCH) {
-        parts_by_day(u, v, of == DATE ? CK_DAY_US : 1, &zone, r, rows);
-    } else if (u == CK_UNIT_HOUR && of != DATE) {
-        int64_t begin = INT64_MAX, hour = 0; /* of the hour that rows next to each other often share */
-        for (CK_EACH_ROW(k, i, rows)) {
-            int64_t local = ck_zone_local(&zone, v[i]);
-            if ((uint64_t)local - (uint64_t)begin >= (uint64_t)CK_HOUR_US) {
-                begin = local - ck_floor_mod(local, CK_HOUR_US);
-                hour = ck_floor_mod(local, CK_DAY_US) / CK_HOUR_US;
-            }
-            r[i] = hour;
-        }
+        calendar_parts(ev->kernels, u, of, v, &zone, r, rows);
     } else {
         /* An instant's EPOCH is the same in every zone. */
         if (u == CK_UNIT_EPOCH) zone = ck_zone_cache_of(NULL);
-        for (CK_EACH_ROW(k, i, rows))
-            r[i] = ck_unit_part(u, of == DATE ? v[i] * CK_DAY_US : ck_zone_local(&zone, v[i]));
+        clock_parts(ev->kernels, u, of == DATE ? CK_DAY_US : 1, v, &zone, r, rows);
     }
     return CK_OK;
 }
@@ -201,21 +252,81 @@ static bool move_one(const ck_eval *ev, shape of, move m, ck_unit u, int64_t v, 
     return true;
 }
 
-/* Which argument is the moment, which the number of TIMESTAMPADD. */
-static ck_status kernel_move(CK_KERNEL_ARGS) {
+typedef struct mover {
+    move m;
+    shape of;
+    ck_unit u;
+    uint32_t at; /* which argument is the moment; the other is the unit, or of TIMESTAMPADD the number */
+} mover;
+
+static mover mover_of(const ck_expr *call) {
     move m = (move)(call->impl->op / SHAPES);
-    shape of = (shape)(call->impl->op % SHAPES);
-    ck_unit u = m == LAST_DAY ? CK_UNIT_MONTH : unit_of_call(call);
     uint32_t at = m == ADD ? 2 : m == LAST_DAY ? 0 : ck_expr_is_text_literal(call->args[0]) ? 1 : 0;
+    return (mover){m, (shape)(call->impl->op % SHAPES), m == LAST_DAY ? CK_UNIT_MONTH : unit_of_call(call), at};
+}
+
+/* false: the result is out of range. */
+static bool move_row(const ck_eval *ev, const mover *x, const ck_vec *args, uint32_t i, int64_t *out) {
+    int64_t r = 0;
+    bool good = move_one(ev, x->of, x->m, x->u, CK_ARG_I64(x->at, i), x->m == ADD ? CK_ARG_I64(1, i) : 0, &r);
+    /* LAST_DAY is a date whatever it is asked of. */
+    bool to_date = x->m == LAST_DAY && x->of != DATE;
+    *out = to_date ? ck_floor_div(x->of == LTZ ? ck_timezone_local(ev->zone, r) : r, CK_DAY_US) : r;
+    return good;
+}
+
+/* Whether all times of a block are so far from any change of the clock that a day's beginning and what ck_timezone_utc
+ * looks at around it have the same offset. */
+static bool far_from_changes(const block *k, const ck_kernels *kernels, ck_zone_cache *zone) {
+    int64_t from, until;
+    if (!zone->zone) return true;
+    (void)ck_zone_local(zone, k->from[0]);
+    if (__builtin_add_overflow(zone->from, 4 * CK_DAY_US, &from)) return false;
+    if (__builtin_sub_overflow(zone->until, 4 * CK_DAY_US, &until)) return false;
+    return !kernels->any_outside(k->from, from, until, k->n);
+}
+
+/* DATE_TRUNC to what clocks count, block by block. False: this one holds a row that needs a closer look. */
+static bool cut_block(block *k, const ck_kernels *kernels, ck_unit u, ck_zone_cache *zone) {
+    if (kernels->any_outside(k->from, CK_TIME_MIN_US + CK_DAY_US, CK_TIME_MAX_US - CK_DAY_US, k->n)) return false;
+    if (!far_from_changes(k, kernels, zone)) return false;
+    int64_t offset = zone->zone ? zone->offset : 0;
+    if (offset) {
+        for (uint32_t i = 0; i < k->n; i++) k->values[i] = k->from[i] + offset;
+        k->from = k->values;
+    }
+    kernels->clock_floor[u](k->to, k->from, k->n);
+    for (uint32_t i = 0; offset && i < k->n; i++) k->to[i] -= offset;
+    return true;
+}
+
+static ck_status cut_blocks(ck_eval *ev, const mover *x, const ck_vec *args, const ck_rows *rows, ck_column *out,
+                            ck_error *err) {
+    ck_zone_cache none = ck_zone_cache_of(NULL), zone = ck_zone_cache_of(x->of == LTZ ? ev->zone : NULL);
+    ck_status s = CK_OK;
+    for (block k = {.at = 0}; s == CK_OK && k.at < rows->n;) {
+        block_load(&k, ev->kernels, args[x->at].col->i64, 1, &none, out->i64, rows);
+        if (cut_block(&k, ev->kernels, x->u, &zone)) {
+            block_store(&k, out->i64, rows);
+            continue;
+        }
+        for (uint32_t end = k.at + k.n; s == CK_OK && k.at < end; k.at++) {
+            uint32_t i = rows->sel ? rows->sel[k.at] : k.at;
+            if (!move_row(ev, x, args, i, &out->i64[i])) s = ck_eval_mark(ev, out, i, CK_MARK_OVERFLOW, err);
+        }
+    }
+    return s;
+}
+
+static ck_status kernel_move(CK_KERNEL_ARGS) {
+    mover x = mover_of(call);
     CK_TRY(ck_eval_result(ev, CK_PHYS_I64, rows, out, err));
+    if (x.m == CUT_DOWN && x.of != DATE && ev->kernels->clock_floor[x.u] && !args[x.at].constant)
+        return drop_on(cut_blocks(ev, &x, args, rows, out->col, err), out);
     ck_status s = CK_OK;
     for (CK_EACH_ROW(k, i, rows)) {
-        int64_t r = 0;
-        bool good = move_one(ev, of, m, u, CK_ARG_I64(at, i), m == ADD ? CK_ARG_I64(1, i) : 0, &r);
-        /* LAST_DAY is a date whatever it is asked of. */
-        out->col->i64[i] =
-            m == LAST_DAY && of != DATE ? ck_floor_div(of == LTZ ? ck_timezone_local(ev->zone, r) : r, CK_DAY_US) : r;
-        if (!good && s == CK_OK) s = ck_eval_mark(ev, out->col, i, CK_MARK_OVERFLOW, err);
+        if (!move_row(ev, &x, args, i, &out->col->i64[i]) && s == CK_OK)
+            s = ck_eval_mark(ev, out->col, i, CK_MARK_OVERFLOW, err);
     }
     return drop_on(s, out);
 }

@@ -6,6 +6,7 @@
 
 #include "base/proc.h"
 #include "data/column.h"
+#include "expr/time_unit.h"
 
 typedef enum ck_cmp { CK_CMP_EQ, CK_CMP_NE, CK_CMP_LT, CK_CMP_LE, CK_CMP_GT, CK_CMP_GE, CK_CMP_COUNT } ck_cmp;
 typedef enum ck_form { CK_FORM_VV, CK_FORM_VS, CK_FORM_SV, CK_FORM_COUNT } ck_form;
@@ -37,6 +38,13 @@ typedef struct ck_kernels {
     bool (*any_zero_f64)(const double *v, size_t n);
     void (*i64_to_f64)(double *restrict out, const int64_t *v, size_t n);
     void (*widen_mul)(ck_i128 *restrict out, const int64_t *v, int64_t by, size_t n); /* exact products */
+    /* Parts of a local time, by unit (NULL: not one below a day, nor EPOCH); the day it is of, counted from 1970. */
+    void (*clock_part[CK_UNIT_COUNT])(int64_t *restrict out, const int64_t *us, size_t n);
+    /* The beginning of the unit, from a second to a day (NULL: of the others). */
+    void (*clock_floor[CK_UNIT_COUNT])(int64_t *restrict out, const int64_t *us, size_t n);
+    void (*days)(int64_t *restrict out, const int64_t *us, size_t n);
+    /* Parts of days, by unit (NULL: not in bulk). False: some day is not of the years 1 to 9999, nothing is written. */
+    bool (*day_part[CK_UNIT_COUNT])(int64_t *restrict out, const int64_t *days, size_t n);
     /* The first place of part (not empty) in text; NULL: none. */
     const char *(*find)(ck_view text, ck_view part);
     /* By the pattern's shape (like_int.h): rows of sel (NULL: the first n) that match, into out, which may be sel; a

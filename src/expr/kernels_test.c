@@ -4,6 +4,7 @@
 #include "base/hash.h"
 
 #include "expr/select_table.h"
+#include "expr/time_int.h"
 
 static uint64_t next(uint64_t *seed) { return ck_mix64(*seed += 0x9E3779B97F4A7C15ULL); }
 
@@ -130,6 +131,58 @@ static void check_rest(const ck_kernels *k, data *d) {
     }
 }
 
+/* A time of any year that types have, mostly next to where a day, an hour, a minute or a second begins. */
+static int64_t any_time(uint64_t *seed) {
+    static const int64_t units[] = {CK_SECOND_US, CK_MINUTE_US, CK_HOUR_US, CK_DAY_US, 1};
+    uint64_t span = (uint64_t)(CK_TIME_MAX_US - CK_TIME_MIN_US);
+    int64_t t = CK_TIME_MIN_US + (int64_t)(next(seed) % span), unit = units[next(seed) % CK_ARRAY_COUNT(units)];
+    if (next(seed) % 16 == 0) return next(seed) % 2 ? CK_TIME_MIN_US : CK_TIME_MAX_US;
+    t = ck_floor_div(t, unit) * unit + (int64_t)(next(seed) % 3) - 1;
+    return t < CK_TIME_MIN_US ? CK_TIME_MIN_US : t;
+}
+
+static void check_times(const ck_kernels *k, data *d, uint64_t seed, bool wild) {
+    for (uint32_t i = 0; i < d->n; i++) d->a[i] = any_time(&seed);
+    for (uint32_t i = 0; wild && i < d->n; i += 7) d->a[i] = (int64_t)next(&seed) / 2; /* where there is no value */
+    for (int u = 0; u < CK_UNIT_COUNT; u++) {
+        if (k->clock_part[u]) k->clock_part[u](d->r, d->a, d->n);
+        for (uint32_t i = 0; k->clock_part[u] && i < d->n; i++)
+            if (d->r[i] != ck_unit_part((ck_unit)u, d->a[i])) fail_msg("unit %d of %lld", u, (long long)d->a[i]);
+        if (k->clock_floor[u]) k->clock_floor[u](d->r, d->a, d->n);
+        for (uint32_t i = 0; k->clock_floor[u] && i < d->n; i++)
+            if (d->r[i] != ck_unit_floor((ck_unit)u, d->a[i])) fail_msg("floor %d of %lld", u, (long long)d->a[i]);
+    }
+    k->days(d->r, d->a, d->n);
+    for (uint32_t i = 0; i < d->n; i++) assert_int_equal(d->r[i], ck_floor_div(d->a[i], CK_DAY_US));
+}
+
+static void check_days(const ck_kernels *k, data *d, uint64_t seed) {
+    for (uint32_t i = 0; i < d->n; i++)
+        d->a[i] = CK_DATE_MIN + (int64_t)(next(&seed) % (uint64_t)(CK_DATE_MAX - CK_DATE_MIN + 1));
+    if (d->n > 1) d->a[0] = CK_DATE_MIN, d->a[1] = CK_DATE_MAX;
+    for (int u = 0; u < CK_UNIT_COUNT; u++) {
+        if (!k->day_part[u]) continue;
+        assert_true(k->day_part[u](d->r, d->a, d->n));
+        for (uint32_t i = 0; i < d->n; i++) assert_int_equal(d->r[i], ck_unit_part((ck_unit)u, d->a[i] * CK_DAY_US));
+        int64_t was = d->n ? d->a[d->n - 1] : 0;
+        if (d->n) d->a[d->n - 1] = CK_DATE_MAX + 1, d->r[0] = -5;
+        assert_int_equal(k->day_part[u](d->r, d->a, d->n), d->n == 0);
+        if (d->n) d->a[d->n - 1] = was, assert_int_equal(d->r[0], -5);
+    }
+}
+
+/* Every day there is, once. */
+static void check_calendar(const ck_kernels *k, data *d) {
+    for (int64_t day = CK_DATE_MIN; day <= CK_DATE_MAX; day += MOST) {
+        d->n = CK_DATE_MAX - day + 1 < MOST ? (uint32_t)(CK_DATE_MAX - day + 1) : MOST;
+        for (uint32_t i = 0; i < d->n; i++) d->a[i] = day + i;
+        assert_true(k->day_part[CK_UNIT_DOY](d->r, d->a, d->n) && k->day_part[CK_UNIT_YEAR](d->b, d->a, d->n));
+        for (uint32_t i = 0; i < d->n; i++)
+            if (ck_days_from_civil(d->b[i], 1, 1) + d->r[i] - 1 != d->a[i] || d->r[i] < 1 || d->r[i] > 366)
+                fail_msg("day %lld is %lld of %lld", (long long)d->a[i], (long long)d->r[i], (long long)d->b[i]);
+    }
+}
+
 static void check_table(const ck_kernels *k) {
     static const uint32_t sizes[] = {0, 1, 2, 7, 63, 64, 65, 127, 128, 200, MOST};
     data *d = calloc(1, sizeof *d);
@@ -143,7 +196,10 @@ static void check_table(const ck_kernels *k) {
         }
         check_division(k, d);
         check_rest(k, d);
+        for (int wild = 0; wild < 2; wild++) check_times(k, d, s + 40, wild);
+        check_days(k, d, s + 80);
     }
+    check_calendar(k, d);
     free(d);
 }
 
