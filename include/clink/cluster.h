@@ -39,9 +39,10 @@ typedef struct clink_worker_options {
     size_t struct_bytes;
     const char *coordinator; /* NULL = 127.0.0.1:6123 */
     const char *token_file;
-    const char *name;                           /* the same over restarts; NULL: one of its own */
-    const char *state_dir;                      /* NULL = in the runtime directory */
-    uint32_t slots;                             /* 0 = cores */
+    const char *name;      /* the same over restarts; NULL: one of its own */
+    const char *state_dir; /* NULL = in the runtime directory */
+    const char *data_host; /* a loopback address: where task hosts listen for each other; NULL = 127.0.0.1 */
+    uint32_t slots;        /* 0 = cores */
     void (*began)(void *arg, const char *name); /* it waits for work; may be NULL */
     void *began_arg;
 } clink_worker_options;

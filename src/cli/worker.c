@@ -36,6 +36,8 @@ static int worker_main(const verb *v, int argc, char **argv) {
         {"token-file", 0, FLAG_TEXT, &o.token_file, "FILE", "the runtime directory's", "where its token is"},
         {"slots", 0, FLAG_COUNT, &slots, "N", "cores", "how many subtasks it takes"},
         {"name", 0, FLAG_TEXT, &o.name, "NAME", "one of its own", "who it is, the same when it is started again"},
+        {"data-host", 0, FLAG_TEXT, &o.data_host, "HOST", "127.0.0.1",
+         "where other workers' subtasks reach those here"},
         {"state-dir", 0, FLAG_TEXT, &o.state_dir, "DIR", "in the runtime directory", "where its sockets are"},
     };
     bool help;

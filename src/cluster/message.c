@@ -90,7 +90,8 @@ static const ck_proto_field deploy_fields[] = {FENCE_FIELDS(ck_msg_deploy),
                                                UINTS_FIELD(11, ck_msg_deploy, tasks, TASKS),
                                                UINTS_FIELD(12, ck_msg_deploy, placement, TASKS),
                                                LIST_FIELD(13, ck_msg_deploy, roles, CK_CLUSTER_ROLES_MAX, &role_type),
-                                               LIST_FIELD(14, ck_msg_deploy, skips, CK_CLUSTER_SKIPS_MAX, &skip_type)};
+                                               LIST_FIELD(14, ck_msg_deploy, skips, CK_CLUSTER_SKIPS_MAX, &skip_type),
+                                               TEXT_FIELD(15, ck_msg_deploy, secret, CK_CLUSTER_SECRET_CHARS)};
 TYPE(deploy, "DEPLOY");
 
 static const ck_proto_field text_fields[] = {TEXT_FIELD(1, ck_msg_text, text, NAME)};

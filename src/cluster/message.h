@@ -48,6 +48,7 @@ enum {
     CK_CLUSTER_SPEC_MAX = 15 << 20,
     CK_CLUSTER_ERROR_MAX = 2000,
     CK_CLUSTER_NOTE_MAX = 256,
+    CK_CLUSTER_SECRET_CHARS = 64, /* hex digits */
 };
 
 typedef struct ck_msg_fence {
@@ -102,7 +103,7 @@ typedef struct ck_msg_heartbeat {
 /* The host listens, all its tasks could start. */
 typedef struct ck_msg_ready {
     ck_msg_fence fence;
-    ck_view address;
+    ck_view address; /* of its data port; empty: nobody is to dial it */
 } ck_msg_ready;
 
 typedef enum ck_task_outcome { CK_TASK_FINISHED, CK_TASK_CANCELLED, CK_TASK_FAILED } ck_task_outcome;
@@ -164,6 +165,7 @@ typedef struct ck_msg_deploy {
     ck_proto_uints placement;        /* the process of every task; UINT32_MAX: it has finished */
     ck_proto_list roles;
     ck_proto_list skips; /* ck_msg_skip */
+    ck_view secret;      /* of the attempt: who knows it may connect to the data ports of its hosts */
 } ck_msg_deploy;
 
 typedef struct ck_msg_text {

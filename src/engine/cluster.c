@@ -94,6 +94,7 @@ clink_status clink_worker_run(clink_engine *e, const clink_worker_options *o, cl
                                       .name = o->name,
                                       .slots = o->slots ? o->slots : ck_cores(),
                                       .state_dir = o->state_dir,
+                                      .data_host = o->data_host ? o->data_host : "127.0.0.1",
                                       .verb = "task-host",
                                       .began = o->began,
                                       .arg = o->began_arg};

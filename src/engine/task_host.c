@@ -27,8 +27,9 @@ typedef struct task_host {
     ck_mem mem;
     ck_arena arena;
     ck_msg_fence fence;
-    const char *dir;
-    char address[200];
+    const char *data_host;
+    ck_socket *listening; /* at address, for the other hosts; NULL: none is to dial this one */
+    char address[CK_CLUSTER_NAME_MAX + 1];
     ck_net_loop *loop;
     ck_connection *c;
     ck_msg_deploy deploy;
@@ -119,8 +120,18 @@ static ck_status read_deploy(task_host *h, ck_error *err) {
     if (tasks != h->deploy.placement.count || h->deploy.process >= h->deploy.process_count)
         return ck_fail(err, CK_CORRUPT, "a DEPLOY that does not fit its job");
     h->graph = g;
-    snprintf(h->address, sizeof h->address, "unix:%s/j%llu-a%llu", h->dir, (unsigned long long)h->fence.job,
-             (unsigned long long)h->fence.attempt);
+    return CK_OK;
+}
+
+/* Before anybody is told of it, so that whoever dials finds it. The last process dials all others. */
+static ck_status open_data_port(task_host *h, ck_error *err) {
+    char any_port[CK_CLUSTER_NAME_MAX + 1];
+    const char *at = strchr(h->data_host, ':') ? "[%s]:%u" : "%s:%u";
+    uint16_t port;
+    if (h->deploy.process + 1 == h->deploy.process_count) return CK_OK;
+    snprintf(any_port, sizeof any_port, at, h->data_host, 0u);
+    CK_TRY(ck_socket_listen(&h->e->proc, any_port, &h->listening, &port, err));
+    snprintf(h->address, sizeof h->address, at, h->data_host, port);
     return CK_OK;
 }
 
@@ -168,6 +179,8 @@ static ck_job_config job_config(task_host *h, const char **addresses, const ck_s
         .placement = {.process = (uint32_t)d->process,
                       .process_count = (uint32_t)d->process_count,
                       .addresses = addresses,
+                      .listening = &h->listening,
+                      .secret = ck_arena_strndup(&h->arena, d->secret.p, d->secret.n),
                       .connect_timeout_us = CONNECT_US,
                       .process_of = process_of,
                       .process_of_arg = h},
@@ -192,6 +205,7 @@ static ck_status start_job(task_host *h, ck_job_outputs *outputs, ck_error *err)
     ck_skip *skips = NULL;
     CK_TRY(read_skips(h, &skips, err));
     ck_job_config cfg = job_config(h, addresses, skips);
+    if (!cfg.placement.secret) return ck_nomem(err, h->mem, 0);
     cfg.job_data = outputs;
     return ck_job_start(h->e->scheduler, &h->e->registry, h->graph, &cfg, &h->job, err);
 }
@@ -326,12 +340,14 @@ static ck_status live(task_host *h, const char *socket, ck_error *err) {
                err));
     ck_error why = CK_ERROR_INIT;
     ck_status s = read_deploy(h, &why);
+    if (s == CK_OK) s = open_data_port(h, &why);
     if (s == CK_OK)
         s = say(h, &(ck_message){.kind = CK_MSG_READY, .as.ready = {h->fence, ck_view_of(h->address)}}, &why);
     if (s == CK_OK) s = start_job(h, &outputs, &why);
     if (s == CK_OK) s = run_job(h, &why);
     ck_job_free(h->job);
     h->job = NULL;
+    ck_socket_close(h->listening);
     ck_memory_stage_free(&outputs.memory);
     return say_ended(h, s, &why, err);
 }
@@ -354,7 +370,7 @@ int clink_task_host(clink_engine *e, int argc, char **argv) {
     ck_error err = CK_ERROR_INIT;
     if (!e || argc != 5 || is_orphan(argv[3])) return 2;
     (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-    task_host h = {.e = e, .mem = ck_proc_mem(&e->proc, CK_MEM_PLAN), .dir = argv[4]};
+    task_host h = {.e = e, .mem = ck_proc_mem(&e->proc, CK_MEM_PLAN), .data_host = argv[4]};
     h.fence = (ck_msg_fence){0, strtoull(argv[1], NULL, 10), strtoull(argv[2], NULL, 10)};
     h.end = &h.first;
     ck_arena_init(&h.arena, h.mem, ARENA_BYTES_MAX);

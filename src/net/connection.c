@@ -32,14 +32,15 @@ struct ck_connection {
     conn_state state;
     ck_socket *socket;
     ck_frame_reader reader;
-    ck_net_timer connect_timer;
-    bool reads, writes; /* what the poller was told */
-    bool paused;        /* on_frame said CK_FULL */
-    size_t head_sent;   /* bytes of the first frame that are out */
-    void (*gone)(void *owner);
-    void *owner;
-    ck_net_post note;     /* queued while `notified` */
-    pthread_mutex_t lock; /* guards everything below */
+    ck_net_timer timer;             /* of connecting, then of the greeting */
+    bool reads, writes;             /* what the poller was told */
+    bool paused;                    /* on_frame said CK_FULL */
+    size_t head_sent;               /* bytes of the first frame that are out */
+    bool is_stranger;               /* a greeting is awaited */
+    net_acceptor *acceptor;         /* NULL: it was dialled */
+    ck_connection *younger, *older; /* strangers of the same acceptor */
+    ck_net_post note;               /* queued while `notified` */
+    pthread_mutex_t lock;           /* guards everything below */
     ck_frame *head, *tail;
     size_t queued_bytes;
     bool notified, write_blocked; /* the loop will look at the queue anyhow */
@@ -70,6 +71,37 @@ void ck_connection_unref(ck_connection **pc) {
 
 const char *ck_connection_peer(const ck_connection *c) { return c->peer; }
 
+/* ---- strangers ---- */
+
+static void await_greeting(ck_connection *c) {
+    net_acceptor *a = c->acceptor;
+    if (!c->cfg.greeting_bytes_max) return;
+    c->is_stranger = true;
+    c->reader.length_max = c->cfg.greeting_bytes_max;
+    if (c->cfg.greeting_timeout_us > 0)
+        ck_net_loop_at(c->loop, &c->timer, ck_mono_us(c->proc) + c->cfg.greeting_timeout_us);
+    if (!a) return;
+    a->stranger_count++;
+    c->older = a->newest;
+    *(c->older ? &c->older->younger : &a->oldest_stranger) = c;
+    a->newest = c;
+}
+
+static void end_greeting(ck_connection *c) {
+    net_acceptor *a = c->acceptor;
+    ck_net_loop_cancel(c->loop, &c->timer);
+    if (!c->is_stranger) return;
+    c->is_stranger = false;
+    c->reader.length_max = c->cfg.frame_bytes_max;
+    if (!a) return;
+    a->stranger_count--;
+    *(c->older ? &c->older->younger : &a->oldest_stranger) = c->younger;
+    *(c->younger ? &c->younger->older : &a->newest) = c->older;
+    c->older = c->younger = NULL;
+}
+
+void ck_connection_trust(ck_connection *c) { end_greeting(c); }
+
 /* ---- closing ---- */
 
 static void drop_queue(ck_connection *c) {
@@ -90,13 +122,13 @@ static void drop_queue(ck_connection *c) {
 static void finish(ck_connection *c, ck_status why, const ck_error *err) {
     CK_ASSERT(c->state != CONN_CLOSED);
     c->state = CONN_CLOSED;
-    ck_net_loop_cancel(c->loop, &c->connect_timer);
+    end_greeting(c);
     ck_socket_close(c->socket);
     c->socket = NULL;
     ck_frame_reader_destroy(&c->reader);
     drop_queue(c);
     c->cfg.handler->on_close(c->cfg.arg, c, why, err);
-    if (c->gone) c->gone(c->owner);
+    if (c->acceptor) c->acceptor->gone(c->acceptor);
     net_loop_retire(c->loop, &c->watch);
 }
 
@@ -104,6 +136,11 @@ static void finish_failed(ck_connection *c, ck_status why, ck_error *err) {
     err->status = why;
     if (!err->msg[0]) ck_fail(err, why, "the connection to %s failed", c->peer);
     finish(c, why, err);
+}
+
+void net_connection_turn_away(ck_connection *c) {
+    ck_error err = CK_ERROR_INIT;
+    finish_failed(c, ck_fail(&err, CK_REFUSED, "it has not said who it is, and others wait"), &err);
 }
 
 static void stop_watch(net_watch *w) {
@@ -249,8 +286,9 @@ static void settle(ck_connection *c, ck_status s, ck_error *err) {
 }
 
 static ck_status opened(ck_connection *c, ck_error *err) {
-    ck_net_loop_cancel(c->loop, &c->connect_timer);
+    ck_net_loop_cancel(c->loop, &c->timer);
     c->state = CONN_OPEN;
+    await_greeting(c);
     if (c->cfg.handler->on_open) c->cfg.handler->on_open(c->cfg.arg, c);
     return write_some(c, err);
 }
@@ -273,9 +311,16 @@ static void ready_watch(net_watch *w, const ck_poll_event *e) {
     settle(c, s, &err);
 }
 
-static void connect_timed_out(ck_net_timer *t) {
-    ck_connection *c = (ck_connection *)((char *)t - offsetof(ck_connection, connect_timer));
+static void timed_out(ck_net_timer *t) {
+    ck_connection *c = (ck_connection *)((char *)t - offsetof(ck_connection, timer));
     ck_error err = CK_ERROR_INIT;
+    if (c->state == CONN_OPEN) {
+        finish_failed(c,
+                      ck_fail(&err, CK_REFUSED, "%s has not said who it is within %lld ms", c->peer,
+                              (long long)(c->cfg.greeting_timeout_us / 1000)),
+                      &err);
+        return;
+    }
     ck_fail(&err, CK_IO, "connecting to %s: no answer within %lld ms", c->peer,
             (long long)(c->cfg.connect_timeout_us / 1000));
     err.retriable = true;
@@ -286,7 +331,7 @@ static void begin(ck_connection *c) {
     net_loop_add(c->loop, &c->watch);
     c->state = CONN_CONNECTING;
     if (c->cfg.connect_timeout_us > 0)
-        ck_net_loop_at(c->loop, &c->connect_timer, ck_mono_us(c->proc) + c->cfg.connect_timeout_us);
+        ck_net_loop_at(c->loop, &c->timer, ck_mono_us(c->proc) + c->cfg.connect_timeout_us);
 }
 
 /* Somebody sent, resumed, closed or dialled. */
@@ -377,7 +422,7 @@ static ck_status connection_new(ck_net_loop *l, ck_socket *s, const ck_connectio
     atomic_init(&c->refs, 1);
     c->proc = net_loop_proc(l), c->loop = l, c->cfg = *cfg, c->socket = s;
     c->note.run = run_note;
-    c->connect_timer.fire = connect_timed_out;
+    c->timer.fire = timed_out;
     snprintf(c->peer, sizeof c->peer, "%s", ck_socket_address(s));
     ck_frame_reader_init(&c->reader, cfg->mem, cfg->frame_bytes_max);
     pthread_mutex_init(&c->lock, NULL);
@@ -399,11 +444,11 @@ ck_status ck_connection_dial(ck_net_loop *l, const char *address, const ck_conne
     return CK_OK;
 }
 
-ck_status net_connection_adopt(ck_net_loop *l, ck_socket *s, const ck_connection_config *cfg, void (*gone)(void *owner),
-                               void *owner, ck_error *err) {
+ck_status net_connection_adopt(ck_net_loop *l, ck_socket *s, const ck_connection_config *cfg, net_acceptor *a,
+                               ck_error *err) {
     ck_connection *c;
     CK_TRY(connection_new(l, s, cfg, &c, err));
-    c->gone = gone, c->owner = owner;
+    c->acceptor = a;
     net_loop_add(l, &c->watch);
     ck_error why = CK_ERROR_INIT;
     settle(c, opened(c, &why), &why); /* a failure from here on is told by on_close */

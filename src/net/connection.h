@@ -9,6 +9,7 @@
 
 #include "net/frame.h"
 #include "net/loop.h"
+#include "os/socket.h"
 
 typedef struct ck_connection ck_connection;
 
@@ -32,6 +33,10 @@ typedef struct ck_connection_config {
     size_t frame_bytes_max; /* ceiling of the length field, both ways: CK_FRAME_CONTROL_BYTES_MAX, CK_FRAME_BYTES_MAX */
     size_t queue_bytes_max; /* outgoing bytes from which send says CK_FULL */
     int64_t connect_timeout_us; /* dial only; 0 = the system's */
+    /* Until ck_connection_trust: the ceiling of incoming frames (0: the peer is trusted at once), and how long it has
+     * (0: for ever). */
+    size_t greeting_bytes_max;
+    int64_t greeting_timeout_us;
 } ck_connection_config;
 
 /* Starts to connect to an address of os/socket.h; frames sent meanwhile wait. A failure to connect comes by on_close. A
@@ -43,6 +48,8 @@ CK_NODISCARD ck_status ck_connection_dial(ck_net_loop *l, const char *address, c
  * one until on_room. CK_CLOSED: dropped, the connection is gone. CK_INVALID: dropped, longer than the ceiling. */
 CK_NODISCARD ck_status ck_connection_send(ck_connection *c, ck_frame **f);
 void ck_connection_resume(ck_connection *c);
+/* The peer has shown that it may talk: frames up to frame_bytes_max may come. Thread: the loop's only. */
+void ck_connection_trust(ck_connection *c);
 /* flush: what is queued is sent first. on_close follows. Safe twice. */
 void ck_connection_close(ck_connection *c, bool flush);
 const char *ck_connection_peer(const ck_connection *c); /* for messages; lives as long as the connection */
@@ -57,10 +64,15 @@ typedef struct ck_listener ck_listener;
 /* Fill *cfg for a connection that has come; false turns it away. */
 typedef bool (*ck_accept_fn)(void *arg, ck_connection_config *cfg);
 
-/* At most connections_max of them at a time; more are turned away with a line in the log. */
+/* At most connections_max of them at a time, and an eighth of that, but 64, that are not trusted: more are turned away
+ * with a line in the log, of those that are not trusted the one that came first. So who connects and says nothing
+ * keeps nobody out. */
 CK_NODISCARD ck_status ck_listener_open(ck_net_loop *l, const char *address, unsigned connections_max,
                                         ck_accept_fn on_accept, void *arg, ck_listener **out, uint16_t *bound_port,
                                         ck_error *err);
+/* The same on a socket that listens already; takes *s and sets it to NULL, always. */
+CK_NODISCARD ck_status ck_listener_on(ck_net_loop *l, ck_socket **s, unsigned connections_max, ck_accept_fn on_accept,
+                                      void *arg, ck_listener **out, ck_error *err);
 /* Accepts no more; on_accept is not called after it returns. Its connections stay. May block until the loop's thread
  * has seen it; thread: any. NULL is fine. */
 void ck_listener_close(ck_listener *l);

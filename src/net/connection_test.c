@@ -23,7 +23,7 @@ typedef struct end {
     ck_status why;
     char why_text[256];
     ck_status answer; /* of on_frame */
-    bool echo;
+    bool echo, trusts;
     ck_mem mem;
 } end;
 
@@ -58,6 +58,7 @@ static ck_status on_frame(void *arg, ck_connection *c, ck_frame **f, ck_error *e
     e->bytes += (*f)->n;
     e->checksum = e->checksum * 31 + (*f)->kind + ((*f)->n ? (*f)->p[0] : 0);
     ck_status answer = e->answer;
+    if (e->trusts) ck_connection_trust(c);
     pthread_cond_broadcast(&e->changed);
     pthread_mutex_unlock(&e->lock);
     if (e->echo) {
@@ -105,7 +106,8 @@ typedef struct net {
     end client, server;
     unsigned accepted;
     bool turn_away;
-    size_t queue_bytes;
+    size_t queue_bytes, greeting_bytes_max;
+    int64_t greeting_timeout_us;
     char address[64];
 } net;
 
@@ -113,6 +115,7 @@ static bool on_accept(void *arg, ck_connection_config *cfg) {
     net *n = arg;
     n->accepted++;
     *cfg = config_of(&n->server, n->queue_bytes);
+    cfg->greeting_bytes_max = n->greeting_bytes_max, cfg->greeting_timeout_us = n->greeting_timeout_us;
     return !n->turn_away;
 }
 
@@ -296,6 +299,77 @@ static void test_peers_that_do_not_speak_it(void **state) {
         assert_non_null(strstr(n.server.why_text, cases[i].text));
         destroy_net(&n);
     }
+}
+
+/* ---- strangers ---- */
+
+static void await_greetings(net *n, size_t bytes_max, int64_t timeout_us) {
+    n->greeting_bytes_max = bytes_max, n->greeting_timeout_us = timeout_us;
+}
+
+static void test_a_stranger_may_say_little(void **state) {
+    (void)state;
+    net n;
+    init_net(&n, 10);
+    await_greetings(&n, 100, 0);
+    dial(&n);
+    OK(send_bytes(&n.client, 1, 99)); /* the ceiling */
+    wait_at_least(&n.server, &n.server.frames, 1);
+    OK(send_bytes(&n.client, 1, 100));
+    wait_at_least(&n.server, &n.server.closed, 1);
+    assert_int_equal(n.server.why, CK_FULL);
+    assert_non_null(strstr(n.server.why_text, "100 are allowed"));
+    destroy_net(&n);
+}
+
+static void test_who_is_trusted_may_say_more(void **state) {
+    (void)state;
+    net n;
+    init_net(&n, 10);
+    await_greetings(&n, 100, 1000000);
+    n.server.trusts = true;
+    dial(&n);
+    OK(send_bytes(&n.client, 1, 50));
+    OK(send_bytes(&n.client, 1, 200000)); /* perhaps in the same read */
+    wait_at_least(&n.server, &n.server.frames, 2);
+    assert_int_equal(n.server.closed, 0);
+    destroy_net(&n);
+}
+
+static void test_a_stranger_has_so_long(void **state) {
+    (void)state;
+    net n;
+    init_net(&n, 10);
+    await_greetings(&n, 100, 20000);
+    dial(&n);
+    wait_at_least(&n.server, &n.server.closed, 1);
+    assert_int_equal(n.server.why, CK_REFUSED);
+    assert_non_null(strstr(n.server.why_text, "has not said who it is within 20 ms"));
+    destroy_net(&n);
+}
+
+/* Full of strangers: each new one takes the place of the one that came first. */
+static void test_strangers_keep_nobody_out(void **state) {
+    (void)state;
+    net n;
+    init_net(&n, 2);
+    await_greetings(&n, 100, 0);
+    ck_socket *first, *second;
+    write_raw(&n, "", 0, &first);
+    write_raw(&n, "", 0, &second);
+    n.server.trusts = true;
+    dial(&n);
+    OK(send_bytes(&n.client, 1, 50));
+    wait_at_least(&n.server, &n.server.frames, 1);
+    wait_at_least(&n.server, &n.server.closed, 1);
+    assert_int_equal(n.server.why, CK_REFUSED);
+    assert_non_null(strstr(n.server.why_text, "others wait"));
+    ck_socket_close(first);
+    ck_socket_close(second);
+    wait_at_least(&n.server, &n.server.closed, 2);
+    OK(send_bytes(&n.client, 1, 5000));
+    wait_at_least(&n.server, &n.server.frames, 2);
+    destroy_net(&n);
 }
 
 static void test_no_memory_for_a_frame_closes(void **state) {
@@ -485,6 +559,10 @@ int main(void) {
         cmocka_unit_test(test_what_on_frame_refuses_closes),
         cmocka_unit_test(test_too_long_to_send),
         cmocka_unit_test(test_peers_that_do_not_speak_it),
+        cmocka_unit_test(test_a_stranger_may_say_little),
+        cmocka_unit_test(test_who_is_trusted_may_say_more),
+        cmocka_unit_test(test_a_stranger_has_so_long),
+        cmocka_unit_test(test_strangers_keep_nobody_out),
         cmocka_unit_test(test_no_memory_for_a_frame_closes),
         cmocka_unit_test(test_dial_that_nobody_answers),
         cmocka_unit_test(test_connect_timeout),

@@ -5,10 +5,11 @@
 #include "net/net_int.h"
 #include "os/clock.h"
 
-enum { ACCEPTS_A_TURN = 16, BACK_OFF_US = 100 * 1000 };
+enum { ACCEPTS_A_TURN = 16, BACK_OFF_US = 100 * 1000, STRANGERS_SHARE = 8, STRANGERS_MIN = 64 };
 
 struct ck_listener {
     net_watch watch; /* first */
+    net_acceptor acceptor;
     ck_net_loop *loop;
     ck_socket *socket; /* NULL once closed */
     unsigned connections, connections_max;
@@ -23,16 +24,24 @@ static void unref(ck_listener *l) {
     ck_free(ck_proc_mem(net_loop_proc(l->loop), CK_MEM_PLAN), l, sizeof *l);
 }
 
-static void connection_gone(void *owner) {
-    ck_listener *l = owner;
+static void connection_gone(net_acceptor *a) {
+    ck_listener *l = (ck_listener *)((char *)a - offsetof(ck_listener, acceptor));
     l->connections--;
     unref(l);
+}
+
+static bool has_room(ck_listener *l) {
+    unsigned share = l->connections_max / STRANGERS_SHARE, strangers = l->acceptor.stranger_count;
+    if (l->connections >= l->connections_max ? strangers > 0
+                                             : strangers >= (share > STRANGERS_MIN ? share : STRANGERS_MIN))
+        net_connection_turn_away(l->acceptor.oldest_stranger);
+    return l->connections < l->connections_max;
 }
 
 static void take_in(ck_listener *l, ck_socket *s) {
     ck_proc *proc = net_loop_proc(l->loop);
     ck_connection_config cfg = {0};
-    if (l->connections >= l->connections_max) {
+    if (!has_room(l)) {
         ck_log_line(proc->log, CK_LOG_WARN, "%s is turned away: %u connections are open, the most allowed",
                     ck_socket_address(s), l->connections);
         ck_socket_close(s);
@@ -44,9 +53,9 @@ static void take_in(ck_listener *l, ck_socket *s) {
     }
     l->connections++, l->refs++;
     ck_error err = CK_ERROR_INIT;
-    if (net_connection_adopt(l->loop, s, &cfg, connection_gone, l, &err) != CK_OK) {
+    if (net_connection_adopt(l->loop, s, &cfg, &l->acceptor, &err) != CK_OK) {
         ck_log_line(proc->log, CK_LOG_WARN, "a connection is turned away: %s", err.msg);
-        connection_gone(l);
+        connection_gone(&l->acceptor);
     }
 }
 
@@ -137,18 +146,22 @@ static void start_listening(call *c) {
 
 static void close_listener(call *c) { stop_listening(&c->l->watch); }
 
-ck_status ck_listener_open(ck_net_loop *loop, const char *address, unsigned connections_max, ck_accept_fn on_accept,
-                           void *arg, ck_listener **out, uint16_t *bound_port, ck_error *err) {
-    *out = NULL;
+ck_status ck_listener_on(ck_net_loop *loop, ck_socket **ps, unsigned connections_max, ck_accept_fn on_accept, void *arg,
+                         ck_listener **out, ck_error *err) {
+    ck_socket *socket = *ps;
+    *ps = NULL, *out = NULL;
     ck_mem mem = ck_proc_mem(net_loop_proc(loop), CK_MEM_PLAN);
     ck_listener *l = ck_alloc_zero(mem, sizeof *l);
-    if (!l) return ck_nomem(err, mem, sizeof *l);
+    if (!l) {
+        ck_socket_close(socket);
+        return ck_nomem(err, mem, sizeof *l);
+    }
     l->watch = (net_watch){.ready = accept_some, .stop = stop_listening, .retire = retire_listener};
-    l->loop = loop, l->connections_max = connections_max, l->refs = 1;
+    l->acceptor.gone = connection_gone;
+    l->loop = loop, l->socket = socket, l->connections_max = connections_max, l->refs = 1;
     l->on_accept = on_accept, l->arg = arg;
     l->again.fire = accept_again;
-    ck_status s = ck_socket_listen(net_loop_proc(loop), address, &l->socket, bound_port, err);
-    if (s == CK_OK) s = on_loop(l, start_listening, err);
+    ck_status s = on_loop(l, start_listening, err);
     if (s != CK_OK) {
         ck_socket_close(l->socket);
         ck_free(mem, l, sizeof *l);
@@ -156,6 +169,14 @@ ck_status ck_listener_open(ck_net_loop *loop, const char *address, unsigned conn
     }
     *out = l;
     return CK_OK;
+}
+
+ck_status ck_listener_open(ck_net_loop *loop, const char *address, unsigned connections_max, ck_accept_fn on_accept,
+                           void *arg, ck_listener **out, uint16_t *bound_port, ck_error *err) {
+    ck_socket *s;
+    *out = NULL;
+    CK_TRY(ck_socket_listen(net_loop_proc(loop), address, &s, bound_port, err));
+    return ck_listener_on(loop, &s, connections_max, on_accept, arg, out, err);
 }
 
 void ck_listener_close(ck_listener *l) {

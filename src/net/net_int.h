@@ -19,8 +19,18 @@ ck_poller *net_loop_poller(ck_net_loop *l);
 void net_loop_add(ck_net_loop *l, net_watch *w);
 void net_loop_retire(ck_net_loop *l, net_watch *w); /* out of the loop's list, retired after this turn's events */
 
-/* An accepted socket becomes an open connection; takes over s. owner is told when it is gone. Failures close it. */
-ck_status net_connection_adopt(ck_net_loop *l, ck_socket *s, const ck_connection_config *cfg, void (*gone)(void *owner),
-                               void *owner, ck_error *err);
+/* What a listener knows of the connections that came by it. */
+typedef struct net_acceptor net_acceptor;
+struct net_acceptor {
+    void (*gone)(net_acceptor *a);           /* one of them is */
+    unsigned stranger_count;                 /* of those that are not trusted */
+    ck_connection *oldest_stranger, *newest; /* and they, in the order they came */
+};
+
+/* An accepted socket becomes an open connection; takes over s. The acceptor is told when it is gone, unless this fails
+ * at once. */
+ck_status net_connection_adopt(ck_net_loop *l, ck_socket *s, const ck_connection_config *cfg, net_acceptor *a,
+                               ck_error *err);
+void net_connection_turn_away(ck_connection *stranger);
 
 #endif

@@ -72,6 +72,14 @@ static ck_status look_up(const char *address, sock_address *out, ck_error *err) 
     return CK_OK;
 }
 
+bool ck_socket_is_loopback(const char *host) {
+    struct in_addr v4;
+    struct in6_addr v6;
+    if (strcmp(host, "localhost") == 0) return true;
+    if (inet_pton(AF_INET, host, &v4) == 1) return ntohl(v4.s_addr) >> 24 == 127;
+    return inet_pton(AF_INET6, host, &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
+}
+
 /* ---- making them ---- */
 
 /* Takes over fd, also when it fails. */

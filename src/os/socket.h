@@ -14,6 +14,8 @@ typedef struct ck_socket ck_socket; /* owner closes; one thread at a time */
 /* Port 0 picks one, bound_port (optional) says which. CK_EXISTS: somebody listens there. */
 CK_NODISCARD ck_status ck_socket_listen(ck_proc *proc, const char *address, ck_socket **out, uint16_t *bound_port,
                                         ck_error *err);
+/* A host as in an address: only this machine reaches it. A name is only "localhost": others are not looked up. */
+bool ck_socket_is_loopback(const char *host);
 CK_NODISCARD ck_status ck_socket_accept(ck_socket *l, ck_socket **out, ck_error *err); /* CK_AGAIN: none waits */
 /* Starts to connect; writable says it is done, then ck_socket_connected tells how it went. CK_NOTFOUND, of either:
  * nobody listens there, which is known. */

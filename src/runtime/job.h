@@ -6,6 +6,7 @@
 #include "checkpoint/coordinator.h"
 #include "checkpoint/subtask.h"
 #include "graph/graph.h"
+#include "os/socket.h"
 #include "plugin/registry.h"
 #include "runtime/op_metrics.h"
 
@@ -29,7 +30,7 @@ typedef struct ck_checkpoint_config {
     uint32_t tolerable_failed; /* in a row; 0 unlimited */
     uint32_t retained;
     ck_alignment alignment;
-    int64_t stall_us;    /* CK_ALIGN_ADAPTIVE */
+    int64_t stall_us; /* CK_ALIGN_ADAPTIVE */
     ck_changelog_config changelog;
     const char *restore; /* "latest", "N", "DIR[:N]"; NULL = latest when this job is in dir */
     bool fresh;          /* start anew in a used directory, under a new UUID */
@@ -44,6 +45,7 @@ typedef struct ck_checkpoint_config {
 typedef struct ck_job_placement {
     uint32_t process, process_count; /* count 0 or 1: everything is here */
     const char *const *addresses;    /* data port of every process, "HOST:PORT" */
+    ck_socket **listening;           /* at ours; taken when it is needed, else left. NULL: one is made */
     const char *secret;              /* the same everywhere; who does not know it is turned away */
     int64_t connect_timeout_us;      /* until all are there; 0 = 10 s */
     uint32_t (*process_of)(void *arg, uint64_t vertex, uint32_t subtask);
@@ -53,9 +55,9 @@ typedef struct ck_job_placement {
 typedef struct ck_job_config {
     const char *name;
     uint32_t parallelism;
-    uint32_t batch_rows; /* 0 = CK_BATCH_ROWS_MAX */
-    int64_t flush_us;    /* 0 = 5000 */
-    size_t queue_bytes;  /* per edge and subtask pair; 0 = 1 MiB */
+    uint32_t batch_rows;   /* 0 = CK_BATCH_ROWS_MAX */
+    int64_t flush_us;      /* 0 = 5000 */
+    size_t queue_bytes;    /* per edge and subtask pair; 0 = 1 MiB */
     size_t memory_limit;   /* 0 = none */
     const char *spill_dir; /* where state goes that would fill it; NULL: it is refused */
     bool rocksdb;          /* there into RocksDB, as far as it can */

@@ -63,6 +63,7 @@ ck_status ck_job_make_links(ck_job *j, ck_error *err) {
                            .process = p->process,
                            .process_count = p->process_count,
                            .addresses = p->addresses,
+                           .listening = p->listening,
                            .secret = p->secret,
                            .graph_hash = ck_graph_hash(j->graph),
                            .bytes_max = ck_job_channel_bytes(j, 1),

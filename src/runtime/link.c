@@ -7,7 +7,15 @@
 
 #include "os/clock.h"
 
-enum { CONNECTION_QUEUE_BYTES = 4 << 20, REDIAL_US = 20000, LAST_WORDS_US = 1000000, CONNECT_TIMEOUT_US = 2000000 };
+enum {
+    CONNECTION_QUEUE_BYTES = 4 << 20,
+    REDIAL_US = 20000,
+    LAST_WORDS_US = 1000000,
+    CONNECT_TIMEOUT_US = 2000000,
+    STRANGERS_MAX = 64,
+    GREETING_BYTES_MAX = 512, /* a HELLO without splits */
+    GREETING_US = 10000000,
+};
 
 /* One connection on its way to a link, or in it. Freed by its last callback. */
 typedef struct wire {
@@ -120,6 +128,7 @@ static ck_status attach(wire *w, ck_connection *c, const ck_wire_hello *h, ck_er
     if (k->connection) {
         s = ck_fail(err, CK_REFUSED, "process %u is connected already", h->process);
     } else if (h->process != 0 || (s = take_word(l, h, err)) == CK_OK) {
+        ck_connection_trust(c);
         k->connection = ck_connection_ref(c);
         w->link = k;
         l->up_count++;
@@ -227,7 +236,9 @@ static bool fill_config(ck_links *l, ck_connection_config *out, bool dialled, ui
                                   .mem = l->cfg.queue_mem,
                                   .frame_bytes_max = CK_FRAME_BYTES_MAX,
                                   .queue_bytes_max = CONNECTION_QUEUE_BYTES,
-                                  .connect_timeout_us = CONNECT_TIMEOUT_US};
+                                  .connect_timeout_us = CONNECT_TIMEOUT_US,
+                                  .greeting_bytes_max = dialled && peer == 0 ? CK_FRAME_BYTES_MAX : GREETING_BYTES_MAX,
+                                  .greeting_timeout_us = dialled ? 0 : GREETING_US};
     return true;
 }
 
@@ -395,13 +406,20 @@ static ck_status connect_all(ck_links *l, int64_t timeout_us, ck_error *err) {
     return s;
 }
 
+static ck_status listen_for_peers(ck_links *l, ck_error *err) {
+    unsigned most = 2 * l->cfg.process_count + STRANGERS_MAX;
+    if (l->cfg.listening) return ck_listener_on(l->loop, l->cfg.listening, most, accept_one, l, &l->listener, err);
+    return ck_listener_open(l->loop, l->cfg.addresses[l->cfg.process], most, accept_one, l, &l->listener, NULL, err);
+}
+
 ck_status ck_links_up(ck_links *l, int64_t timeout_us, ck_error *err) {
     ck_error local = CK_ERROR_INIT;
     if (!err) err = &local;
-    if (l->cfg.process + 1 < l->cfg.process_count)
-        CK_TRY(ck_listener_open(l->loop, l->cfg.addresses[l->cfg.process], l->cfg.process_count * 2, accept_one, l,
-                                &l->listener, NULL, err));
-    return connect_all(l, timeout_us, err);
+    if (l->cfg.process + 1 < l->cfg.process_count) CK_TRY(listen_for_peers(l, err));
+    CK_TRY(connect_all(l, timeout_us, err));
+    ck_listener_close(l->listener);
+    l->listener = NULL;
+    return CK_OK;
 }
 
 void ck_links_say(ck_links *l, const ck_links_word *w) { l->word = *w; }

@@ -1,6 +1,7 @@
 /* Links: the wires between this process and the others of one job. One connection a pair of processes carries all edges
  * between them as frames of runtime/wire.h. The higher process dials the lower one and says who it is, for which graph,
- * with which secret; the other answers who shows the right one.
+ * with which secret; the other answers who shows the right one. Until he has, he is heard for a few seconds and a few
+ * hundred bytes, and strangers keep nobody out. When all are there nobody listens any more.
  *
  *   exchange --> channel --> uplink task --frames--> connection ==> connection --frames--> downlink task --> channel
  * --> gate
@@ -27,7 +28,8 @@ typedef struct ck_links_config {
     ck_mem queue_mem; /* CK_MEM_QUEUE */
     uint32_t process, process_count;
     const char *const *addresses; /* of every process; borrowed until links are up */
-    const char *secret;           /* NULL = empty */
+    ck_socket **listening; /* at our address; taken by up, which sets it to NULL. NULL: up listens there itself */
+    const char *secret;    /* NULL = empty */
     uint64_t graph_hash;
     size_t bytes_max; /* of each outgoing channel */
     uint32_t events_max;

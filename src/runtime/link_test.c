@@ -8,6 +8,9 @@
 
 #include "os/test_proc.h"
 #include "runtime/scheduler.h"
+#include "runtime/wire.h"
+
+#define SECRET "of this attempt"
 
 typedef struct side {
     ck_task boss; /* waits until it is told to end */
@@ -24,6 +27,7 @@ typedef struct fixture {
     ck_scheduler *scheduler;
     char addresses[2][100];
     const char *address_list[2];
+    ck_socket *listening; /* process 0's */
     side sides[2];
 } fixture;
 
@@ -78,6 +82,8 @@ static void make_side(fixture *f, uint32_t process) {
                            .process = process,
                            .process_count = 2,
                            .addresses = f->address_list,
+                           .listening = process == 0 ? &f->listening : NULL,
+                           .secret = SECRET,
                            .bytes_max = 1 << 20,
                            .events_max = 16,
                            .floating_credits = 4,
@@ -94,21 +100,32 @@ static void *go_up(void *links) {
     return NULL;
 }
 
-static int setup(void **state) {
+static int setup_apart(void **state) {
     static fixture f;
-    pthread_t other;
+    uint16_t port;
     ck_test_proc_init(&f.t);
     assert_int_equal(ck_scheduler_pool(&f.t.proc, 2, &f.scheduler, NULL), CK_OK);
+    assert_int_equal(ck_socket_listen(&f.t.proc, "127.0.0.1:0", &f.listening, &port, NULL), CK_OK);
+    snprintf(f.addresses[0], sizeof f.addresses[0], "127.0.0.1:%u", port);
     for (uint32_t p = 0; p < 2; p++) {
         f.address_list[p] = f.addresses[p];
-        snprintf(f.addresses[p], sizeof f.addresses[p], "unix:%s/s%u", ck_test_dir(&f.t), p);
         make_side(&f, p);
     }
-    assert_int_equal(pthread_create(&other, NULL, go_up, f.sides[1].links), 0);
-    go_up(f.sides[0].links);
-    pthread_join(other, NULL);
-    for (uint32_t p = 0; p < 2; p++) ck_links_start(f.sides[p].links);
     *state = &f;
+    return 0;
+}
+
+static void bring_up(fixture *f) {
+    pthread_t other;
+    assert_int_equal(pthread_create(&other, NULL, go_up, f->sides[1].links), 0);
+    go_up(f->sides[0].links);
+    pthread_join(other, NULL);
+    for (uint32_t p = 0; p < 2; p++) ck_links_start(f->sides[p].links);
+}
+
+static int setup(void **state) {
+    (void)setup_apart(state);
+    bring_up(*state);
     return 0;
 }
 
@@ -178,6 +195,89 @@ static void a_loss_before_the_finish_does_not_hold_it(void **state) {
     end_side(&f->sides[1]);
 }
 
+/* ---- strangers ---- */
+
+static ck_socket *connect_raw(fixture *f, ck_poller *poller, const void *p, size_t n) {
+    ck_socket *s;
+    ck_poll_event e;
+    size_t count, sent;
+    assert_int_equal(ck_socket_connect(&f->t.proc, f->addresses[0], &s, NULL), CK_OK);
+    assert_int_equal(ck_poller_set(poller, s, false, true, s, NULL), CK_OK);
+    do assert_int_equal(ck_poller_wait(poller, &e, 1, -1, &count, NULL), CK_OK);
+    while (count == 0);
+    assert_int_equal(ck_socket_connected(s, NULL), CK_OK);
+    if (n) assert_int_equal(ck_socket_write(s, p, n, &sent, NULL), CK_OK);
+    if (n) assert_int_equal(sent, n);
+    ck_poller_remove(poller, s);
+    return s;
+}
+
+static void is_closed_without_a_word(ck_poller *poller, ck_socket *s) {
+    ck_poll_event e;
+    size_t count, got;
+    char byte;
+    assert_int_equal(ck_poller_set(poller, s, true, false, s, NULL), CK_OK);
+    do assert_int_equal(ck_poller_wait(poller, &e, 1, -1, &count, NULL), CK_OK);
+    while (count == 0);
+    assert_int_equal(ck_socket_read(s, &byte, 1, &got, NULL), CK_CLOSED);
+    ck_poller_remove(poller, s);
+}
+
+/* A HELLO of process 1, as bytes. */
+static size_t hello_bytes(fixture *f, const char *secret, uint8_t out[300]) {
+    const ck_wire_hello h = {.version = CK_WIRE_VERSION, .process = 1, .secret = ck_view_of(secret)};
+    ck_frame *frame = ck_wire_hello_frame(ck_proc_mem(&f->t.proc, CK_MEM_PLAN), &h);
+    size_t n = CK_FRAME_HEADER_BYTES + frame->n;
+    assert_true(n <= 300);
+    ck_frame_header(out, frame->kind, frame->n);
+    memcpy(out + CK_FRAME_HEADER_BYTES, frame->p, frame->n);
+    ck_frame_free(&frame);
+    return n;
+}
+
+/* Those who hold their connections, who say nonsense, who announce much, and a process of an attempt before: all of
+ * them are there before the peer is. */
+static void strangers_cost_only_their_own_connection(void **state) {
+    enum { SILENT = 100 };
+    fixture *f = *state;
+    ck_poller *poller;
+    ck_socket *silent[SILENT], *rude[4];
+    uint8_t older[300];
+    size_t older_n = hello_bytes(f, "of another attempt", older);
+    static const uint8_t announces[] = {3, 0xff, 0xff, 0xff, CK_WIRE_HELLO};
+    assert_int_equal(ck_poller_new(&f->t.proc, &poller, NULL), CK_OK);
+    for (int i = 0; i < SILENT; i++) silent[i] = connect_raw(f, poller, NULL, 0);
+    rude[0] = connect_raw(f, poller, "GET / HTTP/1.1\r\n\r\n", 18);
+    rude[1] = connect_raw(f, poller, announces, sizeof announces);
+    rude[2] = connect_raw(f, poller, older, older_n);
+    rude[3] = connect_raw(f, poller, "\0\0\0\x08\x01short", 10);
+    bring_up(f);
+    for (int i = 0; i < 3; i++) is_closed_without_a_word(poller, rude[i]); /* the last one has its time */
+    is_closed_without_a_word(poller, silent[0]); /* the first of too many */
+    for (int i = 0; i < SILENT; i++) ck_socket_close(silent[i]);
+    for (int i = 0; i < 4; i++) ck_socket_close(rude[i]);
+    ck_poller_free(poller);
+    both_say_bye(state);
+}
+
+static void nobody_listens_once_all_are_there(void **state) {
+    fixture *f = *state;
+    ck_socket *s;
+    assert_null(f->listening);
+    assert_int_equal(ck_socket_connect(&f->t.proc, f->addresses[0], &s, NULL), CK_OK);
+    ck_poller *poller;
+    ck_poll_event e;
+    size_t count;
+    assert_int_equal(ck_poller_new(&f->t.proc, &poller, NULL), CK_OK);
+    assert_int_equal(ck_poller_set(poller, s, false, true, s, NULL), CK_OK);
+    do assert_int_equal(ck_poller_wait(poller, &e, 1, -1, &count, NULL), CK_OK);
+    while (count == 0);
+    assert_int_equal(ck_socket_connected(s, NULL), CK_NOTFOUND);
+    ck_socket_close(s);
+    ck_poller_free(poller);
+    both_say_bye(state);
+}
+
 int main(void) {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
@@ -185,6 +285,8 @@ int main(void) {
         T(a_peer_that_dies_first_is_a_failure),
         T(a_peer_that_dies_before_its_bye_is_not_waited_for),
         T(a_loss_before_the_finish_does_not_hold_it),
+        T(nobody_listens_once_all_are_there),
+        cmocka_unit_test_setup_teardown(strangers_cost_only_their_own_connection, setup_apart, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,13 +13,15 @@
 #define CK_CLUSTER_COORDINATOR_COORDINATOR_H
 
 #include "cluster/message.h"
+#include "os/random.h"
 
 typedef struct ck_coordinator ck_coordinator;
 
 typedef struct ck_coordinator_config {
     ck_mem mem;
-    uint64_t epoch; /* above that of every leader before it */
-    uint64_t seed;  /* of the jitter between restarts */
+    uint64_t epoch;     /* above that of every leader before it */
+    uint64_t seed;      /* of the jitter between restarts */
+    ck_random *secrets; /* of attempts; NULL: they come from the seed, too (tests, the simulator) */
     int64_t watchdog_interval_us;
     int64_t heartbeat_timeout_us;
     int64_t restart_drain_timeout_us;

@@ -63,7 +63,7 @@ static void fail_without_slots(ck_coordinator *c, job *j, uint32_t needed) {
 /* ---- DEPLOY ---- */
 
 /* Built anew from the job's templates: role, index, config and peers stay, addresses come with START. */
-static void send_deploy(ck_coordinator *c, const job *j, uint32_t host) {
+static void send_deploy(ck_coordinator *c, const job *j, uint32_t host, const char *secret) {
     uint32_t *tasks = ck_arena_array(&c->scratch, j->task_count, sizeof *tasks), count = 0;
     uint32_t *placement = ck_arena_array(&c->scratch, j->task_count, sizeof *placement);
     if (!tasks || !placement) {
@@ -88,8 +88,16 @@ static void send_deploy(ck_coordinator *c, const job *j, uint32_t host) {
         .placement = {placement, j->task_count},
         .roles = j->spec.roles,
         .skips = {j->skips, j->skip_count},
+        .secret = ck_view_of(secret),
     };
     coordinator_send(c, j->hosts[host].worker->conn, &(ck_message){.kind = CK_MSG_DEPLOY, .as.deploy = d});
+}
+
+/* Nobody but the attempt's hosts ever has it: a leader that comes later does not need it. */
+static void make_secret(ck_coordinator *c, char out[CK_CLUSTER_SECRET_CHARS + 1]) {
+    ck_random *r = c->cfg.secrets;
+    for (int i = 0; i < CK_CLUSTER_SECRET_CHARS / 16; i++)
+        snprintf(out + i * 16, 17, "%016llx", (unsigned long long)(r ? r->next(r) : coordinator_random(c)));
 }
 
 void deploy(ck_coordinator *c, job *j) {
@@ -104,7 +112,9 @@ void deploy(ck_coordinator *c, job *j) {
     j->goal = GOAL_RUN;
     if (j->state != JOB_DEPLOYING) job_move(c, j, JOB_DEPLOYING);
     record_job(c, j); /* whoever leads next knows of the attempt before any worker does */
-    for (uint32_t h = 0; h < j->host_count; h++) send_deploy(c, j, h);
+    char secret[CK_CLUSTER_SECRET_CHARS + 1];
+    make_secret(c, secret);
+    for (uint32_t h = 0; h < j->host_count; h++) send_deploy(c, j, h, secret);
 }
 
 /* ---- readiness ---- */

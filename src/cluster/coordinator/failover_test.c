@@ -318,6 +318,27 @@ static void placement_is_round_robin_with_one_deploy_a_worker(void **state) {
     assert_int_equal(ck_coordinator_free_slots(h->c), 7);
 }
 
+/* All hosts of an attempt are told one secret, another one than those of the attempt before. */
+static void each_attempt_has_a_secret_of_its_own(void **state) {
+    harness *h = *state;
+    ck_msg_submit job = plain_job("/c");
+    char first[CK_CLUSTER_SECRET_CHARS];
+    join(h, 1, 4), join(h, 2, 4);
+    submit(h, &job);
+    ck_view a = sent(h, 1, CK_MSG_DEPLOY)->as.deploy.secret, b = sent(h, 2, CK_MSG_DEPLOY)->as.deploy.secret;
+    assert_int_equal(a.n, CK_CLUSTER_SECRET_CHARS);
+    assert_int_equal(b.n, a.n);
+    assert_memory_equal(a.p, b.p, a.n);
+    memcpy(first, a.p, sizeof first);
+    ready(h, 1, 1, 1);
+    pass(h, 2100, "1");
+    ended(h, 1, 1, 1, CK_TASK_CANCELLED, "", 0);
+    const ck_msg_deploy *again = &sent(h, 1, CK_MSG_DEPLOY)->as.deploy;
+    assert_int_equal(again->fence.attempt, 2);
+    assert_int_equal(again->secret.n, CK_CLUSTER_SECRET_CHARS);
+    assert_memory_not_equal(first, again->secret.p, sizeof first);
+}
+
 /* "If no survivor has a free slot, the restart is aborted with a no slot available error per subtask and the job is
  * failed." */
 static void without_slots_the_restart_is_aborted(void **state) {
@@ -611,6 +632,7 @@ int main(void) {
         T(before_its_first_checkpoint_it_restarts_where_it_was_told_to),
         T(templates_keep_all_but_addresses),
         T(placement_is_round_robin_with_one_deploy_a_worker),
+        T(each_attempt_has_a_secret_of_its_own),
         T(without_slots_the_restart_is_aborted),
         T(nothing_starts_before_all_are_accounted_for),
         T(a_deployment_does_not_wait_for_the_dead),

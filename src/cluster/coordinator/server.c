@@ -9,7 +9,14 @@
 #include "os/clock.h"
 #include "os/random.h"
 
-enum { CONNECTIONS_MAX = 2048, QUEUE_BYTES_MAX = 32 << 20, ARENA_BYTES_MAX = 64 << 20, PROBE_US = 2000000 };
+enum {
+    CONNECTIONS_MAX = 2048,
+    QUEUE_BYTES_MAX = 32 << 20,
+    ARENA_BYTES_MAX = 64 << 20,
+    PROBE_US = 2000000,
+    GREETING_BYTES_MAX = 512,
+    GREETING_US = 10000000,
+};
 
 typedef struct peer {
     struct peer *next;
@@ -163,6 +170,7 @@ static ck_status say_hello(peer *p, const ck_message *m, ck_error *err) {
     if (!ck_token_equal(&p->server->token, m->as.hello.token))
         return ck_fail(err, CK_REFUSED, "the peer does not know the token");
     p->known = true;
+    ck_connection_trust(p->c);
     return CK_OK;
 }
 
@@ -224,7 +232,9 @@ static bool accepted(void *arg, ck_connection_config *cfg) {
                                   .arg = p,
                                   .mem = s->mem,
                                   .frame_bytes_max = CK_FRAME_CONTROL_BYTES_MAX,
-                                  .queue_bytes_max = QUEUE_BYTES_MAX};
+                                  .queue_bytes_max = QUEUE_BYTES_MAX,
+                                  .greeting_bytes_max = GREETING_BYTES_MAX,
+                                  .greeting_timeout_us = GREETING_US};
     return true;
 }
 
@@ -251,10 +261,6 @@ static void start_ticking(ck_net_post *m) {
 
 /* ---- start and stop ---- */
 
-static bool is_loopback(const char *host) {
-    return strncmp(host, "127.", 4) == 0 || strcmp(host, "localhost") == 0 || strcmp(host, "::1") == 0;
-}
-
 /* The records, and an epoch above all that were here. */
 static ck_status lead(ck_coordinator_server *s, const ck_coordinator_server_config *cfg, ck_error *err) {
     ck_coordinator_config machine = cfg->machine;
@@ -262,6 +268,7 @@ static ck_status lead(ck_coordinator_server *s, const ck_coordinator_server_conf
     ck_arena_init(&a, s->mem, ARENA_BYTES_MAX);
     machine.mem = s->mem;
     machine.seed = ck_random_u64(s->proc);
+    machine.secrets = s->proc->random;
     machine.epoch = 1;
     ck_status st = CK_OK;
     if (cfg->metadata_dir) st = ck_records_open(s->proc, cfg->metadata_dir, &s->records, &machine.epoch, err);
@@ -292,7 +299,7 @@ static ck_status listen_at(ck_coordinator_server *s, const ck_coordinator_server
 ck_status ck_coordinator_server_start(const ck_coordinator_server_config *cfg, ck_coordinator_server **out,
                                       uint16_t *port, ck_error *err) {
     *out = NULL;
-    if (!is_loopback(cfg->host))
+    if (!ck_socket_is_loopback(cfg->host))
         return ck_fail(err, CK_REFUSED,
                        "--bind %s: only a loopback address is listened on; anything else needs mutual TLS", cfg->host);
     ck_mem mem = ck_proc_mem(cfg->proc, CK_MEM_PLAN);

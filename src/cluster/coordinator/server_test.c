@@ -11,6 +11,7 @@
 #include "cluster/coordinator/records.h"
 #include "cluster/token.h"
 #include "os/durable.h"
+#include "os/socket.h"
 #include "os/test_proc.h"
 
 #define OK(call) assert_int_equal((call), CK_OK)
@@ -116,6 +117,32 @@ static void only_loopback_is_listened_on(void **state) {
     }
 }
 
+/* What a stranger says is not taken in, whatever he announces: his connection ends, and others are answered. */
+static void a_stranger_is_heard_for_a_few_hundred_bytes(void **state) {
+    fixture *f = *state;
+    ck_msg_reply r;
+    ck_error err = CK_ERROR_INIT;
+    ck_socket *s;
+    ck_poller *poller;
+    ck_poll_event e;
+    size_t count, n;
+    char byte;
+    static const uint8_t announces[] = {0, 0, 4, 0, CK_MSG_HELLO};
+    OK(ck_poller_new(&f->t.proc, &poller, NULL));
+    OK(ck_socket_connect(&f->t.proc, f->address, &s, NULL));
+    OK(ck_poller_set(poller, s, false, true, s, NULL));
+    do OK(ck_poller_wait(poller, &e, 1, -1, &count, NULL));
+    while (count == 0);
+    OK(ck_socket_write(s, announces, sizeof announces, &n, NULL));
+    OK(ck_poller_set(poller, s, true, false, s, NULL));
+    do OK(ck_poller_wait(poller, &e, 1, -1, &count, NULL));
+    while (count == 0);
+    assert_int_equal(ck_socket_read(s, &byte, 1, &n, NULL), CK_CLOSED);
+    ck_socket_close(s);
+    ck_poller_free(poller);
+    OK(ask(f, f->token_file, CK_COMMAND_LIST, 0, &r, &err));
+}
+
 static void a_directory_has_one_coordinator_and_epochs_grow(void **state) {
     fixture *f = *state;
     ck_records *r;
@@ -208,6 +235,7 @@ int main(void) {
         T(who_knows_the_token_is_answered),
         T(tokens_are_compared_whole),
         T(only_loopback_is_listened_on),
+        T(a_stranger_is_heard_for_a_few_hundred_bytes),
         T(a_directory_has_one_coordinator_and_epochs_grow),
         T(records_come_back_and_damaged_ones_are_named),
         T(a_record_that_cannot_be_written_ends_its_leading),

@@ -76,7 +76,7 @@ static void tell_reaped(supervisor *s, uint64_t job, uint64_t attempt, int statu
 
 static int spawn_process(const supervisor *s, const request *r, pid_t *pid) {
     char job[24], attempt[24], parent[24];
-    const char *const argv[] = {"clink", s->cfg->verb, s->socket + 5, job, attempt, parent, s->dir, NULL};
+    const char *const argv[] = {"clink", s->cfg->verb, s->socket + 5, job, attempt, parent, s->cfg->data_host, NULL};
     snprintf(job, sizeof job, "%llu", (unsigned long long)r->job);
     snprintf(attempt, sizeof attempt, "%llu", (unsigned long long)r->attempt);
     snprintf(parent, sizeof parent, "%ld", (long)getpid());
@@ -177,6 +177,10 @@ static ck_status make_dir(supervisor *s, ck_error *err) {
 }
 
 static ck_status start(supervisor *s, ck_error *err) {
+    if (!ck_socket_is_loopback(s->cfg->data_host))
+        return ck_fail(err, CK_REFUSED,
+                       "--data-host %s: only a loopback address is listened on; anything else needs mutual TLS",
+                       s->cfg->data_host);
     CK_TRY(make_dir(s, err));
     uint64_t incarnation = ck_random_u64(s->proc);
     const ck_session_config session = {.mem = s->mem,

@@ -17,8 +17,9 @@ typedef struct ck_supervisor_config {
     const char *token_file;  /* NULL: where the coordinator of that port has put it */
     const char *name;        /* the same over restarts; NULL: one of its own */
     uint32_t slots;
-    const char *state_dir;                      /* NULL: in the runtime directory */
-    const char *verb;                           /* of this program, for a host: verb SOCKET JOB ATTEMPT PARENT DIR */
+    const char *state_dir; /* NULL: in the runtime directory */
+    const char *data_host; /* where hosts listen for each other, and dial each other */
+    const char *verb;      /* of this program, for a host: verb SOCKET JOB ATTEMPT PARENT DATA-HOST */
     void (*began)(void *arg, const char *name); /* once, when it waits for work; may be NULL */
     void *arg;
 } ck_supervisor_config;
