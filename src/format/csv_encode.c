@@ -1,5 +1,6 @@
 /* Records as CSV, quotes only where reading back needs them: around text that holds a quote, the delimiter or a line
  * end, and around text that would read as NULL. */
+#include "base/base64.h"
 #include "format/copy_int.h"
 #include "format/encode_int.h"
 
@@ -49,7 +50,7 @@ static ck_status put_value(ck_encoder *e, const ck_encoded_column *col, const ck
     ck_bytes_clear(&e->text);
     switch (t->kind) {
     case CK_TYPE_BYTES:
-        CK_TRY(ck_encode_base64(ck_column_str(c, row), &e->text));
+        CK_TRY(ck_base64_encode(ck_column_str(c, row), &e->text));
         return put_text(e, ck_bytes_as_view(&e->text), out);
     case CK_TYPE_ARRAY:
     case CK_TYPE_MAP:

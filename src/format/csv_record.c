@@ -1,6 +1,7 @@
 /* One CSV record, a field at a time. */
 #include <stdio.h>
 
+#include "base/base64.h"
 #include "format/csv_int.h"
 
 /* ---- where fields are ---- */

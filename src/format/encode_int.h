@@ -33,7 +33,6 @@ ck_view ck_change_name(ck_change c);   /* "-U" */
 /* A value that is neither string nor nested, not NULL; how many bytes (at most CK_SCALAR_BYTES_MAX). *text: JSON puts
  * it in quotes. */
 size_t ck_encode_scalar(const ck_type *t, const ck_column *c, uint32_t row, char *p, bool *text);
-CK_NODISCARD ck_status ck_encode_base64(ck_view v, ck_bytes *out);
 CK_NODISCARD ck_status ck_encode_json_string(ck_view v, ck_bytes *out); /* with its quotes */
 CK_NODISCARD ck_status ck_encode_json_value(const ck_type *t, const ck_column *c, uint32_t row, ck_bytes *out);
 

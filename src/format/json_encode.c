@@ -1,4 +1,5 @@
 /* Values and records as JSON. Text is copied in runs between the few bytes that need an escape. */
+#include "base/base64.h"
 #include "data/text.h"
 #include "format/copy_int.h"
 #include "format/encode_int.h"
@@ -45,26 +46,6 @@ size_t ck_encode_scalar(const ck_type *t, const ck_column *c, uint32_t row, char
     case CK_TYPE_INTERVAL_US: *text = true; return interval(t, c, row, p);
     default: return ck_print_i64(p, c->i64[row]);
     }
-}
-
-ck_status ck_encode_base64(ck_view v, ck_bytes *out) {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    CK_TRY(ck_bytes_reserve(out, v.n / 3 * 4 + 4));
-    const uint8_t *s = (const uint8_t *)v.p;
-    char *p = out->p + out->n;
-    size_t i = 0;
-    for (; v.n - i >= 3; i += 3, p += 4) {
-        uint32_t w = (uint32_t)s[i] << 16 | (uint32_t)s[i + 1] << 8 | s[i + 2];
-        p[0] = digits[w >> 18], p[1] = digits[w >> 12 & 63], p[2] = digits[w >> 6 & 63], p[3] = digits[w & 63];
-    }
-    if (i < v.n) {
-        bool two = v.n - i == 2;
-        uint32_t w = (uint32_t)s[i] << 16 | (two ? (uint32_t)s[i + 1] << 8 : 0);
-        p[0] = digits[w >> 18], p[1] = digits[w >> 12 & 63], p[2] = two ? digits[w >> 6 & 63] : '=', p[3] = '=';
-        p += 4;
-    }
-    out->n = (size_t)(p - out->p);
-    return CK_OK;
 }
 
 /* ---- strings ---- */
@@ -156,7 +137,7 @@ ck_status ck_encode_json_value(const ck_type *t, const ck_column *c, uint32_t ro
     case CK_TYPE_VARCHAR: return ck_encode_json_string(ck_column_str(c, row), out);
     case CK_TYPE_BYTES:
         CK_TRY(ck_bytes_char(out, '"'));
-        CK_TRY(ck_encode_base64(ck_column_str(c, row), out));
+        CK_TRY(ck_base64_encode(ck_column_str(c, row), out));
         return ck_bytes_char(out, '"');
     case CK_TYPE_ARRAY: return array(t, c, row, out);
     case CK_TYPE_MAP: return map(t, c, row, out);

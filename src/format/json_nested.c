@@ -1,5 +1,6 @@
 /* JSON arrays and objects into builders of ARRAY, MAP and ROW. The text has been found valid; it is walked once more, a
  * level at a time. A failed append leaves parts behind, which the caller cuts off with the row. */
+#include "base/base64.h"
 #include "base/hash.h"
 #include "data/text.h"
 #include "format/json_int.h"

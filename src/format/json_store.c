@@ -1,5 +1,6 @@
 /* JSON values into columns. Numbers, words and strings by the column's type; what is no string becomes VARCHAR as the
  * text it is. */
+#include "base/base64.h"
 #include "data/text.h"
 #include "format/json_int.h"
 

@@ -1,4 +1,5 @@
 /* Numbers in text: the grammar, exact integers, and doubles that equal the C library's. */
+#include "base/base64.h"
 #include "format/expect_int.h"
 
 #include <float.h>

@@ -199,33 +199,3 @@ ck_status ck_value_text(const ck_type *t, ck_view v, bool lenient, ck_scalar *ou
     }
     return ok ? CK_OK : ck_why_not_a(w, t, v, true);
 }
-
-/* ---- base64 ---- */
-
-static int sextet(char c) {
-    if (c >= 'A' && c <= 'Z') return c - 'A';
-    if (c >= 'a' && c <= 'z') return c - 'a' + 26;
-    if (c >= '0' && c <= '9') return c - '0' + 52;
-    return c == '+' ? 62 : c == '/' ? 63 : -1;
-}
-
-bool ck_base64_decode(ck_view v, uint8_t *out, size_t *n) {
-    if (v.n % 4 != 0) return false;
-    size_t at = 0;
-    for (size_t i = 0; i < v.n; i += 4) {
-        unsigned pad = 0;
-        if (i + 4 == v.n && v.p[i + 3] == '=') pad = v.p[i + 2] == '=' ? 2 : 1;
-        uint32_t word = 0;
-        for (unsigned k = 0; k < 4; k++) {
-            int s = k >= 4 - pad ? 0 : sextet(v.p[i + k]);
-            if (s < 0) return false;
-            word = word << 6 | (uint32_t)s;
-        }
-        if ((pad == 1 && (word & 0xFF)) || (pad == 2 && (word & 0xFFFF))) return false; /* bits that mean nothing */
-        out[at++] = (uint8_t)(word >> 16);
-        if (pad < 2) out[at++] = (uint8_t)(word >> 8);
-        if (pad < 1) out[at++] = (uint8_t)word;
-    }
-    *n = at;
-    return true;
-}

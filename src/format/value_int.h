@@ -43,7 +43,4 @@ bool ck_value_decimal(const ck_type *t, const ck_number *n, ck_i128 *out);
  * it is something else or names no moment. */
 const uint8_t *ck_timestamp_scan(const uint8_t *p, int64_t *us);
 
-/* base64 with padding into out (room for 3/4 of n). CK_DATA when it is not. */
-CK_NODISCARD bool ck_base64_decode(ck_view v, uint8_t *out, size_t *n);
-
 #endif

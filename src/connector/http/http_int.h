@@ -2,7 +2,7 @@
 #ifndef CK_CONNECTOR_HTTP_HTTP_INT_H
 #define CK_CONNECTOR_HTTP_HTTP_INT_H
 
-#include "connector/http_client.h"
+#include "net/http_client.h"
 #include "connector/sink_rejects.h"
 
 enum { CK_HTTP_HEADERS_MAX = 32, CK_HTTP_ANSWER_BYTES_MAX = 16 << 20 };

@@ -3,7 +3,7 @@
 #ifndef CK_CONNECTOR_KAFKA_REGISTRY_H
 #define CK_CONNECTOR_KAFKA_REGISTRY_H
 
-#include "connector/http_client.h"
+#include "net/http_client.h"
 #include "connector/table.h"
 #include "format/message.h"
 

@@ -2,8 +2,8 @@
  * there is reason to hope - no connection, no answer in time, 408, 425, 429, 500, 502, 503, 504 - and at most so often.
  *
  * A client and its requests belong to one thread at a time: an I/O job's, which blocks here for at most a slice. */
-#ifndef CK_CONNECTOR_HTTP_CLIENT_H
-#define CK_CONNECTOR_HTTP_CLIENT_H
+#ifndef CK_NET_HTTP_CLIENT_H
+#define CK_NET_HTTP_CLIENT_H
 
 #include "base/arena.h"
 #include "base/bytes.h"

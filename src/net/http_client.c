@@ -1,5 +1,5 @@
 /* See http_client.h. */
-#include "connector/http_client.h"
+#include "net/http_client.h"
 
 #define CURL_DISABLE_TYPECHECK /* its macros cannot be members */
 #include <curl/curl.h>
