@@ -30,7 +30,9 @@ static void name_of(ck_key_group_range r, char name[NAME_BYTES]) {
     (void)snprintf(name, NAME_BYTES, "%s %" PRIu32 "-%" PRIu32, all_groups, r.first, r.last);
 }
 
-static uint32_t value_at(const ck_table *t) { return ck_table_layout(t)->fields[ck_table_layout(t)->value_first].offset; }
+static uint32_t value_at(const ck_table *t) {
+    return ck_table_layout(t)->fields[ck_table_layout(t)->value_first].offset;
+}
 
 /* false: no row of ours, or one of an earlier release. */
 static bool range_of(ck_view name, ck_key_group_range *out) {
@@ -122,6 +124,8 @@ ck_status ck_event_clock_store(ck_event_clock *c, ck_op_ctx *ctx) {
 /* ---- processing time ---- */
 
 static int64_t floor_ms(int64_t us) { return us - (us % 1000 + 1000) % 1000; }
+
+int64_t ck_event_clock_tick(int64_t now_us) { return floor_ms(now_us) - 1; }
 
 int64_t ck_event_clock_now_ms(const ck_event_clock *c, int64_t now_us) {
     if (now_us < CK_EVENT_TIME_MIN) now_us = CK_EVENT_TIME_MIN;

@@ -18,8 +18,8 @@ typedef struct ck_event_clock {
     int64_t stored;
 } ck_event_clock;
 
-/* by_wall_clock: the operator's time is the clock; then of several the greatest is restored, since no window may get a row
- * behind its end. */
+/* by_wall_clock: the operator's time is the clock; then of several the greatest is restored, since no window may get a
+ * row behind its end. */
 CK_NODISCARD ck_status ck_event_clock_open(ck_event_clock *c, bool by_wall_clock, ck_op_ctx *ctx);
 /* In pre_snapshot. */
 CK_NODISCARD ck_status ck_event_clock_store(ck_event_clock *c, ck_op_ctx *ctx);
@@ -27,6 +27,10 @@ CK_NODISCARD ck_status ck_event_clock_store(ck_event_clock *c, ck_op_ctx *ctx);
 /* Processing time, for operators whose "watermark" is the clock: the millisecond in which rows that come now are, which
  * what is over has not reached, even where the clock went back. */
 int64_t ck_event_clock_now_ms(const ck_event_clock *c, int64_t now_us);
+/* Such an operator's watermark when the clock is there: no row will be of an earlier millisecond. It says it to those
+ * behind it, also where it has no rows: others wait for the least of all subtasks. */
+int64_t ck_event_clock_tick(int64_t now_us);
+enum { CK_TICK_LEAST_US = 5000 }; /* not more often, however small the windows */
 
 /* Whether everything before the instant `end` has been seen. */
 static inline bool ck_event_clock_passed(int64_t watermark, int64_t end) { return end - 1 <= watermark; }

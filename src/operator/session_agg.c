@@ -307,7 +307,7 @@ static ck_status come_to(ck_session_agg *op, int64_t watermark, ck_op_ctx *ctx) 
     }
     CK_TRY(fire(op, ctx));
     op->firing = false;
-    return CK_OK;
+    return op->window.processing && watermark != CK_WATERMARK_MAX ? ck_op_emit_watermark(ctx, watermark, false) : CK_OK;
 }
 
 static ck_status count(ck_session_agg *op, const ck_batch *b, ck_op_ctx *ctx) {
@@ -326,13 +326,29 @@ static ck_status session_on_event(void *self, uint32_t input, const ck_event *ev
     }
 }
 
+/* Sessions end at any time: how far the clock has come is said once a gap, and at least every second. */
+enum { TICK_MOST_US = 1000000 };
+static int64_t next_tick(const ck_session_agg *op) {
+    int64_t us = op->window.size_us < TICK_MOST_US ? op->window.size_us : TICK_MOST_US;
+    if (us < CK_TICK_LEAST_US) us = CK_TICK_LEAST_US;
+    return op->clock.watermark == CK_WATERMARK_MIN ? CK_EVENT_TIME_MIN : op->clock.watermark + 1 + us;
+}
+
 static int64_t session_next_wake(void *self, ck_op_ctx *ctx) {
     const ck_session_agg *op = self;
     (void)ctx;
-    return op->window.processing ? ck_partition_timers_first(&op->timers) : INT64_MAX;
+    if (!op->window.processing || op->clock.watermark == CK_WATERMARK_MAX) return INT64_MAX;
+    int64_t tick = next_tick(op), first = ck_partition_timers_first(&op->timers);
+    return first < tick ? first : tick;
 }
 
-static ck_status session_on_wake(void *self, int64_t now_us, ck_op_ctx *ctx) { return come_to(self, now_us - 1, ctx); }
+static ck_status session_on_wake(void *self, int64_t now_us, ck_op_ctx *ctx) {
+    return come_to(self, ck_event_clock_tick(now_us), ctx);
+}
+
+static int64_t session_delay(const void *self) {
+    return ((const ck_session_agg *)self)->window.processing ? CK_WATERMARKS_OWN : 0;
+}
 
 static ck_status session_pre_snapshot(void *self, uint64_t checkpoint, ck_op_ctx *ctx) {
     (void)checkpoint;
@@ -352,6 +368,7 @@ static const ck_operator_vtbl session_vtbl = {
     .next_wake_us = session_next_wake,
     .on_wake = session_on_wake,
     .close = session_close,
+    .watermark_delay_us = session_delay,
 };
 
 const ck_op_desc ck_op_session_agg = {

@@ -250,7 +250,7 @@ static ck_status come_to(ck_window_agg *op, int64_t watermark, ck_op_ctx *ctx) {
     }
     CK_TRY(ck_window_fire(op, ctx));
     op->firing = false;
-    return CK_OK;
+    return op->window.processing && watermark != CK_WATERMARK_MAX ? ck_op_emit_watermark(ctx, watermark, false) : CK_OK;
 }
 
 static ck_status window_on_event(void *self, uint32_t input, const ck_event *ev, ck_op_ctx *ctx) {
@@ -268,10 +268,19 @@ static int64_t window_next_wake(void *self, ck_op_ctx *ctx) {
     const ck_window_agg *op = self;
     int64_t end;
     (void)ctx;
-    return op->window.processing && ck_window_next_end(op, &end) ? end : INT64_MAX;
+    if (!op->window.processing || op->clock.watermark == CK_WATERMARK_MAX) return INT64_MAX;
+    int64_t tick = ck_window_next_tick(&op->window, op->clock.watermark);
+    return ck_window_next_end(op, &end) && end < tick ? end : tick;
 }
 
-static ck_status window_on_wake(void *self, int64_t now_us, ck_op_ctx *ctx) { return come_to(self, now_us - 1, ctx); }
+static ck_status window_on_wake(void *self, int64_t now_us, ck_op_ctx *ctx) {
+    return come_to(self, ck_event_clock_tick(now_us), ctx);
+}
+
+/* Windows by the clock are over when it says so, for those behind too. */
+static int64_t window_delay(const void *self) {
+    return ((const ck_window_agg *)self)->window.processing ? CK_WATERMARKS_OWN : 0;
+}
 
 static ck_status window_pre_snapshot(void *self, uint64_t checkpoint, ck_op_ctx *ctx) {
     (void)checkpoint;
@@ -294,6 +303,7 @@ static const ck_operator_vtbl window_vtbl = {
     .next_wake_us = window_next_wake,
     .on_wake = window_on_wake,
     .close = window_close,
+    .watermark_delay_us = window_delay,
 };
 
 const ck_op_desc ck_op_window_agg = {

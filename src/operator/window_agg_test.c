@@ -298,18 +298,22 @@ static void by_the_clock_windows_fire_by_themselves(void **state) {
     harness_input(h, "k VARCHAR", CK_MODE_APPEND);
     h->now_us = at("2020-01-01 00:00:58.999999");
     harness_start(h, &ck_op_window_agg, BY_THE_CLOCK("tumble", "60000000", "60000000"), CLOCK_OUTPUT);
-    assert_true(h->desc->op->next_wake_us(h->self, &h->ctx) == INT64_MAX);
+    assert_true(h->desc->op->watermark_delay_us(h->self) == CK_WATERMARKS_OWN);
     HARNESS_ROWS(h, "a", "b");
     watermark(h, at("2030-01-01 00:00:00")); /* no clock of its */
     harness_clock(h, at("2020-01-01 00:00:59.5"));
     HARNESS_ROWS(h, "a");
     HARNESS_EXPECT_NOTHING(h);
+    assert_true(h->said_watermark == at("2020-01-01 00:00:59.5") - 1);
     assert_true(h->desc->op->next_wake_us(h->self, &h->ctx) == at("2020-01-01 00:01:00"));
     harness_clock(h, at("2020-01-01 00:01:00"));
+    assert_true(h->said_watermark == at("2020-01-01 00:01:00") - 1);
     HARNESS_EXPECT(h, "+a|2020-01-01 00:00:00Z|2020-01-01 00:01:00Z|2020-01-01 00:00:59.999Z|2",
                    "+b|2020-01-01 00:00:00Z|2020-01-01 00:01:00Z|2020-01-01 00:00:59.999Z|1");
     assert_int_equal(harness_kept_rows(h, 1), 0);
     HARNESS_ROWS(h, "a");
+    harness_clock(h, at("2020-01-01 00:01:59")); /* nothing is over */
+    assert_true(h->said_watermark == at("2020-01-01 00:01:00") - 1);
     h->now_us = at("2019-12-31 23:00:00"); /* the clock goes back: what was said stays so */
     HARNESS_ROWS(h, "a");
     harness_clock(h, at("2019-12-31 23:59:59"));

@@ -73,6 +73,12 @@ static inline int64_t ck_window_end_from(const ck_window *w, int64_t us) {
     int64_t end = ck_window_floor(us - w->size_us, w->slide_us, w->offset_us) + w->size_us;
     return end < us ? end + w->slide_us : end;
 }
+/* By processing time: when the next window ends for all subtasks alike, whether they have rows in it or not. */
+static inline int64_t ck_window_next_tick(const ck_window *w, int64_t watermark) {
+    if (watermark == CK_WATERMARK_MIN) return CK_EVENT_TIME_MIN; /* at once */
+    int64_t end = ck_window_end_from(w, watermark + 2), least = watermark + 1 + CK_TICK_LEAST_US;
+    return end > least ? end : least;
+}
 /* The last whole millisecond in front of an end: a session of microseconds ends between two, and a watermark that has
  * not closed it is not past this one. */
 static inline int64_t ck_window_time_of(int64_t end) { return ck_window_floor(end - 1, 1000, 0); }

@@ -255,19 +255,20 @@ static ck_status take_end(ck_op_runtime *op, uint32_t input) {
     return ck_op_send_control(op, &end);
 }
 
-/* The watermark for those behind an operator that has taken this one. */
-static int64_t forwarded(const ck_op_runtime *op, int64_t watermark) {
-    if (watermark == CK_WATERMARK_MAX || !CK_HAS(op->desc->op, watermark_delay_us)) return watermark;
-    int64_t delay_us = op->desc->op->watermark_delay_us(op->self);
-    return watermark < CK_WATERMARK_MIN + delay_us ? CK_WATERMARK_MIN : watermark - delay_us;
+/* What those behind an operator hear of a watermark that it has taken. */
+static ck_status forward_watermark(ck_op_runtime *op, const ck_event *ev) {
+    int64_t watermark = ev->watermark.value, delay_us = 0;
+    if (CK_HAS(op->desc->op, watermark_delay_us)) delay_us = op->desc->op->watermark_delay_us(op->self);
+    if (delay_us == CK_WATERMARKS_OWN) return CK_OK;
+    if (watermark != CK_WATERMARK_MAX)
+        watermark = watermark < CK_WATERMARK_MIN + delay_us ? CK_WATERMARK_MIN : watermark - delay_us;
+    return op->ctx.emit_watermark_fn(&op->ctx, watermark, ev->watermark.idle);
 }
 
 /* After the operator has taken an event: what goes on by itself. */
 static ck_status forward(ck_op_runtime *op, const ck_inbox_item *item) {
     switch (item->event.kind) {
-    case CK_EVENT_WATERMARK:
-        return op->ctx.emit_watermark_fn(&op->ctx, forwarded(op, item->event.watermark.value),
-                                         item->event.watermark.idle);
+    case CK_EVENT_WATERMARK: return forward_watermark(op, &item->event);
     case CK_EVENT_FLUSH: return ck_op_send_control(op, &item->event);
     case CK_EVENT_END: return take_end(op, item->input);
     default: return CK_OK;

@@ -79,9 +79,9 @@ struct ck_op_ctx {
     void (*submit_io_fn)(ck_op_ctx *ctx, struct ck_io_job *job);
     void (*wake_fn)(struct ck_op_runtime *rt);
     void (*count_fn)(ck_op_ctx *ctx, const char *counter, uint64_t add);
-    void (*note_clock_fn)(ck_op_ctx *ctx, const ck_clock_note *note); /* NULL: nobody wants to know */
-    void (*note_keys_fn)(ck_op_ctx *ctx, const ck_keys_note *note);   /* NULL: the same */
-    void (*note_lag_fn)(ck_op_ctx *ctx, uint64_t records, int64_t us);    /* NULL: the same */
+    void (*note_clock_fn)(ck_op_ctx *ctx, const ck_clock_note *note);  /* NULL: nobody wants to know */
+    void (*note_keys_fn)(ck_op_ctx *ctx, const ck_keys_note *note);    /* NULL: the same */
+    void (*note_lag_fn)(ck_op_ctx *ctx, uint64_t records, int64_t us); /* NULL: the same */
     void (*hold_ack_fn)(ck_op_ctx *ctx);
     void (*release_ack_fn)(struct ck_op_runtime *rt, uint64_t checkpoint, ck_status status, const ck_error *error);
 };
@@ -133,6 +133,8 @@ static inline void ck_op_release_ack(ck_op_ctx *ctx, uint64_t checkpoint, ck_sta
     ctx->release_ack_fn(ctx->rt, checkpoint, status, error);
 }
 
+#define CK_WATERMARKS_OWN INT64_MAX
+
 /* Every entry may be NULL unless marked required. Return CK_OK: taken. CK_MORE: call again with the same event, nothing
  * else comes between. CK_AGAIN: the same, after a wake. Anything else fails the subtask with *ctx->error. */
 typedef struct ck_operator_vtbl {
@@ -154,7 +156,8 @@ typedef struct ck_operator_vtbl {
     /* Once, also after a failed open, when no submitted I/O job is outstanding; frees self. */
     void (*close)(void *self, ck_op_ctx *ctx);
     /* How much older than its watermark the rows are that it still emits (a join in time): what the runtime forwards
-     * stays so far behind. Constant, >= 0; not there: 0. */
+     * stays so far behind. Constant, >= 0; not there: 0. CK_WATERMARKS_OWN: it makes its own, and those that come to it
+     * end there. */
     int64_t (*watermark_delay_us)(const void *self);
 } ck_operator_vtbl;
 

@@ -99,7 +99,8 @@ static ck_status read_shape(ck_binder *b, const ck_ast_expr *call, ck_plan_windo
 /* Watermarks are of whole milliseconds, and window_time is the last one in a window. */
 static ck_status whole_millis(ck_binder *b, const ck_ast_expr *e, const char *what, bool may_be_zero, int64_t *out) {
     CK_TRY(ck_bind_duration(b, e, what, may_be_zero, out));
-    return *out % 1000 == 0 ? CK_OK : ck_bind_fail(b, e->pos, "%s is whole milliseconds: INTERVAL '0.001' SECOND", what);
+    return *out % 1000 == 0 ? CK_OK
+                            : ck_bind_fail(b, e->pos, "%s is whole milliseconds: INTERVAL '0.001' SECOND", what);
 }
 
 static ck_status sizes(ck_binder *b, const shape *s, ck_plan_window *w) {
@@ -151,10 +152,12 @@ static ck_status no_time(ck_binder *b, const ck_plan_node *n, uint32_t column, c
         column = below->project.exprs[column]->column;
     }
     if (below->kind == CK_PLAN_SCAN) return not_of_table(b, below->scan.table, name, computed, at);
-    return ck_bind_refuse(b, at,
-                          "\"%s\" is not event time here: it ends where rows change or are joined without it. Put the "
-                          "window directly over the table, or use window_time of a window below",
-                          name);
+    return ck_bind_refuse(
+        b, at,
+        "\"%s\" is not event time here: it ends where rows change, are joined without it, or get a "
+        "window by PROCTIME(). Put the window directly over the table, or use window_time of a window "
+        "below",
+        name);
 }
 
 /* Whether the session's clock has been off UTC by whole windows only since 1970, and will be: hours are the same in
@@ -391,13 +394,6 @@ static bool is_partition(ck_plan_node *input, const sorted_keys *k) {
     return found == w->partition.count;
 }
 
-/* Rows know their window by processing time only when they are counted. */
-static ck_status not_grouped(ck_binder *b, ck_pos at) {
-    return ck_bind_refuse(b, at,
-                          "the window of a row over PROCTIME() is known only when it is counted; filter by its columns "
-                          "around the GROUP BY");
-}
-
 static ck_status window_below(ck_binder *b, ck_plan_node *input, const sorted_keys *k, bool grouped_by_call, ck_pos at,
                               ck_plan_window *w, ck_plan_node **node) {
     bool is_rows = k->window->kind == CK_PLAN_WINDOW;
@@ -419,7 +415,6 @@ static ck_status window_below(ck_binder *b, ck_plan_node *input, const sorted_ke
         w->time = w->processing ? CK_NO_COLUMN : k->start; /* the window's columns have become the time column */
         return CK_OK;
     }
-    if (is_rows && w->processing) return not_grouped(b, at);
     if (session)
         return ck_bind_refuse(
             b, at, "a SESSION window is known only when it is over; filter by its columns around the GROUP BY");

@@ -27,6 +27,7 @@ static ck_status slots_of(ck_lower_state *s, ck_planned_op *op, const ck_op_desc
                        .settings = &settings,
                        .parallelism = op->single ? 1 : s->l->options->parallelism};
     CK_TRY(d->slots(&spec, s->arena, &op->slots, &op->slot_count, s->err));
+    if (op->slot_count == 0) return CK_OK;
     ck_status st = ck_slots_fingerprint(s->arena, op->slots, op->slot_count, &op->state_fingerprint);
     return st == CK_OK ? CK_OK : ck_lower_nomem(s);
 }

@@ -29,6 +29,12 @@ static const char *window_label(ck_lower_state *s, const ck_plan_node *n) {
                            *offset ? ", offset " : "", offset);
 }
 
+static bool holds(ck_columns list, uint32_t column) {
+    for (uint32_t i = 0; i < list.count; i++)
+        if (list.at[i] == column) return true;
+    return false;
+}
+
 ck_status ck_lower_window(ck_lower_state *s, const ck_plan_node *n, ck_lowered *out) {
     ck_lower_params p;
     const char *params;
@@ -38,19 +44,16 @@ ck_status ck_lower_window(ck_lower_state *s, const ck_plan_node *n, ck_lowered *
         return n->window.of.source ? ck_source_place(n->window.of.source, n->window.of.at, CK_REFUSED, s->err)
                                    : CK_REFUSED;
     }
-    if (n->window.of.processing) {
-        ck_fail(
-            s->err, CK_REFUSED,
-            "a window over PROCTIME() is made by GROUP BY window_start, window_end; for rows with their window, ranks "
-            "and joins of windows use event time (WATERMARK FOR)");
-        return n->window.of.source ? ck_source_place(n->window.of.source, n->window.of.at, CK_REFUSED, s->err)
-                                   : CK_REFUSED;
-    }
     CK_TRY(ck_lower_node(s, n->inputs[0], out));
     CK_TRY(ck_lower_params_begin(s, &p));
     if (!add_window(p.doc, p.root, &n->window.of)) return ck_lower_nomem(s);
+    if (n->window.of.processing && !yyjson_mut_obj_add_uint(p.doc, p.root, "stamp", n->window.of.time))
+        return ck_lower_nomem(s);
     CK_TRY(ck_lower_params_end(s, &p, &params));
-    return ck_lower_chained(s, n, "window_assign", params, window_label(s, n), n->inputs[0], out, &out->op);
+    CK_TRY(ck_lower_chained(s, n, "window_assign", params, window_label(s, n), n->inputs[0], out, &out->op));
+    s->ops[out->op].stateful = n->window.of.processing; /* how far its clock has come */
+    if (out->hashed && n->window.of.processing) out->hashed = !holds(out->hash, n->window.of.time);
+    return CK_OK;
 }
 
 static ck_status params_of(ck_lower_state *s, const ck_plan_node *n, const char **out) {

@@ -67,6 +67,10 @@ static void check_column(void *arg, uint32_t column) {
         if (o->some.at[i] == column) return;
     o->all = false;
 }
+static void check_stamp(void *arg, uint32_t column) {
+    only_below *o = (only_below *)arg;
+    if (column == o->bound) o->all = false;
+}
 static bool uses_only(const ck_expr *e, uint32_t bound, const ck_columns *some) {
     only_below o = {bound, some ? *some : (ck_columns){0}, true};
     ck_expr_visit_columns(e, check_column, &o);
@@ -109,7 +113,17 @@ static ck_status below_sort(ck_plan *p, const ck_plan_node *n, ck_expr *e, ck_ex
     return CK_OK;
 }
 
-/* On what a window is put beside, not on the window; on the keys of an aggregation of windows. */
+/* On what a window is put beside, not on the window; a window by the clock also says when its rows come. */
+static ck_status below_window(ck_plan *p, const ck_plan_node *n, ck_expr *e, ck_expr **below) {
+    only_below stamp = {n->window.of.time, {0}, true};
+    CK_TRY(below_unnest(p, n, e, below));
+    if (!n->window.of.processing || !*below) return CK_OK;
+    ck_expr_visit_columns(e, check_stamp, &stamp);
+    if (!stamp.all) *below = NULL;
+    return CK_OK;
+}
+
+/* On the keys of an aggregation of windows. */
 static ck_status below_window_agg(ck_plan *p, const ck_plan_node *n, ck_expr *e, ck_expr **below) {
     *below = NULL;
     if (n->window.keys.count == 0 || !moves_freely(e) || !uses_only(e, n->window.keys.count, NULL)) return CK_OK;
@@ -287,8 +301,8 @@ static ck_status push_here(pushdown *d, ck_plan_node *n, conjuncts pending, ck_p
     case CK_PLAN_SORT: return push_through(d, n, pending, below_sort, out);
     case CK_PLAN_TOP_N: return push_into_top_n(d, n, pending, out);
     case CK_PLAN_OVER: return push_through(d, n, pending, below_over, out);
-    case CK_PLAN_UNNEST:
-    case CK_PLAN_WINDOW: return push_through(d, n, pending, below_unnest, out);
+    case CK_PLAN_UNNEST: return push_through(d, n, pending, below_unnest, out);
+    case CK_PLAN_WINDOW: return push_through(d, n, pending, below_window, out);
     case CK_PLAN_WINDOW_AGG: return push_through(d, n, pending, below_window_agg, out);
     case CK_PLAN_JOIN: return push_into_join(d, n, pending, out);
     case CK_PLAN_SET_OP: return push_into_set_op(d, n, pending, out);

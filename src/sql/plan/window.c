@@ -207,12 +207,16 @@ ck_time_origin ck_plan_time_of(const ck_plan_node *n, uint32_t column) {
     case CK_PLAN_JOIN: return of_join(n, column);
     case CK_PLAN_WINDOW:
         width = n->inputs[0]->schema->field_count;
-        if (column < width) return ck_plan_time_of(n->inputs[0], column);
+        if (column < width) {
+            time = ck_plan_time_of(n->inputs[0], column);
+            bool ends = n->window.of.processing && time.role != CK_TIME_PROCESSING; /* the watermark is the clock's */
+            return ends ? (ck_time_origin){0} : time;
+        }
         time = ck_plan_time_of(n->inputs[0], n->window.of.time);
         return of_window(n, column - width, &time);
     case CK_PLAN_WINDOW_AGG:
         width = n->window.keys.count;
-        if (column - width >= CK_WINDOW_FIELDS || n->window.of.processing) return (ck_time_origin){0};
+        if (column - width >= CK_WINDOW_FIELDS) return (ck_time_origin){0};
         time = (ck_time_origin){.lateness_us = n->window.of.lateness_us};
         return of_window(n, column - width, &time);
     default: return (ck_time_origin){0};
