@@ -14,6 +14,7 @@ static void window_free(ck_window_agg *op) {
     if (op->out.schema) ck_batch_builder_destroy(&op->out);
     if (op->rows) ck_free(op->mem, op->rows, sizeof *op->rows);
     ck_lanes_destroy(&op->lanes);
+    ck_window_slices_close(op);
     ck_arena_destroy(&op->arena);
     ck_free(op->mem, op, sizeof *op);
 }
@@ -59,12 +60,12 @@ static ck_status plan_groups(ck_window_agg *op, ck_arena *a, const ck_op_spec *s
     return ck_group_plan_make_within(&op->plan, a, spec, root, within, columns, n, false, err);
 }
 
-/* Windows that overlap share slices when their groups can be merged. What has been said of them is known by the
- * watermark, which all subtasks have seen before a barrier; the clock is at another place in each. */
+/* Windows that overlap share slices when their groups can be merged. */
 static void plan_slices(ck_window_agg *op) {
     ck_window *w = &op->window;
     bool overlap = (w->kind == CK_WINDOW_HOP && w->slide_us < w->size_us) || w->kind == CK_WINDOW_CUMULATE;
-    if (!overlap || w->processing || op->lateness_us || (op->plan.distinct_count && !op->rolling)) return;
+    bool apart = op->lateness_us > 0;
+    if (!overlap || w->processing || (op->plan.distinct_count && !op->rolling)) return;
     for (uint32_t i = 0; i < op->plan.acc_count; i++)
         if (!op->plan.accs[i]->merge) return;
     int64_t a = w->size_us, b = w->slide_us;
@@ -72,7 +73,10 @@ static void plan_slices(ck_window_agg *op) {
         int64_t rest = a % b;
         a = b, b = rest;
     }
+    if (apart && a < 2) return;
     w->slice_us = a;
+    w->apart_us = apart;
+    if (apart) op->plan.slot.version = CK_WINDOW_APART_VERSION, op->plan.slot.reads_from = 1;
     op->halved = w->kind == CK_WINDOW_HOP && !op->rolling && w->size_us / w->slide_us >= CK_WINDOW_ROLLS_FROM;
 }
 
@@ -120,7 +124,7 @@ static ck_status window_create(const ck_op_spec *spec, ck_mem mem, void **self, 
         window_free(op);
         return s;
     }
-    op->end = op->rolled_to = op->halves.boundary = INT64_MIN;
+    op->end = op->rolled_to = op->forgotten_to = op->halves.boundary = INT64_MIN;
     op->halves.kept_rows = CK_WINDOW_KEPT_ROWS;
     for (uint32_t i = 0; i < CK_BATCH_ROWS_MAX; i++) op->identity[i] = (uint16_t)i;
     *self = op;
@@ -153,7 +157,7 @@ static ck_status window_open(void *self, ck_op_ctx *ctx) {
     op->sets = ck_arena_array(&op->arena, sets + 1u, sizeof(ck_table *));
     if (!op->sets) return ck_nomem(ctx->error, op->arena.mem, sets * sizeof(ck_table *));
     memcpy(op->sets, op->lanes.sets, sets * sizeof(ck_table *));
-    return CK_OK;
+    return ck_window_slices_open(op, ctx);
 }
 
 /* ---- rows ---- */
@@ -173,10 +177,11 @@ ck_status ck_window_count(ck_window_agg *op, const ck_batch *b, ck_op_ctx *ctx) 
 static ck_status count_run(ck_window_agg *op, int64_t end, const ck_batch *b, ck_op_ctx *ctx) {
     ck_table *bucket;
     if (op->rolling && end <= op->rolled_to) CK_TRY(ck_window_unroll(op, ctx)); /* late for the last window alone */
-    if (op->halved) CK_TRY(ck_window_slice_changes(op, end, ctx));
+    if (op->halved && op->pass == 0) CK_TRY(ck_window_slice_changes(op, end, ctx));
     CK_TRY(ck_table_bucket(op->table, end, true, &bucket, ctx->error));
     CK_TRY(ck_window_enter(op, end, bucket, true, ctx));
-    if (op->lateness_us && ck_event_clock_passed(op->clock.watermark, end))
+    CK_TRY(ck_window_slices_add(op, end, ctx));
+    if (op->window.slice_us ? op->pass > 0 : op->lateness_us && ck_event_clock_passed(op->clock.watermark, end))
         return ck_window_count_late(op, end, bucket, b, ctx);
     ck_key_hash(&op->bucket_keys, b, ck_table_seed(bucket), op->hashes);
     ck_keys keys = {&op->bucket_keys, b, op->hashes, b->sel_count};
@@ -204,11 +209,10 @@ static ck_batch *with_ends(const ck_batch *b, ck_mem mem, int64_t **ends) {
     return out;
 }
 
-/* Windows that end at or below it are closed. */
-static int64_t closed_at(const ck_window_agg *op) {
+static ck_window_passed passed_by(const ck_window_agg *op) {
     int64_t w = op->clock.watermark;
-    if (w == CK_WATERMARK_MIN || w == CK_WATERMARK_MAX) return w;
-    return w < INT64_MIN + op->lateness_us ? INT64_MIN : w - op->lateness_us + 1;
+    if (w == CK_WATERMARK_MIN || w == CK_WATERMARK_MAX) return (ck_window_passed){w, w};
+    return (ck_window_passed){w < INT64_MIN + op->lateness_us ? INT64_MIN : w - op->lateness_us + 1, w + 1};
 }
 
 static ck_status count_pass(ck_window_agg *op, ck_batch *b, ck_op_ctx *ctx) {
@@ -216,7 +220,7 @@ static ck_status count_pass(ck_window_agg *op, ck_batch *b, ck_op_ctx *ctx) {
     int64_t *ends = NULL;
     ck_batch *all = op->window.kind == CK_WINDOW_ATTACHED ? ck_batch_ref(b) : with_ends(b, ctx->mem, &ends);
     if (!all) return ck_nomem(ctx->error, ctx->mem, b->row_count * sizeof *ends);
-    ck_window_rows_find(op->rows, &op->window, all, op->pass, closed_at(op), ends);
+    ck_window_rows_find(op->rows, &op->window, all, op->pass, passed_by(op), ends);
     if (op->pass == 0 && r->bad_count) ck_op_count(ctx, "bad_time_rows", r->bad_count);
     ck_status s = op->pass == 0 ? ck_late_drop(&op->late, b, r->late, r->late_count, op->clock.watermark, ctx) : CK_OK;
     for (uint32_t i = 0; s == CK_OK && i < r->run_count; i++) {
@@ -235,7 +239,8 @@ static ck_status count_batch(ck_window_agg *op, ck_batch *b, ck_op_ctx *ctx) {
     if (op->window.processing && op->pass == 0)
         op->window.now_us = ck_event_clock_now_ms(&op->clock, ck_op_now_us(ctx));
     CK_TRY(count_pass(op, b, ctx));
-    if (++op->pass < ck_window_passes(&op->window)) return CK_MORE;
+    op->pass++;
+    if (op->window.slice_us ? op->rows->again : op->pass < ck_window_passes(&op->window)) return CK_MORE;
     op->pass = 0;
     return CK_OK;
 }

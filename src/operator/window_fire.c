@@ -156,6 +156,7 @@ ck_status ck_window_drop(ck_window_agg *op, int64_t end, ck_op_ctx *ctx) {
                                : erase_values(op, a, end, bucket, ctx));
     }
     for (uint32_t i = 0; i < p->distinct_count; i++) CK_TRY(ck_table_drop_bucket(op->sets[i], end, ctx->error));
+    ck_window_slices_drop(op, end);
     return ck_table_drop_bucket(op->table, end, ctx->error);
 }
 
@@ -167,12 +168,28 @@ static int64_t said_until(const ck_window_agg *op) {
     return op->end > said ? op->end : said;
 }
 
+/* Of slices, or of a bucket from before there were slices. By the clock a bucket says that its window is open. */
+static bool next_end_apart(const ck_window_agg *op, int64_t said, int64_t *end) {
+    const ck_window *w = &op->window;
+    int64_t slice, counted;
+    bool any = ck_window_next_slice(op, INT64_MIN, INT64_MAX, &slice);
+    if (any && w->kind == CK_WINDOW_CUMULATE)
+        *end = slice + 1;
+    else if (any)
+        *end = ck_window_end_from(w, said == INT64_MIN || slice > said ? slice : said + 1);
+    bool all = !op->lateness_us || said == INT64_MIN;
+    if (!ck_window_next_counted(op, all ? INT64_MIN : said + 1, &counted)) return any;
+    if (!any || counted < *end) *end = counted;
+    return true;
+}
+
 /* Without slices and lateness every bucket is one that has not; with allowed
  * lateness those that have stay a while. */
 bool ck_window_next_end(const ck_window_agg *op, int64_t *end) {
     bool all = !op->window.slice_us && !op->lateness_us;
     int64_t said = all ? INT64_MIN : said_until(op), first;
     if (said == INT64_MAX) return false;
+    if (op->window.apart_us) return next_end_apart(op, said, end);
     if (op->window.slice_us && op->window.kind == CK_WINDOW_HOP) {
         if (!ck_window_next_slice(op, INT64_MIN, INT64_MAX, &first)) return false;
         *end = ck_window_end_from(&op->window, said == INT64_MIN || first > said ? first : said + 1);
@@ -185,11 +202,42 @@ static bool next_due(const ck_window_agg *op, int64_t *end) {
     return ck_window_next_end(op, end) && ck_event_clock_passed(op->target, *end);
 }
 
+/* The slices of the window in one bucket. */
+static ck_status put_together(ck_window_agg *op, ck_op_ctx *ctx) {
+    const ck_window *w = &op->window;
+    int64_t slice, oldest = w->kind == CK_WINDOW_HOP ? op->end - w->size_us + 1 : op->end - 1;
+    bool hop = w->slice_us && w->kind == CK_WINDOW_HOP;
+    bool any = op->moving || (w->apart_us && ck_window_next_slice(op, oldest, op->end, &slice));
+    if (w->apart_us ? any && hop : hop)
+        return op->halved ? ck_window_gather_halves(op, ctx) : ck_window_gather_slices(op, ctx);
+    op->made = any ? slice : op->end;
+    return CK_OK;
+}
+
+/* A window that has a bucket - it stays for late rows, or has some from before there were slices - is said from there.
+ */
+static ck_status fold(ck_window_agg *op, ck_op_ctx *ctx) {
+    ck_table *own;
+    uint32_t merged = 0;
+    if (!op->folding) {
+        op->from = op->made;
+        if (!op->window.apart_us || op->made == op->end) return CK_OK;
+        CK_TRY(ck_table_bucket(op->table, op->end, op->lateness_us > 0, &own, ctx->error));
+        if (!own) return CK_OK;
+        op->folding = true;
+        op->scan = (ck_table_scan){0};
+    }
+    CK_TRY(ck_window_merge_bucket(op, 1, op->made, op->end, &merged, ctx));
+    op->folding = false;
+    op->from = op->end;
+    return CK_OK;
+}
+
 static ck_status begin_window(ck_window_agg *op, int64_t end, ck_op_ctx *ctx) {
     ck_table *bucket;
-    op->end = op->from = end;
-    if (op->window.slice_us && op->window.kind == CK_WINDOW_HOP)
-        CK_TRY(op->halved ? ck_window_gather_halves(op, ctx) : ck_window_gather_slices(op, ctx));
+    op->end = end;
+    if (!op->folding) CK_TRY(put_together(op, ctx));
+    CK_TRY(fold(op, ctx));
     CK_TRY(ck_table_bucket(op->table, op->from, false, &bucket, ctx->error));
     op->open = true;
     op->scan = (ck_table_scan){0};
@@ -199,30 +247,32 @@ static ck_status begin_window(ck_window_agg *op, int64_t end, ck_op_ctx *ctx) {
 /* Slices that no later window has. */
 static ck_status drop_slices(ck_window_agg *op, ck_op_ctx *ctx) {
     int64_t slice;
-    if (op->from == CK_WINDOW_SCRATCH) CK_TRY(ck_window_drop(op, CK_WINDOW_SCRATCH, ctx));
+    if (op->made == CK_WINDOW_SCRATCH) CK_TRY(ck_window_drop(op, CK_WINDOW_SCRATCH, ctx));
     while (ck_window_next_slice(op, INT64_MIN, op->end - op->window.size_us + op->window.slide_us, &slice))
         CK_TRY(ck_window_drop(op, slice, ctx));
     return CK_OK;
 }
 
 static ck_status end_window(ck_window_agg *op, ck_op_ctx *ctx) {
-    bool slices = op->window.slice_us > 0;
-    if (slices && op->window.kind == CK_WINDOW_CUMULATE) CK_TRY(ck_window_hand_on(op, ctx));
-    if (slices && op->window.kind == CK_WINDOW_HOP)
+    bool slices = op->window.slice_us > 0, hop = slices && op->window.kind == CK_WINDOW_HOP;
+    if (slices && !hop) CK_TRY(ck_window_hand_on(op, ctx));
+    if (slices && !hop && op->made != op->end) CK_TRY(ck_window_drop(op, op->made, ctx));
+    if (hop)
         CK_TRY(op->halved    ? ck_window_end_halves(op, ctx)
                : op->rolling ? ck_window_roll_off(op, ctx)
                              : drop_slices(op, ctx));
-    else if (op->lateness_us == 0)
-        CK_TRY(ck_window_drop(op, op->end, ctx));
+    if ((!hop || op->window.apart_us) && op->lateness_us == 0) CK_TRY(ck_window_drop(op, op->end, ctx));
     op->open = false;
     return CK_OK;
 }
 
 static ck_status forget_closed(ck_window_agg *op, ck_op_ctx *ctx) {
     int64_t end;
-    while (op->lateness_us && ck_table_first_bucket(op->table, INT64_MIN, &end) &&
-           (op->target == CK_WATERMARK_MAX || end - 1 + op->lateness_us <= op->target))
-        CK_TRY(ck_window_drop(op, end, ctx));
+    while (op->lateness_us && ck_table_first_bucket(op->table, op->forgotten_to, &end) && end <= CK_WINDOW_END_MAX &&
+           (op->target == CK_WATERMARK_MAX || end - 1 + op->lateness_us <= op->target)) {
+        op->forgotten_to = end + 1;
+        if (!ck_window_is_slice(&op->window, end)) CK_TRY(ck_window_drop(op, end, ctx));
+    }
     return CK_OK;
 }
 
@@ -236,12 +286,12 @@ static ck_status go_on(ck_window_agg *op, ck_op_ctx *ctx) {
 }
 
 ck_status ck_window_fire(ck_window_agg *op, ck_op_ctx *ctx) {
-    for (int64_t end = op->end; op->open || op->moving || next_due(op, &end);) {
+    for (int64_t end = op->end; op->open || op->moving || op->folding || next_due(op, &end);) {
         if (op->out.row_count == op->out.capacity) {
             CK_TRY(ck_window_emit(op, ctx));
             return CK_MORE;
         }
-        CK_TRY(op->open ? go_on(op, ctx) : begin_window(op, op->moving ? op->end : end, ctx));
+        CK_TRY(op->open ? go_on(op, ctx) : begin_window(op, op->moving || op->folding ? op->end : end, ctx));
     }
     CK_TRY(ck_window_emit(op, ctx));
     CK_TRY(forget_closed(op, ctx));

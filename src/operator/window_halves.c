@@ -54,9 +54,9 @@ ck_status ck_window_slice_changes(ck_window_agg *op, int64_t slice, ck_op_ctx *c
 ck_status ck_window_end_halves(ck_window_agg *op, ck_op_ctx *ctx) {
     int64_t slice, gone = op->end - op->window.size_us + op->window.slide_us;
     ck_table *said;
-    CK_TRY(ck_table_bucket(op->table, op->from, false, &said, ctx->error));
+    CK_TRY(ck_table_bucket(op->table, op->made, false, &said, ctx->error));
     op->halves.groups = ck_table_row_count(said);
-    if (op->from != CK_WINDOW_BACK) CK_TRY(drop_front(op, ctx));
+    if (op->made != CK_WINDOW_BACK && op->made != op->end) CK_TRY(drop_front(op, ctx));
     while (ck_window_next_slice(op, INT64_MIN, gone, &slice)) CK_TRY(ck_window_drop(op, slice, ctx));
     return ck_window_next_slice(op, INT64_MIN, op->end, &slice) ? CK_OK : ck_window_forget_halves(op, ctx);
 }
@@ -152,8 +152,8 @@ ck_status ck_window_gather_halves(ck_window_agg *op, ck_op_ctx *ctx) {
         CK_TRY(fill_back(op, &merged, ctx));
     }
     op->halves.filled = true;
-    op->from = start < boundary ? bucket_of(op->halves.count - 1) : CK_WINDOW_BACK;
-    if (start < boundary) CK_TRY(take(op, CK_WINDOW_BACK, op->from, &merged, ctx));
+    op->made = start < boundary ? bucket_of(op->halves.count - 1) : CK_WINDOW_BACK;
+    if (start < boundary) CK_TRY(take(op, CK_WINDOW_BACK, op->made, &merged, ctx));
     op->moving = false;
     return CK_OK;
 }

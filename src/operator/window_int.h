@@ -1,12 +1,14 @@
 /* Windows over time from the inside - event time, or the clock as rows come. One idea a file: window_plan.c
- * (parameters), window_rows.c (which rows of a batch belong to which window), window_fire.c (what a window says when it
+ * (parameters), window_rows.c (which rows of a batch belong to which window), window_slices.c (which
+ * buckets are slices), window_fire.c (what a window says when it
  * is over), window_late.c (what it says afterwards), window_merge.c, window_halves.c and window_sets.c (slices put
  * together), window_agg.c (the operator), window_assign.c (windows as columns).
  *
  * The state is a bucket a window - its groups by key - named by the window's end: what is due is a prefix of the
  * buckets, and a window that is over is dropped whole. Where groups can be merged, windows that overlap share slices: a
  * row is counted once, into the bucket of its slice. A hop is put together of slices when it fires; a cumulating window
- * hands what it has on to the next step when it has fired. */
+ * hands what it has on to the next step when it has fired. Where windows have buckets beside their slices - what was
+ * said and may still change, what an earlier build counted - a slice is named by its last microsecond. */
 #ifndef CK_OPERATOR_WINDOW_INT_H
 #define CK_OPERATOR_WINDOW_INT_H
 
@@ -16,6 +18,9 @@
 
 enum { CK_WINDOWS_OF_ROW_MAX = 10000 }; /* size / slide: how often a row may have to be counted */
 enum { CK_WINDOW_COLUMNS = 3 };         /* window_start, window_end, window_time */
+
+/* Of the slot "window": 1 has windows or slices; 2 both. */
+enum { CK_WINDOW_APART_VERSION = 2 };
 
 typedef enum ck_window_kind { CK_WINDOW_TUMBLE, CK_WINDOW_HOP, CK_WINDOW_CUMULATE, CK_WINDOW_ATTACHED } ck_window_kind;
 
@@ -29,6 +34,7 @@ typedef struct ck_window {
     uint32_t start, end; /* columns of attached ones */
     int64_t size_us, slide_us, offset_us;
     int64_t slice_us;    /* 0: each window counts for itself */
+    int64_t apart_us;    /* 1: windows have buckets beside those of slices, which are named by their last microsecond */
     const ck_type *type; /* of window columns */
 } ck_window;
 
@@ -59,6 +65,11 @@ static inline ck_window_ends ck_window_ends_of(const ck_window *w, int64_t us) {
     int64_t last = ck_window_floor(us, w->slide_us, w->offset_us) + w->size_us;
     int64_t behind = last > us ? (last - us - 1) / w->slide_us * w->slide_us : -w->slide_us;
     return (ck_window_ends){last - behind, last};
+}
+/* Whether a bucket is a slice, where windows have buckets beside them. */
+static inline bool ck_window_is_slice(const ck_window *w, int64_t bucket) {
+    return w->apart_us && bucket <= CK_WINDOW_END_MAX &&
+           ck_window_floor(bucket + 1, w->slice_us, w->offset_us) == bucket + 1;
 }
 static inline int64_t ck_window_start_of(const ck_window *w, int64_t end) {
     return w->kind == CK_WINDOW_CUMULATE ? ck_window_floor(end - 1, w->size_us, w->offset_us) : end - w->size_us;
@@ -114,13 +125,19 @@ typedef struct ck_window_rows {
     uint16_t slots[2 * CK_BATCH_ROWS_MAX]; /* open addressing: run + 1 */
     uint16_t late[CK_BATCH_ROWS_MAX];
     uint32_t late_count, bad_count;
+    bool again; /* slices: some row is in more windows that have been said */
 } ck_window_rows;
 
-/* The pass-th window of each row (0: the first). With pass 0 rows without a time are counted as bad, rows all of whose
- * windows are closed listed as late. closed_us: a window is closed when its end is at or below it. ends[row] (physical)
- * gets the window's end; NULL: it is a column of b. */
-void ck_window_rows_find(ck_window_rows *r, const ck_window *w, const ck_batch *b, int64_t pass, int64_t closed_us,
-                         int64_t *ends);
+/* How far windows are, by their ends: at or below. */
+typedef struct ck_window_passed {
+    int64_t closed, said; /* no row is counted any more; rows change what was said */
+} ck_window_passed;
+
+/* The pass-th window of each row (0: the first); with slices pass 0 is the slice, if a window of it has not been said,
+ * and the others are windows that have been said. With pass 0 rows without a time are counted as bad, rows all of whose
+ * windows are closed listed as late. ends[row] (physical) gets the bucket; NULL: it is a column of b. */
+void ck_window_rows_find(ck_window_rows *r, const ck_window *w, const ck_batch *b, int64_t pass,
+                         ck_window_passed passed, int64_t *ends);
 
 /* ---- the operator ---- */
 
@@ -138,6 +155,13 @@ typedef struct ck_window_halves {
     bool making, copied, filled;          /* where a piece of work has stopped: in starts[count] ... */
     int64_t step, next;                   /* ... in the slices from `next` of this step */
 } ck_window_halves;
+
+/* window_slices.c: buckets that are slices, in order, where others stand between them. */
+typedef struct ck_window_slices {
+    int64_t *names;
+    uint32_t first, count, capacity; /* names[first .. first + count) */
+    int64_t windows_to;              /* the last window that had a bucket when the state was opened */
+} ck_window_slices;
 
 typedef struct ck_window_agg {
     ck_mem mem;
@@ -159,7 +183,11 @@ typedef struct ck_window_agg {
     int64_t target; /* watermark to come to */
     bool open;      /* the window that ends at `end` is being said */
     int64_t end;
-    int64_t from; /* the bucket it is said from */
+    int64_t made;         /* the bucket it was put together in, a slice, or its own */
+    int64_t from;         /* the bucket it is said from: that one or its own */
+    bool folding;         /* from one into the other */
+    int64_t forgotten_to; /* windows below it that were closed are gone */
+    ck_window_slices slices;
     /* a hop whose groups can be unmerged: what the last window and the next have in common stays in the scratch bucket
      */
     bool rolling;
@@ -192,7 +220,7 @@ CK_NODISCARD ck_status ck_window_emit(ck_window_agg *op, ck_op_ctx *ctx);
 /* Says and drops what is due at op->target: about one batch; CK_MORE until all is said. */
 CK_NODISCARD ck_status ck_window_fire(ck_window_agg *op, ck_op_ctx *ctx);
 
-/* window_merge.c: the slices of the window that ends at op->end into one bucket, which becomes op->from; and what a
+/* window_merge.c: the slices of the window that ends at op->end into one bucket, which becomes op->made; and what a
  * step has into the next. CK_MORE: call again. */
 enum { CK_WINDOW_MERGED_ROWS = 16384 }; /* in one call */
 enum { CK_WINDOW_ROLLS_FROM = 8 };      /* slices in a window */
@@ -200,10 +228,15 @@ enum { CK_WINDOW_ROLLS_FROM = 8 };      /* slices in a window */
 #define CK_WINDOW_SCRATCH (INT64_MAX - CK_WINDOW_FRONTS_MAX - 2)
 #define CK_WINDOW_BACK    (CK_WINDOW_SCRATCH + 1)
 #define CK_WINDOW_FRONTS  (CK_WINDOW_SCRATCH + 2)
-/* The first slice in [from, to]. */
-static inline bool ck_window_next_slice(const ck_window_agg *op, int64_t from, int64_t to, int64_t *slice) {
-    return ck_table_first_bucket(op->table, from, slice) && *slice <= to && *slice <= CK_WINDOW_END_MAX;
-}
+/* window_slices.c. The first slice in [from, to], by its bucket. */
+bool ck_window_next_slice(const ck_window_agg *op, int64_t from, int64_t to, int64_t *slice);
+/* A window that had a bucket when the state was opened, and has not been said since: the first one. */
+bool ck_window_next_counted(const ck_window_agg *op, int64_t from, int64_t *end);
+CK_NODISCARD ck_status ck_window_slices_open(ck_window_agg *op, ck_op_ctx *ctx);
+void ck_window_slices_close(ck_window_agg *op);
+/* A bucket has been made, or dropped. */
+CK_NODISCARD ck_status ck_window_slices_add(ck_window_agg *op, int64_t bucket, ck_op_ctx *ctx);
+void ck_window_slices_drop(ck_window_agg *op, int64_t bucket);
 /* What is left of a bucket by op->scan into (sign -1: out of) another, which is made; CK_MORE after many rows. */
 CK_NODISCARD ck_status ck_window_merge_bucket(ck_window_agg *op, int sign, int64_t slice, int64_t to_end,
                                               uint32_t *merged, ck_op_ctx *ctx);

@@ -80,7 +80,7 @@ ck_status ck_window_gather_slices(ck_window_agg *op, ck_op_ctx *ctx) {
         CK_ASSERT(any || op->rolling); /* a window is due because it has a slice */
         if (!any || (!op->rolling &&
                      !ck_window_next_slice(op, first + 1, op->end, &second))) { /* none to add, or the only one */
-            op->from = any ? first : CK_WINDOW_SCRATCH;
+            op->made = any ? first : CK_WINDOW_SCRATCH;
             if (op->rolling) op->rolled_to = op->end;
             return CK_OK;
         }
@@ -88,7 +88,7 @@ ck_status ck_window_gather_slices(ck_window_agg *op, ck_op_ctx *ctx) {
         op->slice = first;
         op->scan = (ck_table_scan){0};
     }
-    op->from = CK_WINDOW_SCRATCH;
+    op->made = CK_WINDOW_SCRATCH;
     do {
         CK_TRY(ck_window_merge_bucket(op, 1, op->slice, CK_WINDOW_SCRATCH, &merged, ctx));
         op->scan = (ck_table_scan){0};
@@ -120,12 +120,14 @@ ck_status ck_window_unroll(ck_window_agg *op, ck_op_ctx *ctx) {
 ck_status ck_window_hand_on(ck_window_agg *op, ck_op_ctx *ctx) {
     uint32_t merged = 0;
     int64_t full = ck_window_start_of(&op->window, op->end) + op->window.size_us;
-    if (op->end == full) return CK_OK;
+    int64_t next = op->end + op->window.slide_us - op->window.apart_us;
+    bool nothing = op->window.apart_us && op->made == op->end; /* all it has was counted for it alone */
+    if (op->end == full || nothing) return CK_OK;
     if (!op->moving) {
         op->moving = true;
         op->scan = (ck_table_scan){0};
     }
-    CK_TRY(ck_window_merge_bucket(op, 1, op->end, op->end + op->window.slide_us, &merged, ctx));
+    CK_TRY(ck_window_merge_bucket(op, 1, op->made, next, &merged, ctx));
     op->moving = false;
-    return CK_OK;
+    return ck_window_slices_add(op, next, ctx);
 }

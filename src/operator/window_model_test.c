@@ -17,6 +17,8 @@ typedef struct window { /* of a key and an end: how often each value is in it; [
     int of[VALUES + 1];
 } window;
 
+typedef enum says { SAYS_ALL, SAYS_SUMS, SAYS_NO_SETS } says; /* all: with DISTINCT */
+
 typedef struct shape {
     const char *kind;
     int size, slide;
@@ -58,7 +60,7 @@ static const char *time_text(int seconds, const char *behind, char *out, size_t 
 }
 
 /* What the window says; false: it has no rows. */
-static bool line_of(const shape *s, int key, int e, bool rolls, char *out, size_t room) {
+static bool line_of(const shape *s, int key, int e, says what, char *out, size_t room) {
     const window *w = &windows[key][e];
     char a[40], b[40], c[40], sum_text[16] = "NULL", least[16] = "NULL", greatest[16] = "NULL", list[1000] = "";
     int n = w->of[VALUES], values = 0, sum = 0, distinct = 0;
@@ -79,13 +81,15 @@ static bool line_of(const shape *s, int key, int e, bool rolls, char *out, size_
     size_t done = (size_t)snprintf(out, room, "a key longer than twelve bytes %d|%s|%s|%s|%d|%s", key,
                                    time_text(start_of(s, end), "", a, sizeof a), time_text(end, "", b, sizeof b),
                                    time_text(end - 1, ".999", c, sizeof c), n, sum_text);
-    if (!rolls)
-        snprintf(out + done, room - done, "|%s|%s|%d|%s|%s", least, greatest, distinct, values ? list : "NULL",
+    char set[16] = "";
+    if (what == SAYS_ALL) snprintf(set, sizeof set, "|%d", distinct);
+    if (what != SAYS_SUMS)
+        snprintf(out + done, room - done, "|%s|%s%s|%s|%s", least, greatest, set, values ? list : "NULL",
                  w->of[VALUES] ? "NULL" : greatest);
     return true;
 }
 
-static void check(harness *h, const shape *s, bool rolls) {
+static void check(harness *h, const shape *s, says what) {
     harness_line *kept = calloc(ROWS_MAX * 4, sizeof *kept);
     size_t n;
     harness_net(h);
@@ -96,7 +100,7 @@ static void check(harness *h, const shape *s, bool rolls) {
         for (int e = 1; e < ENDS; e++) {
             char line[1500];
             size_t k = 0;
-            if (5 * e > until || !line_of(s, key, e, rolls, line, sizeof line)) continue;
+            if (5 * e > until || !line_of(s, key, e, what, line, sizeof line)) continue;
             while (k < h->line_count && strcmp(h->lines[k].text, line) != 0) k++;
             if (k == h->line_count || h->lines[k].weight != 1) {
                 for (size_t i = 0; i < n; i++) print_error("  %+d %s\n", kept[i].weight, kept[i].text);
@@ -147,7 +151,7 @@ static void feed(harness *h, const shape *s, bool retract, int top, int n) {
     ck_batch_unref(&b);
 }
 
-static void params_of(const shape *s, bool rolls, char *out, size_t room) {
+static void params_of(const shape *s, says what, char *out, size_t room) {
     bool attached = strcmp(s->kind, "attached") == 0;
     int v = attached ? 3 : 2;
     char of[200], more[600] = "";
@@ -157,14 +161,17 @@ static void params_of(const shape *s, bool rolls, char *out, size_t room) {
         snprintf(of, sizeof of,
                  "{\"kind\":\"%s\",\"time\":1,\"size_us\":%d000000,\"slide_us\":%d000000,\"offset_us\":0}", s->kind,
                  s->size, s->slide);
-    if (!rolls)
+    char set[100] = "";
+    if (what == SAYS_ALL)
+        snprintf(set, sizeof set, "{\"fn\":\"count\",\"arg\":%d,\"arg_text\":\"v\",\"distinct\":true},", v);
+    if (what != SAYS_SUMS)
         snprintf(more, sizeof more,
                  ",{\"fn\":\"min\",\"arg\":%d,\"arg_text\":\"v\"},{\"fn\":\"max\",\"arg\":%d,\"arg_text\":\"v\"},"
-                 "{\"fn\":\"count\",\"arg\":%d,\"arg_text\":\"v\",\"distinct\":true},"
+                 "%s"
                  "{\"fn\":\"string_agg\",\"arg\":%d,\"arg_text\":\"s\",\"separator\":\"/\"},"
                  "{\"fn\":\"last_value\",\"arg\":%d,\"arg_text\":\"s\",\"order_text\":\"v\","
                  "\"order\":[{\"col\":%d,\"desc\":false,\"nulls_first\":false}]}",
-                 v, v, v, v + 1, v + 1, v);
+                 v, v, set, v + 1, v + 1, v);
     snprintf(out, room,
              "{\"window\":%s,\"keys\":[0],\"lateness_us\":%lld,\"aggregates\":[{\"fn\":\"count\",\"arg\":null},"
              "{\"fn\":\"sum\",\"arg\":%d,\"arg_text\":\"v\"}%s]}",
@@ -177,7 +184,8 @@ static void one_case(uint64_t case_seed) {
     char params[1600], output[300];
     seed = case_seed;
     const shape *s = &shapes[pick(6)];
-    bool retract = pick(2), rolls = pick(2), bounded = pick(4) == 0, attached = strcmp(s->kind, "attached") == 0;
+    bool retract = pick(2), bounded = pick(4) == 0, attached = strcmp(s->kind, "attached") == 0;
+    says what = (says)pick(3);
     lateness = (int[]){0, 0, 5, 30}[pick(4)];
     memset(windows, 0, sizeof windows);
     row_count = until = 0;
@@ -188,10 +196,12 @@ static void one_case(uint64_t case_seed) {
                   attached ? "k VARCHAR; ws TIMESTAMP(6); we TIMESTAMP(6); v BIGINT; s VARCHAR"
                            : "k VARCHAR; t TIMESTAMP(6); v BIGINT; s VARCHAR",
                   retract ? CK_MODE_RETRACT : CK_MODE_APPEND);
-    params_of(s, rolls, params, sizeof params);
+    params_of(s, what, params, sizeof params);
     snprintf(output, sizeof output,
              "k VARCHAR; ws TIMESTAMP(6); we TIMESTAMP(6); wt TIMESTAMP(6); n BIGINT; s BIGINT%s",
-             rolls ? "" : "; m BIGINT; x BIGINT; d BIGINT; l VARCHAR; e VARCHAR");
+             what == SAYS_SUMS  ? ""
+             : what == SAYS_ALL ? "; m BIGINT; x BIGINT; d BIGINT; l VARCHAR; e VARCHAR"
+                                : "; m BIGINT; x BIGINT; l VARCHAR; e VARCHAR");
     harness_start(&h, &ck_op_window_agg, params, output);
     for (int step = 0, top = 30; step < 40 && top < SECONDS; step++, top += pick(30)) {
         feed(&h, s, retract, top, 1 + pick(BATCH));
@@ -202,12 +212,12 @@ static void one_case(uint64_t case_seed) {
         }
         if (!lateness)
             for (size_t i = 0; i < h.line_count; i++) assert_true(h.lines[i].weight > 0); /* said once */
-        check(&h, s, rolls);
+        check(&h, s, what);
         if (pick(8) == 0) harness_restart(&h, (uint64_t)step + 1);
     }
     until = 3600 * 24;
     harness_end(&h);
-    check(&h, s, rolls);
+    check(&h, s, what);
     assert_int_equal(harness_kept_rows(&h, 1000), 0); /* nothing is left behind, nor beside it */
     harness_destroy(&h);
     ck_test_proc_destroy(&proc);

@@ -16,46 +16,57 @@ static uint16_t run_for(ck_window_rows *r, int64_t end) {
 
 typedef enum place { IN_WINDOW, NOWHERE, LATE, BAD } place;
 
+/* The bucket of its slice, if a window of it has not been said: of a cumulating one the first such step, later ones get
+ * it from there. */
+static inline place slice_of(const ck_window *w, int64_t us, ck_window_ends e, int64_t said, int64_t *bucket) {
+    if (e.last <= said) return NOWHERE;
+    int64_t steps = e.first > said ? 0 : (said - e.first) / w->slide_us + 1;
+    *bucket = w->kind == CK_WINDOW_HOP ? ck_window_floor(us, w->slice_us, w->offset_us) + w->slice_us
+                                       : e.first + steps * w->slide_us;
+    *bucket -= w->apart_us;
+    return IN_WINDOW;
+}
+
 /* The window of a row in this pass. */
-static inline place place_of(const ck_window *w, const ck_batch *b, uint32_t row, int64_t pass, int64_t closed_us,
-                             int64_t *end) {
+static inline place place_of(const ck_window *w, const ck_batch *b, uint32_t row, int64_t pass, ck_window_passed passed,
+                             bool *again, int64_t *end) {
     if (w->kind == CK_WINDOW_ATTACHED) {
         const ck_column *ends = b->columns[w->end], *starts = b->columns[w->start];
         if (ck_column_is_null(ends, row) || ck_column_is_null(starts, row) || ends->i64[row] < CK_EVENT_TIME_MIN ||
             ends->i64[row] > CK_WINDOW_END_MAX)
             return BAD;
         *end = ends->i64[row];
-        return *end <= closed_us ? LATE : IN_WINDOW;
+        return *end <= passed.closed ? LATE : IN_WINDOW;
     }
     int64_t us;
     if (!ck_window_row_time(w, ck_window_times(w, b), row, &us)) return BAD;
     ck_window_ends e = ck_window_ends_of(w, us);
     if (e.first > e.last) return NOWHERE; /* between two windows */
-    if (e.last <= closed_us) return LATE;
-    if (w->slice_us && w->kind == CK_WINDOW_HOP) {
-        *end = ck_window_floor(us, w->slice_us, w->offset_us) + w->slice_us;
-        return IN_WINDOW;
+    if (e.last <= passed.closed) return LATE;
+    if (!w->slice_us) {
+        *end = e.first + pass * w->slide_us;
+        return *end > e.last || *end <= passed.closed ? NOWHERE : IN_WINDOW;
     }
-    if (w->slice_us) { /* cumulating: the first step that has not been said; later ones get it from there */
-        int64_t steps = e.first > closed_us ? 0 : (closed_us - e.first) / w->slide_us + 1;
-        *end = e.first + steps * w->slide_us;
-        return IN_WINDOW;
-    }
-    *end = e.first + pass * w->slide_us;
-    return *end > e.last || *end <= closed_us ? NOWHERE : IN_WINDOW;
+    int64_t closed = e.first > passed.closed ? 0 : (passed.closed - e.first) / w->slide_us + 1;
+    int64_t next = e.first + (closed + pass) * w->slide_us; /* pass 0: the first that has been said, if there is one */
+    *again = *again || (next <= e.last && next <= passed.said);
+    if (pass == 0) return slice_of(w, us, e, passed.said, end);
+    *end = next - w->slide_us;
+    return *end > e.last || *end > passed.said ? NOWHERE : IN_WINDOW;
 }
 
-void ck_window_rows_find(ck_window_rows *r, const ck_window *w, const ck_batch *b, int64_t pass, int64_t closed_us,
-                         int64_t *ends) {
+void ck_window_rows_find(ck_window_rows *r, const ck_window *w, const ck_batch *b, int64_t pass,
+                         ck_window_passed passed, int64_t *ends) {
     uint32_t n = b->sel_count;
     int64_t last_end = 0;
     uint16_t last_run = UINT16_MAX;
     r->run_count = r->late_count = r->bad_count = 0;
+    r->again = false;
     memset(r->slots, 0, sizeof r->slots);
     for (uint32_t k = 0; k < n; k++) {
         uint32_t row = ck_batch_row(b, k);
         int64_t end = 0;
-        place p = place_of(w, b, row, pass, closed_us, &end);
+        place p = place_of(w, b, row, pass, passed, &r->again, &end);
         r->run_of[k] = UINT16_MAX;
         if (p == LATE) r->late[r->late_count++] = (uint16_t)row;
         r->bad_count += p == BAD;

@@ -32,7 +32,9 @@ static ck_status check_type(planning *p) {
 static ck_status find_version(planning *p) {
     const ck_value_fields *first = ck_state_schema_of(p->m, type_of(p->wanted), CK_STATE_VERSION_DEFAULT);
     p->out->from = CK_STATE_VERSION_DEFAULT;
-    if (first || ck_slot_is_opaque(p->stored) || p->wanted->version == CK_STATE_VERSION_DEFAULT) return CK_OK;
+    if (first || ck_slot_is_opaque(p->stored) || p->wanted->version == CK_STATE_VERSION_DEFAULT ||
+        p->wanted->reads_from == CK_STATE_VERSION_DEFAULT)
+        return CK_OK;
     return refuse(p,
                   ck_arena_printf(p->arena,
                                   "it is stored without a version, this job has type '%s' in version %u, and no layout "
@@ -50,6 +52,7 @@ static ck_status check_layout(planning *p) {
 
 static ck_status find_chain(planning *p) {
     ck_slot_plan *out = p->out;
+    if (p->wanted->reads_from && out->from >= p->wanted->reads_from && out->from <= out->to) return CK_OK;
     ck_status s = ck_state_migrations_plan(p->m, p->arena, type_of(p->wanted), out->from, out->to, &out->chain);
     if (s != CK_NOTFOUND) return s;
     return refuse(p, out->from > out->to

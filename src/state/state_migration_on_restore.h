@@ -4,6 +4,7 @@
  *
  *   the same version     the fields may differ as state/slot_change.h lets them
  *   an earlier version   a chain of registered steps, explicit before additive (state/state_migrations.h)
+ *                        - none where the slot says that it reads that version as its own (reads_from)
  *   no version           version 1. A slot that describes itself is held against the layouts that are known instead;
  *                        where there is none to hold it against it is refused, not assumed
  *   another name         the type or slot was renamed in the registry

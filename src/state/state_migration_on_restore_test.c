@@ -445,6 +445,31 @@ static void verdicts_slot_by_slot(void **state) {
     }
 }
 
+/* An earlier version that a slot reads as its own is compared by the names of its fields, without any step. */
+static void versions_that_are_read_as_they_are(void **state) {
+    fixture *f = *state;
+    ck_slot_plan plan;
+    ck_slot_schema was = slot("s", "read", 1, n_int, 1), now = slot("s", "read", 3, n_int, 1);
+    OK(ck_slot_plan_of(&f->arena, &f->m, &was, 1, &now, &plan));
+    assert_int_equal(plan.verdict, CK_SLOT_REFUSED);
+    now.reads_from = 1;
+    OK(ck_slot_plan_of(&f->arena, &f->m, &was, 1, &now, &plan));
+    assert_int_equal(plan.verdict, CK_SLOT_SAME);
+    was.version = 0;
+    OK(ck_slot_plan_of(&f->arena, &f->m, &was, 0, &now, &plan));
+    assert_int_equal(plan.verdict, CK_SLOT_SAME);
+    OK(ck_slot_plan_of(&f->arena, &f->m, &now, 4, &now, &plan));
+    assert_int_equal(plan.verdict, CK_SLOT_REFUSED);
+    assert_string_equal(plan.what, "type 'read' is stored in version 4, this job knows up to 3");
+    now.reads_from = 2;
+    OK(ck_slot_plan_of(&f->arena, &f->m, &was, 1, &now, &plan));
+    assert_int_equal(plan.verdict, CK_SLOT_REFUSED);
+    now.reads_from = 1, now.value_count = 1, now.values = n_more;
+    OK(ck_slot_plan_of(&f->arena, &f->m, &was, 1, &now, &plan));
+    assert_int_equal(plan.verdict, CK_SLOT_CONVERTS); /* a wider integer */
+    assert_int_equal(plan.chain.count, 0);
+}
+
 static void the_one_comparison_lists_what_cannot_be_bridged(void **state) {
     fixture *f = *state;
     register_steps(f, NULL);
@@ -487,6 +512,7 @@ int main(void) {
         T(slots_and_types_get_other_names),
         T(additive_schemas_migrate_themselves),
         T(verdicts_slot_by_slot),
+        T(versions_that_are_read_as_they_are),
         T(the_one_comparison_lists_what_cannot_be_bridged),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

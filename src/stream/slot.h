@@ -42,6 +42,7 @@ typedef struct ck_slot_schema {
     bool listed;    /* the rows of a key are found as a list, in no order; with `hashed` each also by its whole key */
     int64_t ttl_us; /* 0 = rows live for ever */
     /* What a restore knows beside names. Of what is wanted, never of what is stored. */
+    uint32_t reads_from;           /* values of versions from this one on have the same meaning; 0: of its own alone */
     const ck_slot_origin *origins; /* by value field; NULL: nothing */
     ck_slot_origin origin;         /* of the slot: fresh: it begins empty where it is not stored */
 } ck_slot_schema;

@@ -1,4 +1,5 @@
-"""Hops of many slides that are killed and come back at other parallelisms: what windows have in common is in no checkpoint."""
+"""Hops of many slides that are killed and come back at other parallelisms: what windows have in common is in no checkpoint; rows that are late
+change windows that were said before the kill."""
 import collections
 import random
 import signal
@@ -11,8 +12,8 @@ from test_windows import SEED, SHAPES, disordered, iso, table, write
 CALL, WINDOWS = SHAPES[4]
 
 
-@pytest.mark.parametrize("last,model", [("MIN(v)", min), ("COUNT(DISTINCT v)", lambda v: len(set(v)))])
-def test_kill_nine_and_restart(tmp_path, last, model):
+@pytest.mark.parametrize("last,model,lateness", [("MIN(v)", min, 0), ("COUNT(DISTINCT v)", lambda v: len(set(v)), 0), ("MIN(v)", min, 4000)])
+def test_kill_nine_and_restart(tmp_path, last, model, lateness):
     print(f"CLINK_SEED={SEED}")
     rnd = random.Random(SEED)
     data = disordered(rnd, 100_000, 4_000_000, 5000)
@@ -22,9 +23,10 @@ def test_kill_nine_and_restart(tmp_path, last, model):
         for w in WINDOWS(t):
             groups[k, iso(w[0])].append(v)
     script = tmp_path / "job.sql"
-    script.write_text(table(tmp_path / "src.ndjson", 5000) +
-                      f"CREATE TABLE snk (k VARCHAR, s TIMESTAMP_LTZ(3), n BIGINT, x BIGINT) WITH (connector='file', format='json', "
-                      f"path='{tmp_path}/out');\nINSERT INTO snk SELECT k, window_start, COUNT(*), {last} FROM src GROUP BY {CALL}, k;\n")
+    late, key, mode = (f", allowed_lateness_ms='{lateness}'", ", PRIMARY KEY (k, s) NOT ENFORCED", ", mode='upsert'") if lateness else ("", "", "")
+    script.write_text(table(tmp_path / "src.ndjson", 5000 - lateness, late) +
+                      f"CREATE TABLE snk (k VARCHAR, s TIMESTAMP_LTZ(3), n BIGINT, x BIGINT{key}) WITH (connector='file', format='json', "
+                      f"path='{tmp_path}/out'{mode});\nINSERT INTO snk SELECT k, window_start, COUNT(*), {last} FROM src GROUP BY {CALL}, k;\n")
     base = [CLINK, "run", str(script), "--checkpoint-dir", str(tmp_path / "ck"), "--checkpoint-interval-ms", "20"]
     for _ in range(5):
         proc = subprocess.Popen(base + ["-p", str(rnd.choice([1, 2, 3, 4]))], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
