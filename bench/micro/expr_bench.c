@@ -215,6 +215,16 @@ static void numbers(void) {
                  call("or", 2, call("<=", 2, call("hour", 1, col(RT)), num(6)),
                       call(">=", 2, call("hour", 1, col(RT)), num(20))),
                  str("nightTime"), str("otherTime")));
+    ck_expr *cheap = call("<", 2, col(PRICE), num(10000)), *dear = call("<", 2, col(PRICE), num(1000000));
+    measure("case cheap THEN auction WHEN dear THEN bidder ELSE price", false, 1,
+            call("case", 5, cheap, col(AUCTION), dear, col(BIDDER), col(PRICE)));
+    measure("case cheap THEN channel WHEN dear THEN 'b' ELSE url", false, 1,
+            call("case", 5, cheap, col(CHANNEL), dear, str("b"), col(URL)));
+    measure("case cheap THEN auction > c ELSE bidder < c", false, 1,
+            call("case", 3, cheap, call(">", 2, col(AUCTION), num(5000)), call("<", 2, col(BIDDER), num(5000))));
+    measure("case early THEN auction ELSE bidder", false, 1,
+            call("case", 3, call("<", 2, call("minute", 1, col(RT)), num(30)), col(AUCTION), col(BIDDER)));
+    measure("case coalesce(n, auction)", false, 1, call("coalesce", 2, col(NULLABLE), col(AUCTION)));
     measure("case coalesce(n, 0)", false, 1, call("coalesce", 2, col(NULLABLE), num(0)));
 }
 

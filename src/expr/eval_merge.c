@@ -60,41 +60,17 @@ ck_status ck_eval_both(ck_eval *ev, bool is_and, const ck_vec *a, const ck_vec *
 
 /* ---- layers ---- */
 
-#define MERGE_FIXED(name, T, member)                                                                                   \
-    static void merge_##name(ck_column *out, const ck_merge_input *in) {                                               \
-        const T *v = in->value.col->member;                                                                            \
-        const uint16_t *sel = in->rows->sel;                                                                           \
-        T *to = out->member;                                                                                           \
-        if (in->value.constant) {                                                                                      \
-            T one = v[0];                                                                                              \
-            if (sel)                                                                                                   \
-                for (uint32_t k = 0; k < in->rows->n; k++) to[sel[k]] = one;                                           \
-            else                                                                                                       \
-                for (uint32_t k = 0; k < in->rows->n; k++) to[k] = one;                                                \
-        } else if (sel) {                                                                                              \
-            for (uint32_t k = 0; k < in->rows->n; k++) to[sel[k]] = v[sel[k]];                                         \
-        } else {                                                                                                       \
-            memcpy(to, v, in->rows->n * sizeof *to);                                                                   \
-        }                                                                                                              \
-    }
-MERGE_FIXED(i64, int64_t, i64)
-MERGE_FIXED(f64, double, f64)
-MERGE_FIXED(i128, ck_i128, i128)
-
-static void merge_bits(uint64_t *to, const uint64_t *from, const ck_merge_input *in) {
-    bool constant = in->value.constant;
-    if (!in->rows->sel) {
-        size_t words = ck_bitmap_words(in->rows->n);
-        for (size_t w = 0; w < words; w++) to[w] = constant ? 0 - (from[0] & 1) : from[w];
-        return;
-    }
-    for (uint32_t k = 0; k < in->rows->n; k++)
-        ck_bit_put(to, in->rows->sel[k], ck_bit_get(from, constant ? 0 : in->rows->sel[k]));
+static void merge_bits(const ck_kernels *k, uint64_t *to, const uint64_t *from, const ck_merge_input *in) {
+    k->put_bits[in->value.constant](to, from, in->rows->sel, in->rows->n);
 }
 
-static void merge_views(ck_column *out, const ck_merge_input *in, int32_t base) {
+static void merge_views(const ck_kernels *kernels, ck_column *out, const ck_merge_input *in, int32_t base) {
     const ck_strview *v = in->value.col->views;
     bool constant = in->value.constant;
+    if (!base || !in->value.col->heaps) {
+        kernels->put_16[constant](out->views, v, in->rows->sel, in->rows->n);
+        return;
+    }
     for (CK_EACH_ROW(k, i, in->rows)) {
         ck_strview s = v[constant ? 0 : i];
         if (s.length > CK_STRVIEW_INLINE) s.ref.buffer += base;
@@ -102,16 +78,16 @@ static void merge_views(ck_column *out, const ck_merge_input *in, int32_t base) 
     }
 }
 
-static void merge_validity(uint64_t *valid, const ck_merge_input *in) {
+static void merge_validity(const ck_kernels *k, uint64_t *valid, const ck_merge_input *in) {
     static const uint64_t none[1], all[1] = {1};
     const ck_column *c = in->value.col;
     if (c->phys == CK_PHYS_NULL || !c->validity) {
         ck_merge_input constant = *in;
         constant.value.constant = true;
-        merge_bits(valid, c->phys == CK_PHYS_NULL ? none : all, &constant);
+        merge_bits(k, valid, c->phys == CK_PHYS_NULL ? none : all, &constant);
         return;
     }
-    merge_bits(valid, c->validity, in);
+    merge_bits(k, valid, c->validity, in);
 }
 
 static ck_status merge_marks(ck_eval *ev, ck_column *out, const ck_merge_input *in, ck_error *err) {
@@ -165,7 +141,7 @@ static ck_status merge_strings(ck_eval *ev, const ck_merge_input *in, uint32_t c
     if (!base) return ck_nomem(err, ev->mem, count * sizeof *base);
     ck_status s = merge_heaps(ev, in, count, out, base, err);
     for (uint32_t k = 0; s == CK_OK && k < count; k++)
-        if (in[k].value.col->phys == CK_PHYS_VIEW) merge_views(out, &in[k], base[k]);
+        if (in[k].value.col->phys == CK_PHYS_VIEW) merge_views(ev->kernels, out, &in[k], base[k]);
     ck_free(ev->mem, base, count * sizeof *base);
     return s;
 }
@@ -180,14 +156,16 @@ static ck_status merge_layers(ck_eval *ev, const ck_merge_input *in, uint32_t co
     if (out->phys == CK_PHYS_VIEW) CK_TRY(merge_strings(ev, in, count, out, err));
     uint64_t *valid = has_nulls(in, count) ? ck_column_writable_validity(out) : NULL;
     for (uint32_t k = 0; k < count; k++) {
-        if (valid) merge_validity(valid, &in[k]);
+        if (valid) merge_validity(ev->kernels, valid, &in[k]);
         CK_TRY(merge_marks(ev, out, &in[k], err));
         if (in[k].value.col->phys == CK_PHYS_NULL) continue;
+        bool constant = in[k].value.constant;
+        const ck_scope_rows *rows = in[k].rows;
         switch (out->phys) {
-        case CK_PHYS_BOOL: merge_bits(out->bits, in[k].value.col->bits, &in[k]); break;
-        case CK_PHYS_I64: merge_i64(out, &in[k]); break;
-        case CK_PHYS_F64: merge_f64(out, &in[k]); break;
-        case CK_PHYS_I128: merge_i128(out, &in[k]); break;
+        case CK_PHYS_BOOL: merge_bits(ev->kernels, out->bits, in[k].value.col->bits, &in[k]); break;
+        case CK_PHYS_I64:
+        case CK_PHYS_F64: ev->kernels->put_8[constant](out->data, in[k].value.col->data, rows->sel, rows->n); break;
+        case CK_PHYS_I128: ev->kernels->put_16[constant](out->data, in[k].value.col->data, rows->sel, rows->n); break;
         default: break;
         }
     }

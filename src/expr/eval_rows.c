@@ -17,13 +17,11 @@ ck_status ck_marks_add(ck_eval *ev, ck_mark_list *l, uint32_t row, uint8_t mark,
     return CK_OK;
 }
 
-static void fill_bits(const ck_scope_rows *s, uint32_t row_count, uint64_t *bits) {
-    if (!s->sel) {
-        memset(bits, 0xff, ck_bitmap_words(row_count) * sizeof *bits);
-        return;
-    }
-    memset(bits, 0, ck_bitmap_words(row_count) * sizeof *bits);
-    for (uint32_t k = 0; k < s->n; k++) ck_bit_set(bits, s->sel[k]);
+static void fill_bits(const ck_eval *ev, const ck_scope_rows *s, uint64_t *bits) {
+    if (s->sel)
+        ev->kernels->sel_to_bits(bits, s->sel, s->n, ev->row_count);
+    else
+        memset(bits, 0xff, ck_bitmap_words(ev->row_count) * sizeof *bits);
 }
 
 static void take_bits(ck_eval *ev, const uint64_t *bits, ck_scope_rows *to) {
@@ -37,13 +35,8 @@ static void keep_bits(ck_eval *ev, const uint64_t *bits, const ck_scope_rows *fr
         take_bits(ev, bits, to);
         return;
     }
-    uint32_t n = 0;
-    for (uint32_t k = 0; k < from->n; k++) {
-        uint16_t row = from->sel[k];
-        to->buffer[n] = row;
-        n += ck_bit_get(bits, row);
-    }
-    to->n = n, to->sel = to->buffer;
+    to->n = ev->kernels->sel_bits(to->buffer, bits, from->sel, from->n);
+    to->sel = to->buffer;
 }
 
 static bool constant_passes(const ck_vec *v, ck_where where) {
@@ -111,7 +104,7 @@ ck_status ck_scope_minus(ck_eval *ev, const ck_scope_rows *from, const ck_scope_
         return CK_OK;
     }
     uint64_t *bits = ev->words[0];
-    fill_bits(other, ev->row_count, bits);
+    fill_bits(ev, other, bits);
     for (uint32_t i = 0; i < marked; i++) ck_bit_set(bits, marks->rows[i].row);
     for (size_t w = 0, words = ck_bitmap_words(ev->row_count); w < words; w++) bits[w] = ~bits[w];
     keep_bits(ev, bits, from, to);
@@ -127,7 +120,7 @@ ck_status ck_scope_union(ck_eval *ev, const ck_scope_rows *a, const ck_scope_row
         return CK_OK;
     }
     uint64_t *bits = ev->words[0];
-    fill_bits(a, ev->row_count, bits);
+    fill_bits(ev, a, bits);
     for (uint32_t k = 0; k < b->n; k++) ck_bit_set(bits, b->sel ? b->sel[k] : k);
     take_bits(ev, bits, to);
     return CK_OK;

@@ -49,8 +49,7 @@ static ck_status kernel_number(ck_eval *ev, const ck_expr *call, const ck_vec *a
     case CK_PHYS_F64: n = k->sel_f64[o.op][o.form](sel, o.a->f64, o.b->f64, rows->sel, rows->n); break;
     default: n = k->sel_i128[o.op][o.form](sel, o.a->i128, o.b->i128, rows->sel, rows->n); break;
     }
-    memset(out->col->bits, 0, ck_bitmap_words(rows->row_count) * sizeof(uint64_t));
-    for (uint32_t i = 0; i < n; i++) ck_bit_set(out->col->bits, sel[i]);
+    k->sel_to_bits(out->col->bits, sel, n, rows->row_count);
     return CK_OK;
 }
 

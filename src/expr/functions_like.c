@@ -105,8 +105,7 @@ static void match_fixed(const ck_kernels *k, const ck_like *l, const ck_column *
         return;
     }
     uint32_t n = k->like_rows[l->shape](sel, l, c, rows->sel, rows->n);
-    memset(bits, 0, ck_bitmap_words(rows->row_count) * sizeof *bits);
-    for (uint32_t i = 0; i < n; i++) ck_bit_set(bits, sel[i]);
+    k->sel_to_bits(bits, sel, n, rows->row_count);
 }
 
 static ck_status kernel_like(CK_KERNEL_ARGS) {

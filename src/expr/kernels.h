@@ -29,6 +29,14 @@ typedef struct ck_kernels {
                                           uint32_t n);
     /* Row numbers of the set bits below n, ascending; out has room for n rounded up to 8. */
     uint32_t (*bits_to_sel)(uint16_t *out, const uint64_t *bits, uint32_t n);
+    /* A bitmap of row_count rows in which those of sel are set; the rows of sel whose bit is set, into out (may be sel
+     * itself; room as above). */
+    void (*sel_to_bits)(uint64_t *bits, const uint16_t *sel, uint32_t n, uint32_t row_count);
+    uint32_t (*sel_bits)(uint16_t *out, const uint64_t *bits, const uint16_t *sel, uint32_t n);
+    /* Values of 8 and 16 bytes, and bits, of a column [0] or one value [1], to the rows of sel (NULL: the first n). */
+    void (*put_8[2])(void *restrict to, const void *restrict from, const uint16_t *sel, uint32_t n);
+    void (*put_16[2])(void *restrict to, const void *restrict from, const uint16_t *sel, uint32_t n);
+    void (*put_bits[2])(uint64_t *restrict to, const uint64_t *restrict from, const uint16_t *sel, uint32_t n);
     /* ADD, SUB, MUL: wraps, and says whether some row overflowed. */
     bool (*arith_i64[CK_MUL + 1][CK_FORM_COUNT])(int64_t *restrict out, const int64_t *a, const int64_t *b, size_t n);
     void (*arith_f64[CK_DIV + 1][CK_FORM_COUNT])(double *restrict out, const double *a, const double *b, size_t n);

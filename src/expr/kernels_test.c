@@ -131,6 +131,45 @@ static void check_rest(const ck_kernels *k, data *d) {
     }
 }
 
+/* Rows in runs and alone, so that both loops of a kernel are met. */
+static void fill_selection(data *d, uint64_t seed) {
+    d->sel_n = 0;
+    for (uint32_t i = 0; i < d->n;) {
+        uint32_t run = next(&seed) % 2 ? 1 : 1 + (uint32_t)(next(&seed) % 40);
+        for (; run-- && i < d->n; i++) d->sel[d->sel_n++] = (uint16_t)i;
+        i += (uint32_t)(next(&seed) % 5);
+    }
+}
+
+static void check_puts(const ck_kernels *k, data *d, bool all, int one) {
+    const uint16_t *sel = all ? NULL : d->sel;
+    uint32_t n = all ? d->n : d->sel_n;
+    bool takes[MOST] = {false};
+    for (uint32_t i = 0; i < n; i++) takes[all ? i : d->sel[i]] = true;
+    for (uint32_t i = 0; i < d->n; i++) d->r[i] = -9, d->w[i] = -9;
+    k->put_8[one](d->r, d->a, sel, n);
+    k->put_16[one](d->w, d->p, sel, n);
+    for (uint32_t i = 0; i < d->n; i++) {
+        assert_true(d->r[i] == (takes[i] ? d->a[one ? 0 : i] : -9));
+        assert_true(d->w[i] == (takes[i] ? d->p[one ? 0 : i] : -9));
+    }
+    uint64_t to[MOST / 64], was[MOST / 64];
+    for (uint32_t w = 0; w < MOST / 64; w++) to[w] = was[w] = ck_mix64(w), d->bits[w] = ck_mix64(w + 99);
+    k->put_bits[one](to, d->bits, sel, n);
+    for (uint32_t i = 0; i < d->n; i++)
+        assert_int_equal(ck_bit_get(to, i), takes[i] ? ck_bit_get(d->bits, one ? 0 : i) : ck_bit_get(was, i));
+    k->sel_to_bits(to, d->sel, d->sel_n, d->n);
+    for (uint32_t i = 0; i < d->n && !all; i++) assert_int_equal(ck_bit_get(to, i), takes[i]);
+    uint32_t kept = k->sel_bits(d->out, d->bits, d->sel, d->sel_n), at = 0;
+    for (uint32_t i = 0; i < d->sel_n; i++)
+        if (ck_bit_get(d->bits, d->sel[i])) assert_int_equal(d->out[at++], d->sel[i]);
+    assert_int_equal(kept, at);
+    uint16_t same[MOST + 8];
+    memcpy(same, d->sel, d->sel_n * sizeof *same);
+    assert_int_equal(k->sel_bits(same, d->bits, same, d->sel_n), kept);
+    assert_memory_equal(same, d->out, kept * sizeof *same);
+}
+
 /* A time of any year that types have, mostly next to where a day, an hour, a minute or a second begins. */
 static int64_t any_time(uint64_t *seed) {
     static const int64_t units[] = {CK_SECOND_US, CK_MINUTE_US, CK_HOUR_US, CK_DAY_US, 1};
@@ -196,6 +235,8 @@ static void check_table(const ck_kernels *k) {
         }
         check_division(k, d);
         check_rest(k, d);
+        fill_selection(d, s + 20);
+        for (int form = 0; form < 4; form++) check_puts(k, d, form / 2, form % 2);
         for (int wild = 0; wild < 2; wild++) check_times(k, d, s + 40, wild);
         check_days(k, d, s + 80);
     }
