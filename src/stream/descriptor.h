@@ -111,6 +111,10 @@ typedef struct ck_connector_desc {
     ck_guarantee (*guarantee)(const ck_table_decl *t, bool checkpoints, const char **why);
     /* As a sink: rows that cannot be written go to the table's dead_letter_table, on port 1. NULL = no. */
     bool (*sets_aside)(const ck_table_decl *t);
+    /* As a sink that sets aside: whether `to`, a table of the named connector, may be its dead_letter_table. *own: it
+     * puts letters there itself, too, and its parameters have the table as "letters". NULL = any may, it does not. */
+    ck_status (*letters_to)(const ck_table_decl *t, const char *connector, const ck_table_decl *to, bool *own,
+                            ck_error *err);
     bool timed; /* as a sink: it asks how far event time has come */
     /* As a source: why its rows cannot be read again after a restart, in one sentence; NULL (also the function): they
      * can. */

@@ -88,6 +88,7 @@ SINKS = {
     "file": ("conformance", "FileSink"),
     "postgres": ("postgres_conformance", "PostgresSink"),
     "postgres_upsert": ("postgres_conformance", "PostgresUpsertSink"),
+    "postgres_letters": ("postgres_conformance", "PostgresLettersSink"),
     "kafka": ("conformance_kafka", "KafkaSink"),
 }
 

@@ -1,4 +1,6 @@
 """PostgreSQL in the conformance suite of transactional sinks."""
+import json
+
 from conformance import Missing, Sink
 from postgres_server import Server
 import pytest
@@ -43,3 +45,21 @@ class PostgresUpsertSink(PostgresSink):
     def table(self, cell):
         self.server.run(f"CREATE TABLE snk{cell.number} (id bigint PRIMARY KEY, k text)")
         return self.server.table("snk", "id BIGINT, k VARCHAR, PRIMARY KEY (id) NOT ENFORCED", table=f"snk{cell.number}")[:-2]
+
+
+class PostgresLettersSink(PostgresSink):
+    """Some rows the server refuses: each is a dead letter once, and none of the table."""
+    title = "postgres, dead letters"
+
+    def table(self, cell):
+        n = cell.number
+        self.server.run(f"CREATE TABLE snk{n} (id bigint CHECK (id % 97 <> 5), k text); CREATE TABLE letters{n} (raw bytea, split text, \"offset\" bigint, reason text)")
+        letters = self.server.table("letters", 'raw BYTES, split VARCHAR, "offset" BIGINT, reason VARCHAR', table=f"letters{n}")
+        return letters + self.server.table("snk", "id BIGINT, k VARCHAR", table=f"snk{n}", on_error="dead_letter", dead_letter_table="letters")[:-2]
+
+    def rows(self, cell):
+        """Read in one snapshot: those of the table, and those of the letters, which say why."""
+        both = self.server.run(f"SELECT id, k, NULL, NULL FROM snk{cell.number} UNION ALL SELECT NULL, NULL, raw, reason FROM letters{cell.number}")
+        letters = [json.loads(raw) for _, _, raw, _ in both if raw is not None]
+        assert all(r["id"] % 97 == 5 for r in letters) and all("check constraint" in why for *_, why in both if why), letters[:3]
+        return [(i, k) for i, k, raw, _ in both if raw is None] + [(r["id"], r["k"]) for r in letters]

@@ -217,6 +217,65 @@ def test_dead_letters_are_there_once_whatever_is_killed(pg, tmp_path):
     assert all("value too long for type character varying(3)" in why for why in got.values())
 
 
+@pytest.mark.parametrize("key", ["", ", PRIMARY KEY (id) NOT ENFORCED"])
+def test_exactly_once_letters_come_in_the_transaction_of_the_rows(pg, tmp_path, key):
+    """At no moment is there a letter beside rows of another checkpoint, whatever is killed; and a row the server has no text for is one, too."""
+    print(f"CLINK_SEED={SEED}")
+    rnd = random.Random(SEED)
+    bad = {i: ("too long" if rnd.random() < .9 else "a\0b") for i in range(20000) if rnd.random() < .01}
+    rows = [{"id": i, "v": bad.get(i, str(i % 1000))} for i in range(20000)]
+    write_ndjson(tmp_path / "in.ndjson", rows)
+    pg.run("DROP TABLE IF EXISTS exact, exact_letters; CREATE TABLE exact (id int PRIMARY KEY, v varchar(3));"
+           'CREATE TABLE exact_letters (raw bytea, split text, "offset" bigint, reason text)')
+    script = tmp_path / "j.sql"
+    script.write_text(file_table("src", "id INTEGER, v VARCHAR", tmp_path / "in.ndjson", rate_limit="20000") + pg.table("letters", LETTERS, table="exact_letters")
+                      + pg.table("exact", "id INTEGER, v VARCHAR" + key, on_error="dead_letter", dead_letter_table="letters", batch_bytes="4000")
+                      + "INSERT INTO exact SELECT id, v FROM src;\n")
+    cmd = [CLINK, "run", str(script), "--checkpoint-dir", str(tmp_path / "ck"), "--checkpoint-interval-ms", "50"]
+
+    def seen():
+        both = pg.run("SELECT id, v, NULL, NULL, NULL FROM exact UNION ALL SELECT NULL, NULL, raw, split, reason FROM exact_letters")
+        put = [r[:2] for r in both if r[2] is None]
+        letters = [(json.loads(r[2]), *r[3:]) for r in both if r[2] is not None]
+        assert len({r["id"] for r, *_ in letters}) == len(letters), letters
+        assert all(i not in bad for i, _ in put)
+        return put, letters
+
+    for life in range(4):
+        p = subprocess.Popen([*cmd, "-p", str(rnd.choice([1, 2, 4]))], stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+        had = len(seen()[0])
+        while p.poll() is None and len(seen()[0]) < min(had + rnd.randrange(3000), 19000):
+            pass
+        if life == 2 and p.poll() is None:
+            pg.restart()
+        p.kill()
+        p.wait()
+    end = subprocess.run([*cmd, "-p", "3"], capture_output=True, text=True, timeout=300)
+    assert end.returncode == 0, end.stderr
+    put, letters = seen()
+    assert sorted(put) == [(r["id"], r["v"]) for r in rows if r["id"] not in bad]
+    assert sorted((r for r, *_ in letters), key=lambda r: r["id"]) == [r for r in rows if r["id"] in bad]
+    assert {split for _, split, _ in letters} == {'table "exact"'}
+    assert all(("NUL character" if "\0" in r["v"] else "value too long for type character varying(3)") in why for r, _, why in letters)
+
+
+def test_letters_that_cannot_be_written_end_the_job(pg, tmp_path):
+    """And nothing of their checkpoint is there; when the table takes them again the job goes on."""
+    write_ndjson(tmp_path / "in.ndjson", [{"id": i, "v": "long" if i == 7 else "ok"} for i in range(10)])
+    pg.run("CREATE TABLE strict (id int, v varchar(3)); CREATE TABLE strict_letters (raw bytea, split text, \"offset\" bigint, reason varchar(5))")
+    script = tmp_path / "j.sql"
+    script.write_text(file_table("src", "id INTEGER, v VARCHAR", tmp_path / "in.ndjson") + pg.table("letters", LETTERS, table="strict_letters")
+                      + pg.table("strict", "id INTEGER, v VARCHAR", on_error="dead_letter", dead_letter_table="letters") + "INSERT INTO strict SELECT id, v FROM src;\n")
+    cmd = ["run", str(script), "--checkpoint-dir", str(tmp_path / "ck")]
+    r = run_clink(*cmd, ok=False)
+    assert r.code == 1 and "dead_letter_table 'letters'" in r.err and "too long for type character varying(5)" in r.err, r.err
+    assert pg.run("SELECT count(*) FROM strict") == [(0,)]
+    pg.run("ALTER TABLE strict_letters ALTER reason TYPE text")
+    r = run_clink(*cmd)
+    assert "1 row of checkpoint" in r.err and "did not fit and went to letters" in r.err, r.err
+    assert pg.run("SELECT count(*) FROM strict") == [(9,)] and pg.run("SELECT raw FROM strict_letters") == [(b'{"id":7,"v":"long"}',)]
+
+
 def test_what_is_refused_before_anything_runs(pg, tmp_path):
     write_ndjson(tmp_path / "in.ndjson", [{"id": 1, "v": "x"}])
     src = file_table("src", "id BIGINT, v VARCHAR", tmp_path / "in.ndjson")
@@ -226,7 +285,11 @@ def test_what_is_refused_before_anything_runs(pg, tmp_path):
     refused(src + pg.table("t", "id BIGINT, v VARCHAR", table="narrow") + insert, "integer on the server and BIGINT", "declare it INTEGER")
     refused(src + pg.table("t", "id INTEGER, v VARCHAR, PRIMARY KEY (id) NOT ENFORCED", table="narrow") + "INSERT INTO t SELECT CAST(id AS INTEGER), v FROM src;", "is no key of public.narrow")
     refused(src + pg.table("t", "id INTEGER, made INTEGER", table="narrow") + "INSERT INTO t SELECT CAST(id AS INTEGER), 1 FROM src;", "generated by the server")
-    refused(src + pg.table("t", "id BIGINT, v VARCHAR", table="narrow", on_error="dead_letter", dead_letter_table="x") + insert, "needs delivery = 'at_least_once'")
+    for letters in (file_table("x", LETTERS, tmp_path / "letters"), pg.table("x", LETTERS, database="template1")):
+        refused(letters + src + pg.table("t", "id BIGINT, v VARCHAR", table="narrow", on_error="dead_letter", dead_letter_table="x") + insert,
+                "must be a table of connector 'postgres' with the same 'host', 'port' and 'database'")
+    aside = pg.table("t", "id INTEGER, v VARCHAR", table="narrow", on_error="dead_letter", dead_letter_table="x") + "INSERT INTO t SELECT CAST(id AS INTEGER), v FROM src;"
+    refused(pg.table("x", LETTERS, table="nowhere") + src + aside, "has no table nowhere")
     pg.run("DO $$ BEGIN CREATE USER pwuser PASSWORD 'geheim'; EXCEPTION WHEN duplicate_object THEN NULL; END $$; GRANT SELECT ON narrow TO pwuser")
     refused(src + pg.table("t", "id INTEGER, v VARCHAR", table="narrow", user="pwuser", password="${env:PW}") + "INSERT INTO t SELECT CAST(id AS INTEGER), v FROM src;",
             "this user may not write public.narrow", env={"PW": "geheim"})

@@ -37,6 +37,11 @@ typedef struct pg_committer {
     uint32_t parallelism;
     char began[96]; /* "job/sink" whose tokens have our life; "": none */
     ck_bytes lines; /* of a file, up to batch_bytes */
+    /* on_error is dead_letter */
+    ck_pg_letter_table letters;
+    ck_bytes rows;    /* the lines as JSON */
+    ck_bytes refused; /* of them: ck_pg_refused_add */
+    uint64_t put_aside;
 } pg_committer;
 
 /* ---- making ---- */
@@ -45,12 +50,17 @@ static void print_sink(char out[24], uint64_t op_id) { (void)snprintf(out, 24, "
 
 static ck_status init(pg_committer *c, const ck_op_spec *spec, ck_error *err) {
     ck_arena *a = &c->arena;
-    CK_TRY(ck_sink_table_read(a, spec, &c->table, NULL, err));
+    struct yyjson_val *params;
+    CK_TRY(ck_sink_table_read(a, spec, &c->table, &params, err));
     CK_TRY(ck_pg_options_read(&c->table.options, &c->options, err));
     c->on = spec->settings->checkpoints && c->options.exactly_once;
     if (!c->on) return CK_OK;
     ck_pg_writer_init(&c->writer, spec->proc, c->mem, &c->options, &c->table);
     ck_bytes_init(&c->lines, c->mem, SIZE_MAX);
+    ck_bytes_init(&c->rows, c->mem, SIZE_MAX);
+    ck_bytes_init(&c->refused, c->mem, SIZE_MAX);
+    CK_TRY(ck_pg_letter_table_read(a, params, c->table.table, &c->letters, err));
+    if (c->letters.name) c->writer.refused = &c->refused;
     c->checkpoint_dir = ck_arena_strdup(a, spec->settings->checkpoint_dir);
     c->job = ck_arena_strdup(a, spec->settings->job_uuid);
     c->job_name = ck_arena_strdup(a, spec->settings->job_name ? spec->settings->job_name : "");
@@ -74,6 +84,8 @@ static void committer_close(void *self) {
     pg_committer *c = self;
     ck_pg_writer_destroy(&c->writer);
     ck_bytes_destroy(&c->lines);
+    ck_bytes_destroy(&c->rows);
+    ck_bytes_destroy(&c->refused);
     ck_arena_destroy(&c->arena);
     ck_free(c->mem, c, sizeof *c);
 }
@@ -211,16 +223,29 @@ static ck_status move_token(pg_committer *c, const ck_write_ahead_file *f, uint6
 
 /* ---- committing ---- */
 
-static ck_status put_gathered(pg_committer *c, ck_error *err) {
-    ck_status s = ck_pg_writer_put(&c->writer, ck_bytes_as_view(&c->lines), err);
+static void clear_gathered(pg_committer *c) {
     ck_bytes_clear(&c->lines);
+    ck_bytes_clear(&c->rows);
+    ck_bytes_clear(&c->refused);
+}
+
+static ck_status put_gathered(pg_committer *c, ck_error *err) {
+    uint64_t letters = 0;
+    ck_status s = ck_pg_writer_put(&c->writer, ck_bytes_as_view(&c->lines), err);
+    if (s == CK_OK && c->refused.n)
+        s = ck_pg_letter_table_put(&c->writer.pg, c->mem, &c->letters, &c->refused, ck_bytes_as_view(&c->rows),
+                                   &letters, err);
+    c->put_aside += letters;
+    clear_gathered(c);
     return s;
 }
 
+/* The key is the row as JSON and the line's end; rows that were written ahead before the table had letters have none. */
 static ck_status take_line(void *arg, ck_view key, ck_view value, ck_error *err) {
     pg_committer *c = arg;
-    (void)key;
-    if (ck_bytes_view(&c->lines, value) != CK_OK) return ck_nomem(err, c->mem, value.n);
+    ck_status s = ck_bytes_view(&c->lines, value);
+    if (s == CK_OK && c->letters.name) s = key.n ? ck_bytes_view(&c->rows, key) : ck_bytes_char(&c->rows, '\n');
+    if (s != CK_OK) return ck_nomem(err, c->mem, value.n);
     return c->lines.n >= (size_t)c->options.batch_bytes ? put_gathered(c, err) : CK_OK;
 }
 
@@ -228,18 +253,24 @@ static ck_status commit_once(pg_committer *c, const ck_write_ahead_file *f, uint
     standing at;
     char sink[24];
     print_sink(sink, f->op_id);
-    ck_bytes_clear(&c->lines);
-    c->writer.skipped = 0;
+    clear_gathered(c);
+    c->writer.skipped = c->put_aside = 0;
     CK_TRY(ck_pg_writer_open(&c->writer, err));
     if (!c->began[0]) end_others(c);
     CK_TRY(begin_life(c, f->job, sink, err)); /* not in the transaction, which may be undone */
+    CK_TRY(ck_pg_letter_table_open(&c->writer.pg, &c->arena, &c->letters, err));
     CK_TRY(ck_pg_writer_begin(&c->writer, err));
     CK_TRY(move_token(c, f, checkpoint, &at, err));
     if (at == DONE) return ck_pg_run(&c->writer.pg, "COMMIT", err);
     CK_FAULT(c->proc, POSTGRES_TOKEN);
     CK_TRY(ck_write_ahead_read(c->proc, c->mem, f, take_line, c, err));
     CK_TRY(put_gathered(c, err));
-    return ck_pg_writer_commit(&c->writer, err);
+    CK_TRY(ck_pg_writer_commit(&c->writer, err));
+    if (c->put_aside)
+        ck_log_line(c->proc->log, CK_LOG_WARN, "warning: %s: %llu row%s of checkpoint %llu did not fit and went to %s",
+                    c->table.table, (unsigned long long)c->put_aside, c->put_aside == 1 ? "" : "s",
+                    (unsigned long long)checkpoint, c->letters.name);
+    return CK_OK;
 }
 
 typedef struct task {

@@ -19,10 +19,10 @@ static const ck_option_desc pg_options[] = {
     {"snapshot", "initial|never", "initial", "reading, cdc: the rows there are first, or only changes from now on"},
     {"strict", "boolean", "false", "reading: check the type of every column, also of those the query does not need"},
     {"on_error", "fail|skip|dead_letter", "fail",
-     "what a row that does not fit the table does; writing: one that the server does not take (dead_letter: with "
-     "delivery = 'at_least_once')"},
+     "what a row that does not fit the table does; writing: one that the server does not take"},
     {"dead_letter_table", "text", NULL,
-     "the table that takes such rows, with columns raw BYTES, split VARCHAR, offset BIGINT, reason VARCHAR"},
+     "the table that takes such rows, with columns raw BYTES, split VARCHAR, offset BIGINT, reason VARCHAR; writing "
+     "exactly once: a table of the same database"},
     {"delivery", "exactly_once|at_least_once", "exactly_once",
      "writing: rows appear with their checkpoint, in one transaction with its token, or as they come"},
     {"token_table", "text", "clink_tokens",
@@ -41,10 +41,6 @@ static const ck_option_desc pg_options[] = {
 static ck_status pg_check(const ck_table_decl *t, bool as_sink, ck_error *err) {
     ck_pg_options o;
     CK_TRY(ck_pg_options_read(&t->options, &o, err));
-    if (as_sink && o.on_error == CK_ON_ERROR_DEAD_LETTER && o.exactly_once)
-        return ck_fail(err, CK_INVALID,
-                       "on_error = 'dead_letter' of a table that is written needs delivery = 'at_least_once': exactly "
-                       "once, the server says what it refuses when the checkpoint is complete, too late for a letter");
     for (uint32_t i = 0; i < t->schema->field_count; i++)
         if (!ck_pg_has_type(t->schema->fields[i].type))
             return ck_fail(err, CK_INVALID,
@@ -65,6 +61,28 @@ static bool is_keyed(const ck_table_decl *t) { return t->primary_key_count > 0; 
 static bool puts_aside(const ck_table_decl *t) {
     (void)t;
     return true;
+}
+
+static bool is_same(const char *a, const char *b) { return a == b || (a && b && strcmp(a, b) == 0); }
+
+/* Exactly once, what the server refuses is known when the checkpoint is committed: in that transaction the letters are
+ * written, too. */
+static ck_status pg_letters_to(const ck_table_decl *t, const char *connector, const ck_table_decl *to, bool *own,
+                               ck_error *err) {
+    ck_pg_options o, l;
+    *own = false;
+    CK_TRY(ck_pg_options_read(&t->options, &o, err));
+    if (!o.exactly_once) return CK_OK;
+    if (strcmp(connector, "postgres") == 0) {
+        CK_TRY(ck_pg_options_read(&to->options, &l, err));
+        *own = is_same(o.host, l.host) && is_same(o.port, l.port) && is_same(o.database, l.database);
+    }
+    if (*own) return CK_OK;
+    return ck_fail(err, CK_INVALID,
+                   "dead_letter_table = '%s' must be a table of connector 'postgres' with the same 'host', 'port' and "
+                   "'database': exactly once, what the server refuses is written in the transaction of the rows (with "
+                   "delivery = 'at_least_once' any table takes letters)",
+                   to->name);
 }
 
 static ck_guarantee pg_guarantee(const ck_table_decl *t, bool checkpoints, const char **why) {
@@ -96,4 +114,5 @@ const ck_connector_desc ck_connector_postgres = {
     .accepts_upserts = is_keyed,
     .guarantee = pg_guarantee,
     .sets_aside = puts_aside,
+    .letters_to = pg_letters_to,
 };

@@ -48,6 +48,10 @@ static ck_view row_text(const ck_pg_letters *l, uint32_t k) {
     return (ck_view){l->batch.p + from, l->ends[k] - from};
 }
 
+ck_view ck_pg_letters_row(const ck_pg_letters *l, uint32_t k) {
+    return l->on ? row_text(l, k) : (ck_view){0};
+}
+
 ck_status ck_pg_letters_keep(ck_pg_letters *l, uint32_t k) {
     return l->on ? ck_bytes_view(&l->gathered, row_text(l, k)) : CK_OK;
 }
@@ -91,22 +95,33 @@ static ck_view next_row(ck_view *rows) {
     return row;
 }
 
-static ck_status reject_refused(ck_pg_letters *l, ck_op_ctx *ctx) {
-    ck_cursor c = ck_cursor_of(l->refused.p, l->refused.n);
-    ck_view rows = ck_bytes_as_view(&l->sending), row = {0}, why;
+ck_status ck_pg_refused_each(const ck_bytes *refused, ck_view rows, ck_pg_refused_row take, void *arg, ck_error *err) {
+    ck_cursor c = ck_cursor_of(refused->p, refused->n);
+    ck_view row = {0}, why;
     uint32_t line, n, taken = 0;
     while (ck_cursor_u32le(&c, &line) && ck_cursor_u32le(&c, &n) && ck_cursor_take(&c, n, &why)) {
         char reason[REASON_BYTES_MAX + 1];
         (void)snprintf(reason, sizeof reason, "%.*s", (int)why.n, why.p);
         for (; taken <= line; taken++) row = next_row(&rows);
-        CK_TRY(reject(l, row, reason, ctx));
+        CK_TRY(take(arg, row, reason, err));
     }
     return CK_OK;
 }
 
+typedef struct rejecting {
+    ck_pg_letters *letters;
+    ck_op_ctx *ctx;
+} rejecting;
+
+static ck_status reject_row(void *arg, ck_view row, const char *reason, ck_error *err) {
+    const rejecting *r = arg;
+    (void)err; /* the context's */
+    return reject(r->letters, row, reason, r->ctx);
+}
+
 ck_status ck_pg_letters_sent(ck_pg_letters *l, ck_op_ctx *ctx) {
     if (!l->on) return CK_OK;
-    CK_TRY(reject_refused(l, ctx));
+    CK_TRY(ck_pg_refused_each(&l->refused, ck_bytes_as_view(&l->sending), reject_row, &(rejecting){l, ctx}, ctx->error));
     ck_bytes_clear(&l->sending);
     ck_bytes_clear(&l->refused);
     return ck_sink_rejects_emit(&l->rejects, ctx);

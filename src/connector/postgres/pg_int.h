@@ -6,6 +6,7 @@
 #include <postgresql/libpq-fe.h>
 
 #include "connector/sink_rejects.h"
+#include "connector/table.h"
 #include "format/encoder.h"
 #include "os/io.h"
 #include "os/modules.h"
@@ -235,6 +236,7 @@ CK_NODISCARD ck_status ck_pg_letters_init(ck_pg_letters *l, const ck_pg_options 
                                           ck_mem mem, uint32_t batch_rows, ck_error *err);
 void ck_pg_letters_destroy(ck_pg_letters *l); /* safe on zero */
 CK_NODISCARD ck_status ck_pg_letters_begin(ck_pg_letters *l, const ck_batch *b, const uint8_t *kinds);
+ck_view ck_pg_letters_row(const ck_pg_letters *l, uint32_t k); /* its JSON and the line's end; nothing where off */
 CK_NODISCARD ck_status ck_pg_letters_keep(ck_pg_letters *l, uint32_t k); /* live row k has become a line */
 /* Live row k has not: the server has no text for it. Also where on_error is skip. */
 CK_NODISCARD ck_status ck_pg_letters_reject(ck_pg_letters *l, uint32_t k, const char *why, ck_op_ctx *ctx);
@@ -244,6 +246,28 @@ CK_NODISCARD ck_status ck_pg_letters_sent(ck_pg_letters *l, ck_op_ctx *ctx);
 
 /* Line `line` was refused: into ck_pg_letters.refused, on the job's thread. */
 CK_NODISCARD ck_status ck_pg_refused_add(ck_bytes *refused, uint32_t line, const char *reason);
+/* Each of them with its row; rows: all lines, as JSON. */
+typedef ck_status (*ck_pg_refused_row)(void *arg, ck_view row, const char *reason, ck_error *err);
+CK_NODISCARD ck_status ck_pg_refused_each(const ck_bytes *refused, ck_view rows, ck_pg_refused_row take, void *arg,
+                                          ck_error *err);
+
+/* ---- the table of letters that a committer writes (letter_table.c) ---- */
+
+/* Letters of rows that are committed go into a table of the same database in the transaction of the rows. */
+typedef struct ck_pg_letter_table {
+    const char *name;   /* in the script; NULL: none */
+    const char *remote; /* on the server, as its SQL names it */
+    const char *split;  /* in each letter: which table's row it was */
+    const char *put;    /* the statement; NULL: the server has not been looked at */
+} ck_pg_letter_table;
+/* From the sink's parameters; rows_of: the script's name of the table that is written. */
+CK_NODISCARD ck_status ck_pg_letter_table_read(ck_arena *a, struct yyjson_val *params, const char *rows_of,
+                                               ck_pg_letter_table *out, ck_error *err);
+/* Whether it is there, with the columns of letters, and this user may write it. Does nothing where there is none. */
+CK_NODISCARD ck_status ck_pg_letter_table_open(ck_pg *c, ck_arena *a, ck_pg_letter_table *t, ck_error *err);
+/* In the transaction: a letter for each refused row (ck_pg_refused_each). *count: how many. */
+CK_NODISCARD ck_status ck_pg_letter_table_put(ck_pg *c, ck_mem mem, const ck_pg_letter_table *t,
+                                              const ck_bytes *refused, ck_view rows, uint64_t *count, ck_error *err);
 
 /* ---- exactly once (committer.c) ---- */
 

@@ -94,12 +94,16 @@ static ck_status sink_look(const ck_op_spec *spec, ck_error *err) {
     ck_sink_table table;
     ck_pg_options o;
     ck_pg_writer w = {0};
-    ck_status s = ck_sink_table_read(&a, spec, &table, NULL, err);
+    ck_pg_letter_table letters;
+    struct yyjson_val *params;
+    ck_status s = ck_sink_table_read(&a, spec, &table, &params, err);
     if (s == CK_OK) s = ck_pg_options_read(&table.options, &o, err);
     if (s == CK_OK) {
         ck_pg_writer_init(&w, spec->proc, a.mem, &o, &table);
         s = ck_pg_writer_open(&w, err);
     }
+    if (s == CK_OK) s = ck_pg_letter_table_read(&a, params, table.table, &letters, err);
+    if (s == CK_OK) s = ck_pg_letter_table_open(&w.pg, &a, &letters, err);
     if (s != CK_OK && table.table) ck_error_prefix(err, "table \"%s\": ", table.table);
     ck_pg_writer_destroy(&w);
     ck_arena_destroy(&a);
@@ -208,10 +212,10 @@ static ck_status encode(pg_sink *s, const ck_batch *b, ck_op_ctx *ctx) {
             if (status != CK_OK) return status;
             continue;
         }
-        if (status == CK_OK) status = ck_pg_letters_keep(&s->letters, k);
+        if (status == CK_OK && !s->commits) status = ck_pg_letters_keep(&s->letters, k);
         if (status != CK_OK) return ck_nomem(ctx->error, s->mem, s->lines.n);
         if (!s->commits) continue;
-        CK_TRY(ck_write_ahead_add(&s->ahead, (ck_view){0}, ck_bytes_as_view(&s->lines), ctx));
+        CK_TRY(ck_write_ahead_add(&s->ahead, ck_pg_letters_row(&s->letters, k), ck_bytes_as_view(&s->lines), ctx));
         ck_bytes_clear(&s->lines);
     }
     ck_op_count(ctx, "rows_out", b->sel_count);
@@ -227,7 +231,9 @@ static ck_status take(pg_sink *s, const ck_batch *b, ck_op_ctx *ctx) {
     if (b->sel_count == 0) return CK_OK;
     CK_TRY(ck_sink_check_nulls(&s->table, b, ctx->error));
     CK_TRY(encode(s, b, ctx));
-    return s->commits ? ck_write_ahead_flush(&s->ahead, ctx) : pump(s, false, ctx);
+    if (!s->commits) return pump(s, false, ctx);
+    CK_TRY(ck_write_ahead_flush(&s->ahead, ctx));
+    return ck_sink_rejects_emit(&s->letters.rejects, ctx); /* of what the server has no text for */
 }
 
 static ck_status sink_on_event(void *self, uint32_t input, const ck_event *ev, ck_op_ctx *ctx) {

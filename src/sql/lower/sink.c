@@ -5,16 +5,25 @@
 #include "base/json.h"
 #include "sql/lower/lower_int.h"
 
-static ck_status table_params(ck_lower_state *s, const ck_output *o, const char **out) {
-    const ck_table_decl *t = &o->table->table.decl;
-    ck_lower_params p;
-    CK_TRY(ck_lower_params_begin(s, &p));
-    bool fine = yyjson_mut_obj_add_str(p.doc, p.root, "table", t->name);
-    yyjson_mut_val *options = fine ? yyjson_mut_obj_add_obj(p.doc, p.root, "options") : NULL;
+static ck_status add_table(ck_lower_state *s, yyjson_mut_doc *doc, yyjson_mut_val *to, const ck_table_decl *t) {
+    bool fine = to && yyjson_mut_obj_add_str(doc, to, "table", t->name);
+    yyjson_mut_val *options = fine ? yyjson_mut_obj_add_obj(doc, to, "options") : NULL;
     if (!options) return ck_lower_nomem(s);
     for (uint32_t i = 0; i < t->options.count; i++)
-        if (!yyjson_mut_obj_add_str(p.doc, options, t->options.names[i], t->options.values[i]))
-            return ck_lower_nomem(s);
+        if (!yyjson_mut_obj_add_str(doc, options, t->options.names[i], t->options.values[i])) return ck_lower_nomem(s);
+    return CK_OK;
+}
+
+static ck_status own_letters(ck_lower_state *s, const ck_table_def *t, const ck_catalog_entry **out);
+
+static ck_status table_params(ck_lower_state *s, const ck_output *o, const char **out) {
+    ck_lower_params p;
+    CK_TRY(ck_lower_params_begin(s, &p));
+    CK_TRY(add_table(s, p.doc, p.root, &o->table->table.decl));
+    const ck_catalog_entry *letters;
+    CK_TRY(own_letters(s, &o->table->table, &letters));
+    if (letters)
+        CK_TRY(add_table(s, p.doc, yyjson_mut_obj_add_obj(p.doc, p.root, "letters"), &letters->table.decl));
     CK_TRY(ck_lower_params_columns(s, &p, "primary_key", (ck_columns){o->key, o->key_count}));
     /* For a later script that goes on from this job's checkpoints: whether its rows are chosen alike. */
     yyjson_mut_val *rows = o->branch_count ? yyjson_mut_obj_add_arr(p.doc, p.root, "rows") : NULL;
@@ -201,6 +210,23 @@ static ck_status find_letters(ck_lower_state *s, const ck_table_def *t, const ch
     ck_status st = to->connector->check ? to->connector->check(&to->decl, true, s->err) : CK_OK;
     if (st != CK_OK) ck_error_prefix(s->err, "table \"%s\": ", name);
     return ck_table_place(to, NULL, st, s->err);
+}
+
+/* The table into which the sink of t puts letters itself; NULL: it does not. */
+static ck_status own_letters(ck_lower_state *s, const ck_table_def *t, const ck_catalog_entry **out) {
+    const char *on_error = ck_table_decl_option(&t->decl, "on_error"),
+               *name = ck_table_decl_option(&t->decl, "dead_letter_table");
+    const ck_catalog_entry *e;
+    bool own = false;
+    *out = NULL;
+    if (!t->connector->letters_to || !on_error || !name || strcmp(on_error, "dead_letter") != 0) return CK_OK;
+    if (strcmp(name, t->decl.name) == 0) return CK_OK; /* refused by sink_letters */
+    CK_TRY(find_letters(s, t, name, &e));
+    ck_status st = t->connector->letters_to(&t->decl, e->table.connector->name, &e->table.decl, &own, s->err);
+    if (st != CK_OK) ck_error_prefix(s->err, "table \"%s\": ", t->decl.name);
+    CK_TRY(ck_table_place(t, "dead_letter_table", st, s->err));
+    if (own) *out = e;
+    return CK_OK;
 }
 
 /* The letters of table t, which operator `op` gives on its port 1. */
