@@ -263,6 +263,25 @@ def test_another_table_of_the_same_name_is_not_followed(pg, names, tmp_path):
     pg.run(f"DROP PUBLICATION pub_{src}")
 
 
+@pytest.mark.parametrize("how, sentence", [("DROP TABLE {}", "was dropped on the server: all that was changed before is read"),
+                                           ("ALTER PUBLICATION pub_{} DROP TABLE {}", "does not have public.{} any more")])
+def test_a_table_that_is_gone_ends_the_job_when_all_of_it_is_committed(pg, names, tmp_path, how, sentence):
+    """What was changed before is there, though the job stood still while it was; and other tables go on being written."""
+    make(pg, names)
+    pg.run(f"INSERT INTO {names[0]} SELECT i, 'v', i FROM generate_series(1, 100) i; CREATE TABLE other{names[0]} (i int)")
+    job = copying(pg, names, tmp_path)
+    job.start()
+    job.wait(lambda: same(pg, names))
+    job.proc.send_signal(signal.SIGSTOP)
+    pg.run(f"INSERT INTO {names[0]} SELECT i, 'w', i FROM generate_series(101, 2000) i; DELETE FROM {names[0]} WHERE id < 50")
+    want = sorted(pg.run(f"SELECT id, v, n FROM {names[0]}"))
+    pg.run(how.replace("{}", names[0]))
+    pg.run(f"INSERT INTO other{names[0]} VALUES (1)")
+    job.proc.send_signal(signal.SIGCONT)
+    job.fails(sentence.replace("{}", names[0]), seconds=120)
+    assert sorted(pg.run(f"SELECT id, v, n FROM {names[1]}")) == want
+
+
 def test_killed_when_the_slot_is_made_it_begins_anew(pg, names, tmp_path):
     make(pg, names)
     pg.run(f"INSERT INTO {names[0]} VALUES (1, 'a', 1)")

@@ -159,7 +159,7 @@ static ck_status begin_streaming(ck_pg_feed *f, const ck_pg_cdc_position *at, ck
     ck_status s = sql ? ck_pg_begin_copy(&f->pg, sql, PGRES_COPY_BOTH, err) : ck_nomem(err, f->mem, 256);
     ck_arena_reset_to(&f->arena, m);
     f->streaming = s == CK_OK;
-    f->told_us = ck_mono_us(f->proc);
+    f->told_us = f->looked_us = ck_mono_us(f->proc);
     f->asked = true;
     return s;
 }
@@ -192,11 +192,13 @@ static void put_be(char *to, uint64_t v) {
 static ck_status tell(ck_pg_feed *f, uint64_t confirmed, ck_error *err) {
     int64_t now = ck_mono_us(f->proc);
     char text[STATUS_BYTES] = {'r'};
-    if (!f->asked && now - f->told_us < TELL_US) return CK_OK;
+    bool urgent = f->gone_lsn && now - f->told_us >= PATIENCE_MS * 1000; /* how far it is, is waited for */
+    if (!f->asked && !urgent && now - f->told_us < TELL_US) return CK_OK;
     put_be(text + 1, confirmed);
     put_be(text + 9, confirmed);
     put_be(text + 17, confirmed);
     put_be(text + 25, (uint64_t)(ck_wall_us(f->proc) - EPOCH_2000_US));
+    text[STATUS_BYTES - 1] = urgent; /* it answers with a keepalive */
     f->asked = false;
     f->told_us = now;
     return ck_pg_put_copy(&f->pg, text, sizeof text, err);
@@ -274,7 +276,10 @@ ck_status ck_pg_feed_read(ck_pg_feed *f, const ck_pg_cdc_position *at, uint64_t 
     if (!ck_pg_is_open(&f->pg)) CK_TRY(connect_feed(f, at, err));
     if (at->reading && !f->copying) CK_TRY(begin_reading(f, at, err));
     if (!at->reading && !f->streaming) CK_TRY(begin_streaming(f, at, err));
-    if (f->streaming) CK_TRY(tell(f, confirmed, err));
+    if (f->streaming) {
+        CK_TRY(ck_pg_feed_watch(f, confirmed, err));
+        CK_TRY(tell(f, confirmed, err));
+    }
     f->chunk.lines = at->reading;
     return fill(f, err);
 }

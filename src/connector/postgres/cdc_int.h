@@ -81,8 +81,12 @@ typedef struct ck_pg_feed {
     uint64_t consistent; /* the snapshot of the first reading is of here */
     char *held;          /* a row that was too long for its chunk */
     size_t held_bytes;
-    int64_t told_us; /* monotonic: when the server last heard of us */
-    bool asked;      /* it wants to hear */
+    int64_t told_us;   /* monotonic: when the server last heard of us */
+    bool asked;        /* it wants to hear */
+    int64_t looked_us; /* monotonic: when it was last asked whether the table is there */
+    uint64_t
+        gone_lsn; /* it is not, or not in the publication: all of it was before here; 0: nothing is known of that */
+    bool dropped;
     ck_pg_chunk chunk;
 } ck_pg_feed;
 
@@ -91,6 +95,9 @@ void ck_pg_feed_destroy(ck_pg_feed *f);
 /* Fills the chunk with what comes within a moment; connects first where it is not. at: where the step is; confirmed:
  * what a completed checkpoint has. */
 CK_NODISCARD ck_status ck_pg_feed_read(ck_pg_feed *f, const ck_pg_cdc_position *at, uint64_t confirmed, ck_error *err);
+
+/* While streaming: CK_REFUSED: the table is gone, and a completed checkpoint has all that came of it (cdc_gone.c). */
+CK_NODISCARD ck_status ck_pg_feed_watch(ck_pg_feed *f, uint64_t confirmed, ck_error *err);
 
 /* ---- the source (cdc.c) ---- */
 
