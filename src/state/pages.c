@@ -1,6 +1,7 @@
 /* See pages_int.h. */
 #include "state/pages_int.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -25,10 +26,11 @@ void ck_page_pool_init(ck_page_pool *p, ck_mem mem) {
 }
 
 /* The last quarter of the account, of a small one the last half, is for what cannot spill: queues, decoding, the
- * buffers snapshots are written from, trees and directories. */
+ * buffers snapshots are written from, trees and directories. CLINK_SPILL_ALL is set (tests): every page spills. */
 ck_status ck_page_pool_spill_to(ck_page_pool *p, const char *dir, ck_error *err) {
     size_t limit = p->mem.budget->limit, quarter = limit / 4, rest = quarter + SPILL_REST;
     p->spill_above = limit ? limit - (rest < limit / 2 ? rest : limit / 2) : SIZE_MAX;
+    if (getenv("CLINK_SPILL_ALL")) p->spill_above = 0;
     return ck_spill_new(p->mem, dir, &p->spill, err);
 }
 

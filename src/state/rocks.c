@@ -17,7 +17,7 @@
     X(rocksdb_options_set_create_if_missing)                                                                           \
     X(rocksdb_options_set_error_if_exists)                                                                             \
     X(rocksdb_options_set_info_log_level)                                                                              \
-    X(rocksdb_options_set_keep_log_file_num)                                                                           \
+    X(rocksdb_options_set_db_log_dir)                                                                                  \
     X(rocksdb_options_set_stats_dump_period_sec)                                                                       \
     X(rocksdb_options_set_write_buffer_size)                                                                           \
     X(rocksdb_options_set_max_write_buffer_number)                                                                     \
@@ -89,6 +89,7 @@ struct ck_rocks {
     ck_mem mem;
     ck_scratch_dir *dir;
     pthread_mutex_t lock; /* guards opening and the count of stores */
+    ck_error failed;      /* how opening has failed; another try would only find what it left */
     uint32_t stores;
     bool all; /* tests: every row that can leave does, whenever it may */
     size_t reserve;
@@ -102,8 +103,7 @@ struct ck_rocks {
 /* A job with a bound gives a sixteenth of it for blocks read and as much for what is being written; more than this does
  * not help, less is not worth having. */
 enum { BUFFER_MIN = 2 << 20, BUFFER_MAX = 32 << 20, CACHE_MIN = 4 << 20, CACHE_MAX = 256 << 20, BUFFERS = 2 };
-enum { BLOOM_BITS = 10, OPEN_FILES = 512, WARN_LEVEL = 2 };
-
+enum { BLOOM_BITS = 10, OPEN_FILES = 512, FATAL_LEVEL = 4 };
 static size_t within(size_t v, size_t min, size_t max) { return v < min ? min : v > max ? max : v; }
 static size_t buffer_bytes(const ck_rocks *r) {
     size_t limit = r->mem.budget->limit;
@@ -206,8 +206,7 @@ static rocksdb_options_t *options_new(const ck_rocks *r) {
     size_t buffer = buffer_bytes(r);
     l->rocksdb_options_set_create_if_missing(o, 1);
     l->rocksdb_options_set_error_if_exists(o, 1);
-    l->rocksdb_options_set_info_log_level(o, WARN_LEVEL);
-    l->rocksdb_options_set_keep_log_file_num(o, 1);
+    l->rocksdb_options_set_info_log_level(o, FATAL_LEVEL);
     l->rocksdb_options_set_stats_dump_period_sec(o, 0);
     l->rocksdb_options_set_write_buffer_size(o, buffer);
     l->rocksdb_options_set_max_write_buffer_number(o, BUFFERS);
@@ -231,32 +230,44 @@ static rocksdb_options_t *options_new(const ck_rocks *r) {
     return o;
 }
 
+/* RocksDB takes the second write to its log on a full disk for a bug of its own and ends the process, so that the log is
+ * in memory, where it can be, and nowhere once it is open. It holds the options and nothing else. */
+static ck_scratch_dir *log_in_memory(ck_rocks *r) {
+    ck_scratch_dir *d = NULL;
+    if (ck_scratch_dir_new(r->mem, "/dev/shm", "clink-rocksdb-log", &d, NULL) != CK_OK) return NULL;
+    r->lib->rocksdb_options_set_db_log_dir(r->options, ck_scratch_dir_path(d));
+    return d;
+}
+
 /* The library's threads are made here and inherit that no signal is theirs. */
 static ck_status open_db(ck_rocks *r, rocksdb_t **db, ck_error *err) {
     static const char *const family[] = {"default"};
     const rocksdb_options_t *options[] = {r->options};
     char path[4200], *text = NULL;
     (void)snprintf(path, sizeof path, "%s/db", ck_scratch_dir_path(r->dir));
+    ck_scratch_dir *log = log_in_memory(r);
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     *db = r->lib->rocksdb_open_column_families(r->options, path, 1, family, options, &r->family, &text);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
+    ck_scratch_dir_free(log);
     return said(r, text, err);
 }
 
 static ck_status open_locked(ck_rocks *r, ck_error *err) {
     const library *l = r->lib;
     if (ck_rocks_is_open(r)) return CK_OK;
+    if (r->failed.status != CK_OK) return ck_fail(err, r->failed.status, "%s", r->failed.msg);
     r->reserve = buffer_bytes(r) * BUFFERS + cache_bytes(r);
     if (!ck_mem_take(r->mem, r->reserve)) return ck_nomem(err, r->mem, r->reserve);
     rocksdb_t *db = NULL;
     r->options = options_new(r);
-    ck_status s = open_db(r, &db, err);
+    ck_status s = open_db(r, &db, &r->failed);
     if (s != CK_OK) {
         l->rocksdb_options_destroy(r->options);
         ck_mem_give(r->mem, r->reserve);
-        return s;
+        return ck_fail(err, s, "%s", r->failed.msg);
     }
     r->write = l->rocksdb_writeoptions_create();
     l->rocksdb_writeoptions_disable_WAL(r->write, 1);

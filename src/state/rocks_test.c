@@ -122,6 +122,26 @@ static void a_folder_that_will_not_do(void **state) {
     assert_non_null(strstr(err.msg, "librocksdb"));
 }
 
+/* What comes second says what came first: not that something is there already. */
+static void opening_fails_once(void **state) {
+    world *w = *state;
+    ck_error first = CK_ERROR_INIT, second = CK_ERROR_INIT;
+    char path[128];
+    glob_t found;
+    (void)snprintf(path, sizeof path, "%s/clink-rocksdb-*", w->dir);
+    assert_int_equal(glob(path, 0, NULL, &found), 0);
+    (void)snprintf(path, sizeof path, "%s/db", found.gl_pathv[0]);
+    globfree(&found);
+    FILE *f = fopen(path, "w"); /* no folder can be there */
+    assert_non_null(f);
+    assert_int_equal(fclose(f), 0);
+    assert_int_equal(ck_rocks_open(w->db, &first), CK_IO);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(ck_rocks_open(w->db, &second), CK_IO);
+    assert_string_equal(second.msg, first.msg);
+    assert_non_null(strstr(first.msg, path));
+}
+
 static void no_memory_for_its_buffers(void **state) {
     world *w = *state;
     ck_error err = CK_ERROR_INIT;
@@ -217,6 +237,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(groups_and_snapshots, setup, teardown),
         cmocka_unit_test_setup_teardown(a_store_too_many_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(a_folder_that_will_not_do, setup, teardown),
+        cmocka_unit_test_setup_teardown(opening_fails_once, setup, teardown),
         cmocka_unit_test_setup_teardown(no_memory_for_its_buffers, setup, teardown),
         cmocka_unit_test_setup_teardown(damaged_rows_end_the_job, setup, teardown),
     };
