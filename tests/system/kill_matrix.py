@@ -31,13 +31,15 @@ OVERTAKING = ("checkpoint.after_overtake", "checkpoint.before_inflight", "checkp
 BESIDE = ("materialise.before", "materialise.after")  # only where all rows are written beside the checkpoints
 KILLED = -signal.SIGKILL
 HANGS = 300  # seconds after which a start has to have ended
-# --state-backend of each, DIR its folder; with a changelog all rows are written as often as can be.
+# --state-backend of each, DIR its folder: every page is in the file, every row that can be in RocksDB; with a changelog all rows are
+# written as often as can be.
 BACKENDS = {
     "memory": [], "file": ["file:DIR"], "rocksdb": ["rocksdb:DIR"],
     "changelog": ["changelog+memory", "--materialisation", "external", "--materialisation-every", "2"],
     "changelog-inside": ["changelog+memory", "--materialisation", "inside", "--materialisation-every", "3"],
     "changelog-rocksdb": ["changelog+rocksdb:DIR", "--materialisation-every", "2"],
 }
+EVERYTHING = {"file": {"CLINK_SPILL_ALL": "1"}, "rocksdb": {"CLINK_ROCKSDB_ALL": "1"}, "changelog-rocksdb": {"CLINK_ROCKSDB_ALL": "1"}}
 Cell = collections.namedtuple("Cell", "query point ordinal alignment p then second", defaults=(None,))
 
 
@@ -157,7 +159,7 @@ class Job:
         backend = [o.replace("DIR", os.path.join(self.dir, "work")) for o in BACKENDS[self.m.backend]]
         args = ["run", *self.flags, "--checkpoint-dir", os.path.join(self.dir, "ck"), "--checkpoint-interval-ms", 8,
                 "--checkpoint-retained", self.retained, "-p", p, "--alignment", self.alignment, *(["--state-backend", *backend] if backend else [])]
-        env = {**os.environ, "CLINK_ROCKSDB_ALL": "1", **self.env, **(self.m.env if env is None else env), **({"CLINK_FAULT": fault} if fault else {})}
+        env = {**os.environ, **EVERYTHING.get(self.m.backend, {}), **self.env, **(self.m.env if env is None else env), **({"CLINK_FAULT": fault} if fault else {})}
         with subprocess.Popen([CLINK, *map(str, args)], cwd=self.dir, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as run:
             try:
                 _, err = run.communicate(timeout=HANGS)
@@ -234,11 +236,12 @@ class Tally:
         self.killed, self.missed, self.bad = [], [], []
         self.lock = threading.Lock()
 
-    def before(self):
+    def before(self, todo):
         lines = open(self.log).read().splitlines() if self.log and os.path.exists(self.log) else []
         done = dict(reversed(line.split(" ", 1)) for line in lines if line.startswith(("killed ", "missed ")))
-        for text, how in done.items():
-            (self.killed if how == "killed" else self.missed).append(cell_of(text))
+        for cell in todo:
+            if how := done.get(cell_text(cell)):
+                (self.killed if how == "killed" else self.missed).append(cell)
         return set(done)
 
     def run(self, cell):
@@ -263,7 +266,7 @@ def main():
     a.add_argument("--query", choices=QUERIES)
     a.add_argument("--point")
     a.add_argument("--backend", choices=BACKENDS, default="memory",
-                   help="rocksdb: every row is out of memory whenever a subtask takes input")
+                   help="rocksdb, file: every row is out of memory whenever a subtask takes input")
     a.add_argument("--jobs", type=int, default=1, help="so many cells at once")
     a.add_argument("--shard", default="1/1", help="I/N: the I-th of N parts, with the same seed")
     a.add_argument("--cell", help="this one alone, as it was printed")
@@ -280,8 +283,8 @@ def main():
     base = o.where or ("/dev/shm" if shm and shm.f_bavail * shm.f_frsize > 1 << 30 else None)
     where = tempfile.mkdtemp(prefix="clink-kills-", dir=base)
     tally = Tally(Matrix(where, o.seed, o.backend), o.log)
-    done, began = tally.before() if o.times == 1 else set(), time.monotonic()
-    print(f"backend {o.backend}, seed {o.seed}, {len(todo)} combinations, {len(done)} done before, {o.jobs} at once in {where}", flush=True)
+    done, began = tally.before(todo) if o.times == 1 else set(), time.monotonic()
+    print(f"backend {o.backend}, seed {o.seed}, {len(todo)} combinations, {len(tally.killed) + len(tally.missed)} done before, {o.jobs} at once in {where}", flush=True)
     with concurrent.futures.ThreadPoolExecutor(o.jobs) as pool:
         for _ in pool.map(tally.run, [c for c in todo for _ in range(o.times) if cell_text(c) not in done]):
             pass
