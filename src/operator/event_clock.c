@@ -89,22 +89,48 @@ static ck_status forget_others(ck_event_clock *c, ck_table *t, const char *own, 
     return CK_OK;
 }
 
-ck_status ck_event_clock_open(ck_event_clock *c, bool by_wall_clock, ck_op_ctx *ctx) {
+/* least and greatest over its key groups; each: of each of them, NULL where nobody asks. */
+static ck_status restore(ck_event_clock *c, int64_t *least, int64_t *greatest, int64_t *each, ck_op_ctx *ctx) {
     ck_table *t;
     char own[NAME_BYTES];
     ck_key_group_range range = ck_state_range(ctx->state);
+    *least = *greatest = CK_WATERMARK_MIN;
     *c = (ck_event_clock){CK_WATERMARK_MIN, CK_WATERMARK_MIN};
     CK_TRY(ck_state_table(ctx->state, ck_event_clock_slot(), &t, ctx->error));
     if (ck_table_row_count(t) == 0) return CK_OK;
-    int64_t least = CK_WATERMARK_MAX, greatest = CK_WATERMARK_MIN;
-    for (uint32_t group = range.first; group <= range.last;) {
-        int64_t watermark = watermark_from(t, &group, range.last);
-        if (watermark < least) least = watermark;
-        if (watermark > greatest) greatest = watermark;
+    *least = CK_WATERMARK_MAX;
+    for (uint32_t group = range.first, next = group; group <= range.last; group = next) {
+        int64_t watermark = watermark_from(t, &next, range.last);
+        if (watermark < *least) *least = watermark;
+        if (watermark > *greatest) *greatest = watermark;
+        for (uint32_t i = group; each && i < next; i++) each[i - range.first] = watermark;
     }
-    c->watermark = by_wall_clock ? greatest : least;
     name_of(range, own);
     return forget_others(c, t, own, ctx);
+}
+
+ck_status ck_event_clock_open(ck_event_clock *c, bool by_wall_clock, ck_op_ctx *ctx) {
+    int64_t least, greatest;
+    CK_TRY(restore(c, &least, &greatest, NULL, ctx));
+    c->watermark = by_wall_clock ? greatest : least;
+    return CK_OK;
+}
+
+ck_status ck_event_clock_open_each(ck_event_clock *c, ck_mem mem, ck_event_clock_each *each, ck_op_ctx *ctx) {
+    ck_key_group_range range = ck_state_range(ctx->state);
+    int64_t least;
+    *each = (ck_event_clock_each){.first = range.first, .count = range.last + 1 - range.first};
+    each->watermarks = ck_alloc_array(mem, each->count, sizeof *each->watermarks);
+    if (!each->watermarks) return ck_nomem(ctx->error, mem, each->count * sizeof *each->watermarks);
+    CK_TRY(restore(c, &least, &each->greatest, each->watermarks, ctx));
+    c->watermark = least;
+    if (least == each->greatest) ck_event_clock_each_close(each, mem);
+    return CK_OK;
+}
+
+void ck_event_clock_each_close(ck_event_clock_each *each, ck_mem mem) {
+    ck_free(mem, each->watermarks, each->count * sizeof *each->watermarks);
+    *each = (ck_event_clock_each){0};
 }
 
 ck_status ck_event_clock_store(ck_event_clock *c, ck_op_ctx *ctx) {

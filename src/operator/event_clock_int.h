@@ -21,6 +21,17 @@ typedef struct ck_event_clock {
 /* by_wall_clock: the operator's time is the clock; then of several the greatest is restored, since no window may get a
  * row behind its end. */
 CK_NODISCARD ck_status ck_event_clock_open(ck_event_clock *c, bool by_wall_clock, ck_op_ctx *ctx);
+/* By the wall clock subtasks are at different times in one checkpoint. How far each key group of this one had come; the
+ * operator is restored to the least, and has to come to the greatest, without saying for a group what that had said,
+ * before it takes a row or a snapshot. */
+typedef struct ck_event_clock_each {
+    int64_t *watermarks; /* by key group - first; NULL: all were at one time */
+    uint32_t first, count;
+    int64_t greatest;
+} ck_event_clock_each;
+CK_NODISCARD ck_status ck_event_clock_open_each(ck_event_clock *c, ck_mem mem, ck_event_clock_each *each,
+                                                ck_op_ctx *ctx);
+void ck_event_clock_each_close(ck_event_clock_each *each, ck_mem mem); /* also twice */
 /* In pre_snapshot. */
 CK_NODISCARD ck_status ck_event_clock_store(ck_event_clock *c, ck_op_ctx *ctx);
 

@@ -64,9 +64,26 @@ static void what_earlier_releases_wrote_is_of_all(void **state) {
     assert_int_equal(restored(h, false, NULL), 70);
 }
 
+static void each_group_is_restored_to_its_own_time(void **state) {
+    harness *h = &((fixture *)*state)->h;
+    ck_event_clock c;
+    ck_event_clock_each each;
+    begin(h);
+    put(h, "watermark 0-63", 100);
+    put(h, "watermark 64-127", 50);
+    put(h, "watermark 3-3", 120);
+    harness_ok(h, ck_event_clock_open_each(&c, h->mem, &each, &h->ctx));
+    assert_true(c.watermark == 50 && each.greatest == 120 && each.first == 0 && each.count == CK_KEY_GROUPS_DEFAULT);
+    for (uint32_t g = 0; g < each.count; g++) assert_int_equal(each.watermarks[g], g == 3 ? 120 : g < 64 ? 100 : 50);
+    ck_event_clock_each_close(&each, h->mem);
+    put(h, "watermark 0-127", 50);
+    harness_ok(h, ck_event_clock_open_each(&c, h->mem, &each, &h->ctx));
+    assert_true(c.watermark == 50 && !each.watermarks);
+}
+
 static void other_rows_tell_nothing(void **state) {
-    static const char *const names[] = {"watermark ",     "watermark 5-4", "watermark 0-4294967295", "watermark 00-127",
-                                        "watermark 0-127 ", "watermark -1-127"};
+    static const char *const names[] = {"watermark ",       "watermark 5-4",    "watermark 0-4294967295",
+                                        "watermark 00-127", "watermark 0-127 ", "watermark -1-127"};
     harness *h = &((fixture *)*state)->h;
     begin(h);
     for (size_t i = 0; i < CK_ARRAY_COUNT(names); i++) {
@@ -95,6 +112,7 @@ int main(void) {
         T(nothing_is_no_watermark),
         T(of_subtasks_at_different_times_the_least_is_restored),
         T(what_earlier_releases_wrote_is_of_all),
+        T(each_group_is_restored_to_its_own_time),
         T(other_rows_tell_nothing),
         T(its_own_row_is_written_when_it_changes),
     };

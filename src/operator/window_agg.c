@@ -15,6 +15,7 @@ static void window_free(ck_window_agg *op) {
     if (op->rows) ck_free(op->mem, op->rows, sizeof *op->rows);
     ck_lanes_destroy(&op->lanes);
     ck_window_slices_close(op);
+    ck_event_clock_each_close(&op->behind, op->mem);
     ck_arena_destroy(&op->arena);
     ck_free(op->mem, op, sizeof *op);
 }
@@ -64,8 +65,8 @@ static ck_status plan_groups(ck_window_agg *op, ck_arena *a, const ck_op_spec *s
 static void plan_slices(ck_window_agg *op) {
     ck_window *w = &op->window;
     bool overlap = (w->kind == CK_WINDOW_HOP && w->slide_us < w->size_us) || w->kind == CK_WINDOW_CUMULATE;
-    bool apart = op->lateness_us > 0;
-    if (!overlap || w->processing || (op->plan.distinct_count && !op->rolling)) return;
+    bool apart = op->lateness_us > 0 || w->processing;
+    if (!overlap || (op->plan.distinct_count && !op->rolling)) return;
     for (uint32_t i = 0; i < op->plan.acc_count; i++)
         if (!op->plan.accs[i]->merge) return;
     int64_t a = w->size_us, b = w->slide_us;
@@ -150,7 +151,9 @@ static ck_status window_slots(const ck_op_spec *spec, ck_arena *a, const ck_slot
 static ck_status window_open(void *self, ck_op_ctx *ctx) {
     ck_window_agg *op = self;
     uint32_t sets = op->plan.distinct_count;
-    CK_TRY(ck_event_clock_open(&op->clock, op->window.processing, ctx));
+    bool each = op->window.processing && op->window.slice_us;
+    CK_TRY(each ? ck_event_clock_open_each(&op->clock, op->mem, &op->behind, ctx)
+                : ck_event_clock_open(&op->clock, op->window.processing, ctx));
     CK_TRY(ck_state_table(ctx->state, &op->plan.slot, &op->table, ctx->error));
     for (uint32_t i = 0; i < op->plan.acc_count; i++) CK_TRY(ck_acc_open(op->plan.accs[i], op->table, ctx));
     CK_TRY(ck_lanes_open(&op->lanes, &op->plan, op->mem, ctx));
@@ -247,19 +250,31 @@ static ck_status count_batch(ck_window_agg *op, ck_batch *b, ck_op_ctx *ctx) {
 
 /* ---- events ---- */
 
-static ck_status come_to(ck_window_agg *op, int64_t watermark, ck_op_ctx *ctx) {
-    if (!op->firing) {
-        if (watermark <= op->clock.watermark) return CK_OK;
-        op->firing = true;
-        op->target = watermark;
-    }
+static ck_status fire_until(ck_window_agg *op, int64_t watermark, ck_op_ctx *ctx) {
+    if (!op->firing) op->target = watermark;
+    op->firing = true;
     CK_TRY(ck_window_fire(op, ctx));
     op->firing = false;
+    return CK_OK;
+}
+
+static ck_status come_to(ck_window_agg *op, int64_t watermark, ck_op_ctx *ctx) {
+    if (!op->firing && watermark <= op->clock.watermark) return CK_OK;
+    CK_TRY(fire_until(op, watermark, ctx));
     return op->window.processing && watermark != CK_WATERMARK_MAX ? ck_op_emit_watermark(ctx, watermark, false) : CK_OK;
+}
+
+/* What some key groups had said before they were restored, the others say; it may come in front of a barrier. */
+static ck_status catch_up(ck_window_agg *op, ck_op_ctx *ctx) {
+    if (!op->behind.watermarks) return CK_OK;
+    CK_TRY(fire_until(op, op->behind.greatest, ctx));
+    ck_event_clock_each_close(&op->behind, op->mem);
+    return CK_OK;
 }
 
 static ck_status window_on_event(void *self, uint32_t input, const ck_event *ev, ck_op_ctx *ctx) {
     (void)input;
+    CK_TRY(catch_up(self, ctx));
     switch (ev->kind) {
     case CK_EVENT_BATCH: return count_batch(self, ev->batch, ctx);
     case CK_EVENT_WATERMARK:
@@ -279,6 +294,7 @@ static int64_t window_next_wake(void *self, ck_op_ctx *ctx) {
 }
 
 static ck_status window_on_wake(void *self, int64_t now_us, ck_op_ctx *ctx) {
+    CK_TRY(catch_up(self, ctx));
     return come_to(self, ck_event_clock_tick(now_us), ctx);
 }
 
@@ -290,6 +306,7 @@ static int64_t window_delay(const void *self) {
 static ck_status window_pre_snapshot(void *self, uint64_t checkpoint, ck_op_ctx *ctx) {
     (void)checkpoint;
     ck_window_agg *op = self;
+    CK_TRY(catch_up(op, ctx));
     CK_TRY(ck_window_unroll(op, ctx));
     CK_TRY(ck_window_forget_halves(op, ctx));
     return ck_event_clock_store(&op->clock, ctx);

@@ -327,14 +327,24 @@ static void by_the_clock_windows_fire_by_themselves(void **state) {
     assert_int_equal(harness_kept_rows(h, 2), 0);
 }
 
-/* A union row of another subtask, whose clock was read later, is restored beside windows this one has not said. */
-static void set_clock(harness *h, int64_t us) {
+/* A union row of another subtask, whose clock was read later, is restored beside windows this one has not said: it had
+ * the key group of k. */
+static void set_clock(harness *h, const char *k, int64_t us) {
     ck_column *value = ck_column_new(h->mem, CK_PHYS_I64, 1);
     const ck_column *const values[] = {value};
+    uint32_t column = 0;
+    const ck_key_spec spec = {&column, &h->inputs[0].schema->fields[0].type, 1};
+    ck_batch *b = harness_batch(h, 0, &k, 1);
+    uint64_t hash;
+    char name[40];
     harness_ok(h, harness_pre_snapshot(h, 1));
+    ck_key_fnv(&spec, b, &hash);
+    uint32_t group = ck_key_group_of_hash(hash, CK_KEY_GROUPS_DEFAULT);
+    snprintf(name, sizeof name, "watermark %u-%u", group, group);
     value->i64[0] = us;
-    harness_ok(h, ck_state_row_put(h->ctx.state, ck_event_clock_slot(), "watermark", values, 0, &h->error));
+    harness_ok(h, ck_state_row_put(h->ctx.state, ck_event_clock_slot(), name, values, 0, &h->error));
     ck_column_unref(&value);
+    ck_batch_unref(&b);
 }
 
 static void by_the_clock_nothing_is_lost_when_subtasks_meet(void **state) {
@@ -342,10 +352,11 @@ static void by_the_clock_nothing_is_lost_when_subtasks_meet(void **state) {
     harness_input(h, "k VARCHAR", CK_MODE_APPEND);
     h->now_us = at("2020-01-01 00:00:35");
     harness_start(h, &ck_op_window_agg, BY_THE_CLOCK("hop", "60000000", "20000000"), CLOCK_OUTPUT);
-    HARNESS_ROWS(h, "a", "a");
+    HARNESS_ROWS(h, "a", "b", "a");
     harness_clock(h, at("2020-01-01 00:00:40"));
-    HARNESS_EXPECT(h, "+a|2019-12-31 23:59:40Z|2020-01-01 00:00:40Z|2020-01-01 00:00:39.999Z|2");
-    set_clock(h, at("2020-01-01 00:01:05"));
+    HARNESS_EXPECT(h, "+a|2019-12-31 23:59:40Z|2020-01-01 00:00:40Z|2020-01-01 00:00:39.999Z|2",
+                   "+b|2019-12-31 23:59:40Z|2020-01-01 00:00:40Z|2020-01-01 00:00:39.999Z|1");
+    set_clock(h, "b", at("2020-01-01 00:01:05")); /* where its window of 00:01:00 was said */
     harness_restart(h, 2);
     assert_true(h->desc->op->next_wake_us(h->self, &h->ctx) == at("2020-01-01 00:01:00"));
     HARNESS_ROWS(h, "a"); /* at 00:00:40, and so in the first that nobody has said: those of 00:01:05 */
@@ -353,8 +364,29 @@ static void by_the_clock_nothing_is_lost_when_subtasks_meet(void **state) {
     HARNESS_EXPECT(h, "+a|2020-01-01 00:00:00Z|2020-01-01 00:01:00Z|2020-01-01 00:00:59.999Z|2");
     harness_end(h);
     HARNESS_EXPECT(h, "+a|2020-01-01 00:00:20Z|2020-01-01 00:01:20Z|2020-01-01 00:01:19.999Z|3",
+                   "+b|2020-01-01 00:00:20Z|2020-01-01 00:01:20Z|2020-01-01 00:01:19.999Z|1",
                    "+a|2020-01-01 00:00:40Z|2020-01-01 00:01:40Z|2020-01-01 00:01:39.999Z|1",
                    "+a|2020-01-01 00:01:00Z|2020-01-01 00:02:00Z|2020-01-01 00:01:59.999Z|1");
+}
+
+/* A barrier may be the first that comes: what is behind is said before it. */
+static void by_the_clock_a_snapshot_has_one_time(void **state) {
+    harness *h = &((fixture *)*state)->h;
+    harness_input(h, "k VARCHAR", CK_MODE_APPEND);
+    h->now_us = at("2020-01-01 00:00:35");
+    harness_start(h, &ck_op_window_agg, BY_THE_CLOCK("hop", "60000000", "5000000"), CLOCK_OUTPUT);
+    HARNESS_ROWS(h, "a", "b");
+    harness_clock(h, at("2020-01-01 00:01:25"));
+    harness_forget_lines(h);
+    set_clock(h, "b", at("2020-01-01 00:01:30"));
+    harness_restart(h, 2);
+    HARNESS_EXPECT_NOTHING(h);
+    harness_restart(h, 3);
+    HARNESS_EXPECT(h, "+a|2020-01-01 00:00:30Z|2020-01-01 00:01:30Z|2020-01-01 00:01:29.999Z|1");
+    harness_end(h);
+    HARNESS_EXPECT(h, "+a|2020-01-01 00:00:35Z|2020-01-01 00:01:35Z|2020-01-01 00:01:34.999Z|1",
+                   "+b|2020-01-01 00:00:35Z|2020-01-01 00:01:35Z|2020-01-01 00:01:34.999Z|1");
+    assert_int_equal(harness_kept_rows(h, 4), 0);
 }
 
 static void by_the_clock_a_window_grows_by_steps(void **state) {
@@ -416,6 +448,7 @@ int main(void) {
                                        T(a_sum_out_of_range_is_said_with_its_window),
                                        T(by_the_clock_windows_fire_by_themselves),
                                        T(by_the_clock_nothing_is_lost_when_subtasks_meet),
+                                       T(by_the_clock_a_snapshot_has_one_time),
                                        T(by_the_clock_a_window_grows_by_steps),
                                        T(by_the_clock_sessions_end_by_themselves),
                                        T(what_it_is_not_made_for_is_refused)};

@@ -83,10 +83,30 @@ static ck_status results_of(ck_window_agg *op, int64_t end, int64_t beside, ck_t
     return s;
 }
 
+/* Groups of a window that is said by the clock, without those that had said it before they were restored. */
+static ck_status leave_said(const ck_window_agg *op, int64_t end, int64_t beside, ck_table *bucket, ck_row **rows,
+                            uint32_t *n, ck_op_ctx *ctx) {
+    uint32_t left = 0, all = *n;
+    uint64_t *hashes = ck_arena_alloc(ctx->arena, (all + 1u) * sizeof *hashes);
+    ck_batch *keys;
+    if (!hashes) return ck_nomem(ctx->error, ctx->mem, all * sizeof *hashes);
+    CK_TRY(ck_window_keys_of(op, beside, bucket, rows, all, &keys, ctx));
+    ck_key_fnv(&op->plan.own_keys, keys, hashes);
+    for (uint32_t i = 0; i < all; i++) {
+        uint32_t group = ck_key_group_of_hash(hashes[i], ctx->settings->key_groups) - op->behind.first;
+        CK_ASSERT(group < op->behind.count);
+        if (!ck_event_clock_passed(op->behind.watermarks[group], end)) rows[left++] = rows[i];
+    }
+    ck_batch_unref(&keys);
+    *n = left;
+    return CK_OK;
+}
+
 ck_status ck_window_put_groups(ck_window_agg *op, int64_t end, int64_t beside, ck_table *bucket, ck_row **rows,
                                uint32_t n, ck_op_ctx *ctx) {
     const ck_group_plan *p = &op->plan;
     uint32_t live = 0;
+    if (op->behind.watermarks) CK_TRY(leave_said(op, end, beside, bucket, rows, &n, ctx));
     for (uint32_t i = 0; i < n; i++)
         if (!p->row_count || ck_row_i64(rows[i], p->row_count->offset[0]) > 0) rows[live++] = rows[i];
     if (live == 0) return CK_OK;

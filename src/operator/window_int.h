@@ -173,6 +173,7 @@ typedef struct ck_window_agg {
     int64_t lateness_us;
     ck_late late;
     ck_event_clock clock;
+    ck_event_clock_each behind; /* by the clock: key groups that have said more than others */
     ck_table *table;
     ck_table **sets; /* of the DISTINCT sets: each a bucket a window */
     ck_lanes lanes;
