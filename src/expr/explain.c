@@ -109,6 +109,15 @@ static ck_status print_argument(const explainer *x, const ck_expr *e, ck_bytes *
     return s;
 }
 
+/* "'abc', 2" */
+static ck_status print_arguments(const explainer *x, const ck_expr *e, ck_bytes *b) {
+    for (uint32_t i = 0; e->kind == CK_EXPR_CALL && i < e->arg_count; i++) {
+        if (i) CK_TRY(ck_bytes_str(b, ", "));
+        CK_TRY(print_argument(x, e->args[i], b));
+    }
+    return CK_OK;
+}
+
 static ck_status sentence(const explainer *x, const ck_expr *e, ck_mark mark, ck_bytes *b) {
     ck_arena a;
     ck_arena_init(&a, x->ev->mem, 1 << 16);
@@ -133,18 +142,15 @@ static ck_status sentence(const explainer *x, const ck_expr *e, ck_mark mark, ck
         s = ck_bytes_printf(b, "not %s %s: ", ck_article(type), type);
     } else if (mark == CK_MARK_PLUGIN) {
         s = ck_bytes_printf(b, "%s: ", x->said);
-        for (uint32_t i = 0; s == CK_OK && e->kind == CK_EXPR_CALL && i < e->arg_count; i++) {
-            if (i) s = ck_bytes_str(b, ", ");
-            if (s == CK_OK) s = print_argument(x, e->args[i], b);
-        }
+        if (s == CK_OK) s = print_arguments(x, e, b);
         if (s == CK_OK) s = ck_bytes_str(b, e->kind == CK_EXPR_CALL && e->arg_count ? " in " : "");
     } else if (mark == CK_MARK_ARGUMENT) {
-        for (uint32_t i = 0; s == CK_OK && e->kind == CK_EXPR_CALL && i < e->arg_count; i++) {
-            if (i) s = ck_bytes_str(b, ", ");
-            if (s == CK_OK) s = print_argument(x, e->args[i], b);
-        }
+        s = print_arguments(x, e, b);
         if (s == CK_OK)
             s = ck_bytes_str(b, e->arg_count > 1 ? " are not in the domain of " : " is not in the domain of ");
+    } else if (mark == CK_MARK_STEPS) {
+        s = print_arguments(x, e, b);
+        if (s == CK_OK) s = ck_bytes_str(b, ": the match was given up after too many steps in ");
     } else if (mark == CK_MARK_TOO_LONG) {
         s = ck_bytes_str(b, "a text above 64 MiB in ");
     }

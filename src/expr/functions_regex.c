@@ -58,6 +58,7 @@ static ck_status prepare_regex(ck_eval *ev, const ck_expr *call, void **state, c
     if (!is_text_literal(call->args[1]) || (f && !is_text_literal(call->args[f]))) return CK_OK;
     ck_view flags = f ? call->args[f]->value.str : (ck_view){0};
     ck_status st = compile(&ev->arena, call->impl->op, call->args[1]->value.str, flags, &s->regex, err);
+    if (st == CK_OK) ck_regex_find_by(s->regex, ev->kernels->find);
     /* One that is not valid (a constant put in for a column) fails the rows that reach it. */
     s->fixed = st == CK_OK;
     return st == CK_INVALID ? CK_OK : st;
@@ -98,7 +99,7 @@ static ck_status extract_one(ck_strout *w, uint32_t row, const ck_column *c, uin
     const ck_span *spans;
     ck_view text = ck_column_str(c, at);
     switch (ck_regex_match(r, text, 0, &spans)) {
-    case CK_REGEX_LIMIT: return ck_strout_mark(w, row, CK_MARK_ARGUMENT);
+    case CK_REGEX_LIMIT: return ck_strout_mark(w, row, CK_MARK_STEPS);
     case CK_REGEX_NONE: return ck_strout_null(w, row);
     case CK_REGEX_MATCH: break;
     }
@@ -197,11 +198,14 @@ static ck_status kernel_replace(CK_KERNEL_ARGS) {
         if (s == CK_OK) s = regex_of(ck_eval_state(ev), call, args, i, &r, err);
         if (s != CK_OK) break;
         bool all = call->arg_count == 4 && has_flag(CK_ARG_STR(3, i), 'g');
-        s = r ? replace_in(r, CK_ARG_STR(0, i), CK_ARG_STR(2, i), all, &b) : CK_CANCELLED;
+        s = r ? replace_in(r, CK_ARG_STR(0, i), CK_ARG_STR(2, i), all, &b) : CK_INVALID;
         if (s == CK_OK)
             s = ck_strout_put(&w, i, ck_bytes_as_view(&b));
-        else if (s == CK_FULL || s == CK_CANCELLED)
-            s = ck_strout_mark(&w, i, s == CK_FULL ? CK_MARK_TOO_LONG : CK_MARK_ARGUMENT);
+        else if (s != CK_NOMEM)
+            s = ck_strout_mark(&w, i,
+                               s == CK_FULL        ? CK_MARK_TOO_LONG
+                               : s == CK_CANCELLED ? CK_MARK_STEPS
+                                                   : CK_MARK_ARGUMENT);
     }
     ck_bytes_destroy(&b);
     return ck_strout_finish(&w, s, out);
@@ -219,7 +223,7 @@ static ck_status kernel_like(CK_KERNEL_ARGS) {
         if (s != CK_OK) break;
         ck_regex_result found = r ? ck_regex_match(r, CK_ARG_STR(0, i), 0, &spans) : CK_REGEX_LIMIT;
         ck_bit_put(out->col->bits, i, found == CK_REGEX_MATCH);
-        if (found == CK_REGEX_LIMIT) s = ck_eval_mark(ev, out->col, i, CK_MARK_ARGUMENT, err);
+        if (found == CK_REGEX_LIMIT) s = ck_eval_mark(ev, out->col, i, r ? CK_MARK_STEPS : CK_MARK_ARGUMENT, err);
     }
     if (s != CK_OK) ck_column_unref(&out->col);
     return s;
@@ -249,7 +253,7 @@ static ck_status kernel_measure(CK_KERNEL_ARGS) {
         if (s != CK_OK) break;
         regex_op op = (regex_op)(call->impl->op & 15);
         ck_regex_result found = r ? measure(r, CK_ARG_STR(0, i), op, &out->col->i64[i]) : CK_REGEX_LIMIT;
-        if (found == CK_REGEX_LIMIT) s = ck_eval_mark(ev, out->col, i, CK_MARK_ARGUMENT, err);
+        if (found == CK_REGEX_LIMIT) s = ck_eval_mark(ev, out->col, i, r ? CK_MARK_STEPS : CK_MARK_ARGUMENT, err);
     }
     if (s != CK_OK) ck_column_unref(&out->col);
     return s;

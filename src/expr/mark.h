@@ -10,6 +10,7 @@ typedef enum ck_mark {
     CK_MARK_CAST,     /* "'abc' is not a BIGINT" */
     CK_MARK_ARGUMENT, /* an argument outside the function's domain */
     CK_MARK_TOO_LONG, /* a string result above its ceiling */
+    CK_MARK_STEPS,    /* a match of a regular expression that was given up */
     CK_MARK_PLUGIN,   /* what the plugin's function said: ck_eval.said */
     CK_MARK_COUNT
 } ck_mark;

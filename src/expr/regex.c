@@ -5,7 +5,8 @@
 #include "expr/pcre.h"
 #include "expr/regex_int.h"
 
-enum { MATCH_LIMIT = 1000000, DEPTH_LIMIT = 20000, HEAP_KIB_MAX = 16384, JIT_STACK_MAX = 512 << 10 };
+/* Machine code counts steps, too, and has a stack of its own; the interpreter's depth is bounded by its memory. */
+enum { MATCH_LIMIT = 1000000, HEAP_KIB_MAX = 16384, JIT_STACK_MAX = 512 << 10 };
 
 struct ck_regex {
     pcre2_code *code;
@@ -15,6 +16,7 @@ struct ck_regex {
     bool jit;
     uint32_t groups;
     ck_view required;
+    const char *(*find)(ck_view text, ck_view part);
 };
 
 static void dispose(void *arg) {
@@ -37,7 +39,6 @@ static bool set_up_matching(ck_regex *r, pcre2_general_context *general) {
     r->context = pcre2_match_context_create(general);
     if (!r->data || !r->context) return false;
     (void)pcre2_set_match_limit(r->context, MATCH_LIMIT);
-    (void)pcre2_set_depth_limit(r->context, DEPTH_LIMIT);
     (void)pcre2_set_heap_limit(r->context, HEAP_KIB_MAX);
     r->jit = pcre2_jit_compile(r->code, PCRE2_JIT_COMPLETE) == 0;
     if (!r->jit) return true;
@@ -53,6 +54,7 @@ ck_status ck_regex_compile(ck_arena *a, ck_view pattern, bool ignore_case, ck_re
     pcre2_general_context *general = r ? ck_pcre_context(a) : NULL;
     pcre2_compile_context *cc = general ? pcre2_compile_context_create(general) : NULL;
     if (!cc) return ck_nomem(err, a->mem, sizeof *r);
+    r->find = ck_find;
     int code = 0;
     PCRE2_SIZE at = 0;
     uint32_t options = PCRE2_UTF | PCRE2_NEVER_BACKSLASH_C | (ignore_case ? PCRE2_CASELESS : 0);
@@ -73,7 +75,10 @@ ck_status ck_regex_compile(ck_arena *a, ck_view pattern, bool ignore_case, ck_re
     return CK_OK;
 }
 
+void ck_regex_find_by(ck_regex *r, const char *(*find)(ck_view text, ck_view part)) { r->find = find; }
 uint32_t ck_regex_groups(const ck_regex *r) { return r->groups; }
+bool ck_regex_is_machine_code(const ck_regex *r) { return r->jit; }
+void ck_regex_interpret(ck_regex *r) { r->jit = false; }
 
 _Static_assert(sizeof(ck_span) == 2 * sizeof(PCRE2_SIZE) && sizeof(size_t) == sizeof(PCRE2_SIZE),
                "spans are PCRE2's own");
@@ -81,9 +86,12 @@ _Static_assert(sizeof(ck_span) == 2 * sizeof(PCRE2_SIZE) && sizeof(size_t) == si
 ck_regex_result ck_regex_match(ck_regex *r, ck_view text, size_t start, const ck_span **spans) {
     static const char empty[1];
     PCRE2_SPTR p = (PCRE2_SPTR)(text.p ? text.p : empty);
-    if (r->required.n && !ck_find((ck_view){text.p + start, text.n - start}, r->required)) return CK_REGEX_NONE;
-    int rc = r->jit ? pcre2_jit_match(r->code, p, text.n, start, PCRE2_NO_UTF_CHECK, r->data, r->context)
-                    : pcre2_match(r->code, p, text.n, start, PCRE2_NO_UTF_CHECK, r->data, r->context);
+    if (r->required.n && !r->find((ck_view){text.p + start, text.n - start}, r->required)) return CK_REGEX_NONE;
+    int rc = PCRE2_ERROR_JIT_STACKLIMIT;
+    if (r->jit) rc = pcre2_jit_match(r->code, p, text.n, start, PCRE2_NO_UTF_CHECK, r->data, r->context);
+    /* What the stack of machine code does not hold, the interpreter's memory may. */
+    if (rc == PCRE2_ERROR_JIT_STACKLIMIT)
+        rc = pcre2_match(r->code, p, text.n, start, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT, r->data, r->context);
     if (rc == PCRE2_ERROR_NOMATCH) return CK_REGEX_NONE;
     if (rc < 0) return CK_REGEX_LIMIT; /* too many steps, too deep, too much memory */
     PCRE2_SIZE *at = pcre2_get_ovector_pointer(r->data);

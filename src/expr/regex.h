@@ -14,6 +14,8 @@ typedef struct ck_span {
 
 /* CK_INVALID with PCRE2's words and the place in the pattern. */
 CK_NODISCARD ck_status ck_regex_compile(ck_arena *a, ck_view pattern, bool ignore_case, ck_regex **out, ck_error *err);
+/* What finds that literal, instead of ck_find. */
+void ck_regex_find_by(ck_regex *r, const char *(*find)(ck_view text, ck_view part));
 uint32_t ck_regex_groups(const ck_regex *r); /* capturing groups, the whole match not counted */
 /* The first match at or behind byte `start`; spans[0..groups] are valid until the next call. */
 ck_regex_result ck_regex_match(ck_regex *r, ck_view text, size_t start, const ck_span **spans);
