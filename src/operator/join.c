@@ -169,6 +169,25 @@ static ck_status run_table(ck_join *j, uint32_t side, bool unmatched, bool *end,
     return s == CK_MORE ? CK_OK : s;
 }
 
+/* Rows of the probe side are said in their order, but those that waited for the build side only when it has ended: time
+ * waits with them. */
+static ck_status watermark(ck_join *j, ck_op_ctx *ctx) {
+    if (j->plan.build == CK_JOIN_BOTH || !j->past_parked || !j->has_watermark) return CK_OK;
+    return ck_op_emit_watermark(ctx, j->watermark, j->idle);
+}
+
+static ck_status come_to(ck_join *j, const ck_event *ev, ck_op_ctx *ctx) {
+    if (j->plan.windowed) CK_TRY(ck_join_windows_come_to(j, ev->watermark.value, ctx));
+    j->watermark = ev->watermark.value;
+    j->idle = ev->watermark.idle;
+    j->has_watermark = true;
+    return watermark(j, ctx);
+}
+
+static int64_t join_delay(const void *self) {
+    return ((const ck_join *)self)->plan.build == CK_JOIN_BOTH ? 0 : CK_WATERMARKS_OWN;
+}
+
 static ck_status join_end(ck_join *j, uint32_t input, ck_op_ctx *ctx) {
     uint32_t build = j->plan.build;
     bool end;
@@ -183,6 +202,8 @@ static ck_status join_end(ck_join *j, uint32_t input, ck_op_ctx *ctx) {
     case CK_JOIN_END_PARKED:
         CK_TRY(run_table(j, !build, false, &end, ctx));
         if (!end) break;
+        j->past_parked = true;
+        CK_TRY(watermark(j, ctx));
         j->scan = (ck_table_scan){0};
         j->end_step = CK_JOIN_END_UNMATCHED;
         if (j->plan.sides[build].matches && j->tables[!build].ended) break;
@@ -201,8 +222,7 @@ static ck_status join_on_event(void *self, uint32_t input, const ck_event *ev, c
     switch (ev->kind) {
     case CK_EVENT_BATCH: return join_batch(self, input, ev->batch, ctx);
     case CK_EVENT_END: return join_end(self, input, ctx);
-    case CK_EVENT_WATERMARK:
-        return ((ck_join *)self)->plan.windowed ? ck_join_windows_come_to(self, ev->watermark.value, ctx) : CK_OK;
+    case CK_EVENT_WATERMARK: return come_to(self, ev, ctx);
     default: return CK_OK; /* what is to be said has been said */
     }
 }
@@ -217,6 +237,7 @@ static const ck_operator_vtbl join_vtbl = {
     .open = join_open,
     .on_event = join_on_event,
     .close = join_close,
+    .watermark_delay_us = join_delay,
 };
 
 const ck_op_desc ck_op_join = {.type = "join", .op = &join_vtbl, .create = join_create, .slots = join_slots};

@@ -42,7 +42,7 @@ typedef struct ck_join_side {
     ck_slot_schema slot;
     uint32_t *field_of; /* column -> field of the table */
     uint32_t count_field, matches_field;
-    bool nested; /* some column is a list or a row */
+    bool nested;         /* some column is a list or a row */
     uint32_t window_end; /* field of the table */
 } ck_join_side;
 
@@ -56,7 +56,8 @@ typedef struct ck_join_plan {
     uint8_t *residual_uses[2]; /* by column: the residual reads it */
     const char *const *names;  /* of left, then right columns */
     bool single, final;
-    uint32_t build; /* side, or CK_JOIN_BOTH */
+    bool build_left; /* of two sides that end the left is read first: somebody needs the time of the right */
+    uint32_t build;  /* side, or CK_JOIN_BOTH */
     const ck_schema *output;
     ck_op_ttl ttl;
     bool windowed;       /* rows go with their windows ... */
@@ -151,6 +152,9 @@ typedef struct ck_join {
     enum { CK_JOIN_END_NEW, CK_JOIN_END_PARKED, CK_JOIN_END_UNMATCHED } end_step;
     ck_table_scan scan;
     ck_join_sweep sweep;
+    bool past_parked;  /* the build side has ended, and those that waited for that have been run */
+    int64_t watermark; /* the last that came, said from then on; has_watermark */
+    bool has_watermark, idle;
     ck_column *zeros; /* for rows that are all key; made when first needed */
     uint16_t at[CK_BATCH_ROWS_MAX];
     uint16_t sel[CK_BATCH_ROWS_MAX];

@@ -118,6 +118,7 @@ static uint32_t choose_build(const ck_join_plan *p) {
     switch (p->type) {
     case CK_JOIN_INNER:
         if (l->retract || r->retract) return CK_JOIN_BOTH;
+        if (p->build_left && l->bounded) return 0;
         return r->bounded ? 1 : l->bounded ? 0 : CK_JOIN_BOTH;
     case CK_JOIN_SEMI: return r->bounded && !l->retract && !r->retract ? 1 : CK_JOIN_BOTH;
     case CK_JOIN_LEFT:
@@ -235,8 +236,8 @@ static ck_status lay_out(ck_join_plan *p, uint32_t side, ck_error *err) {
 
 ck_status ck_join_plan_make(ck_join_plan *p, ck_arena *arena, const ck_op_spec *spec, ck_error *err) {
     static const char *const known[] = {
-        "kind",         "left_keys", "right_keys",      "null_safe",        "residual",    "single", "left_ttl_us",
-        "right_ttl_us", "ttl_time",  "left_window_end", "right_window_end", "lateness_us", NULL};
+        "kind",         "left_keys", "right_keys",      "null_safe",        "residual",    "single",     "left_ttl_us",
+        "right_ttl_us", "ttl_time",  "left_window_end", "right_window_end", "lateness_us", "build_left", NULL};
     yyjson_val *root;
     *p = (ck_join_plan){.arena = arena, .final = spec->final, .output = spec->schema};
     CK_TRY(ck_params_inputs(spec, 2, 1u << CK_MODE_UPSERT, err));
@@ -252,6 +253,7 @@ ck_status ck_join_plan_make(ck_join_plan *p, ck_arena *arena, const ck_op_spec *
     CK_TRY(read_null_safe(p, spec, root, err));
     CK_TRY(read_residual(p, spec, root, err));
     p->single = yyjson_is_true(yyjson_obj_get(root, "single"));
+    p->build_left = yyjson_is_true(yyjson_obj_get(root, "build_left"));
     if (p->single && ck_join_left_only(p->type))
         return ck_fail(err, CK_INVALID, "%s (%s): \"single\" is for joins that have right columns", spec->type,
                        spec->uid);

@@ -74,6 +74,45 @@ static void a_bounded_side_is_built_and_the_other_not_kept(void **state) {
     harness_end(h);
 }
 
+/* Rows that came too early are said before the watermark that came with them, also where the watermark comes first. */
+static void time_waits_for_the_side_that_is_built(void **state) {
+    harness *h = &((fixture *)*state)->h;
+    inputs(h, CK_MODE_APPEND, false, true);
+    harness_start(h, &ck_op_join, PARAMS("left", "false"), BOTH_COLUMNS);
+    assert_true(h->desc->op->watermark_delay_us(h->self) == CK_WATERMARKS_OWN);
+    ROWS(h, 0, "1|10");
+    harness_ok(h, harness_event(h, 0, ck_event_watermark(100, false)));
+    ROWS(h, 1, "1|7");
+    harness_ok(h, harness_event(h, 0, ck_event_watermark(200, false))); /* the right has ended: first its time goes */
+    assert_int_equal(h->said_watermark, 0);
+    harness_restart(h, 1);
+    harness_ok(h, harness_event(h, 0, ck_event_watermark(200, false)));
+    assert_int_equal(h->said_watermark, 0);
+    harness_ok(h, harness_event(h, 1, ck_event_end()));
+    HARNESS_EXPECT(h, "+1|10|1|7");
+    assert_int_equal(h->said_watermark, 200);
+    ROWS(h, 0, "2|20");
+    HARNESS_EXPECT(h, "+2|20|NULL|NULL");
+    harness_ok(h, harness_event(h, 0, ck_event_watermark(300, false)));
+    assert_int_equal(h->said_watermark, 300);
+}
+
+/* Of two sides that end the left is built where the right has the time. */
+static void the_left_may_be_built(void **state) {
+    harness *h = &((fixture *)*state)->h;
+    inputs(h, CK_MODE_APPEND, true, true);
+    harness_start(h, &ck_op_join,
+                  "{\"kind\":\"inner\",\"left_keys\":[0],\"right_keys\":[0],\"null_safe\":[false],\"residual\":[],"
+                  "\"single\":false,\"build_left\":true}",
+                  BOTH_COLUMNS);
+    assert_true(h->held[1]);
+    ROWS(h, 0, "1|10");
+    harness_ok(h, harness_event(h, 0, ck_event_end()));
+    ROWS(h, 1, "1|7", "2|8");
+    HARNESS_EXPECT(h, "+1|10|1|7");
+    assert_int_equal(kept(h, 1), 0);
+}
+
 static void rows_that_match_once_are_passed_on(void **state) {
     harness *h = &((fixture *)*state)->h;
     inputs(h, CK_MODE_APPEND, true, true);
@@ -329,6 +368,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         T(padding_is_taken_back_before_the_partner_comes),
         T(a_bounded_side_is_built_and_the_other_not_kept),
+        T(time_waits_for_the_side_that_is_built),
+        T(the_left_may_be_built),
         T(rows_that_match_once_are_passed_on),
         T(many_partners_come_in_batches),
         T(one_row_at_most),

@@ -189,6 +189,8 @@ static ck_status lower_plain(ck_lower_state *s, const ck_plan_node *n, const spl
     if (!safe) return ck_lower_nomem(s);
     CK_TRY(ck_lower_params_exprs(s, &p, "residual", c->residual, c->residual_count));
     if (!yyjson_mut_obj_add_bool(p.doc, p.root, "single", n->join.single)) return ck_lower_nomem(s);
+    if (n->join.build_left && s->timed[n->id] && !yyjson_mut_obj_add_bool(p.doc, p.root, "build_left", true))
+        return ck_lower_nomem(s);
     for (uint32_t side = 0; side < 2; side++) /* a side that ends is kept whole */
         if (!n->inputs[side]->bounded && ck_plan_join_keeps(n, side))
             CK_TRY(ck_lower_params_ttl(s, &p, side ? "right_ttl_us" : "left_ttl_us", n->input_ttl_us[side]));

@@ -163,6 +163,7 @@ static uint32_t built_first(const ck_plan_node *n) {
     switch (n->join.kind) {
     case CK_JOIN_BOTH_INNER:
         if (left_changes || right_changes) return NEITHER;
+        if (n->join.build_left) return 0;
         return r->bounded ? 1 : l->bounded ? 0 : NEITHER;
     case CK_JOIN_LEFT_SEMI: return r->bounded && !left_changes && !right_changes ? 1 : NEITHER;
     case CK_JOIN_LEFT_OUTER:
@@ -176,6 +177,28 @@ static uint32_t built_first(const ck_plan_node *n) {
 bool ck_plan_join_keeps(const ck_plan_node *n, uint32_t side) {
     uint32_t build = built_first(n);
     return build == NEITHER || build == side;
+}
+
+bool ck_plan_join_passes_time(const ck_plan_node *n, uint32_t side) {
+    uint32_t build = built_first(n);
+    bool pads = side ? ck_join_pads_right(n->join.kind) : ck_join_pads_left(n->join.kind);
+    return n->join.as_of.kind == CK_AS_OF_NONE && build != NEITHER && build != side && !pads &&
+           n->inputs[side]->mode == CK_MODE_APPEND;
+}
+
+static bool has_time(const ck_plan_node *n) {
+    for (uint32_t i = 0; i < n->schema->field_count; i++) {
+        ck_time_role role = ck_plan_time_of(n, i).role;
+        if (role != CK_TIME_NONE && role != CK_TIME_PROCESSING) return true;
+    }
+    return false;
+}
+
+/* Of two sides that end the right is read first; but not where only the right has a time that others may need. */
+static bool is_built_left(const ck_plan_node *n) {
+    const ck_plan_node *l = n->inputs[0], *r = n->inputs[1];
+    return n->join.kind == CK_JOIN_BOTH_INNER && n->join.as_of.kind == CK_AS_OF_NONE && l->bounded && r->bounded &&
+           l->mode == CK_MODE_APPEND && r->mode == CK_MODE_APPEND && !has_time(l) && has_time(r);
 }
 
 bool ck_plan_join_grows(const ck_plan_node *n, uint32_t side) {
@@ -202,6 +225,7 @@ static ck_status make(ck_plan *p, ck_join_kind kind, ck_plan_node *left, ck_plan
     n->final = waits && (p->emit_on_close || (n->bounded && !p->changes));
     n->join.has_bounds = ck_plan_find_time_bounds(n, &n->join.bounds);
     n->join.in_time = n->join.has_bounds && !temporal && !n->final && (!n->bounded || p->changes);
+    n->join.build_left = is_built_left(n);
     if (waits && (n->final || n->join.in_time))
         n->mode = CK_MODE_APPEND;
     else if (waits && built_first(n) == NEITHER) /* else a row knows at once who its partners are */

@@ -86,11 +86,11 @@ typedef struct ck_plan_top {
     uint32_t order_count;
     uint64_t limit, offset;
     ck_rank rank;
-    bool rank_column;    /* the last column of the output is the rank */
-    bool by_time;        /* by event time over rows that do not change */
-    bool timed;          /* and so that a rank is said when the watermark has passed; where all is said at the end, only if
-                          * somebody above reckons with time */
-    bool windowed;       /* each partition is of a window, and goes with it */
+    bool rank_column; /* the last column of the output is the rank */
+    bool by_time;     /* by event time over rows that do not change */
+    bool timed;       /* and so that a rank is said when the watermark has passed; where all is said at the end, only if
+                       * somebody above reckons with time */
+    bool windowed;    /* each partition is of a window, and goes with it */
     uint32_t window_end; /* windowed: input column, of the partition */
     int64_t lateness_us; /* windowed: for so long behind its end a window still changes */
     ck_pos at;           /* where it is written, for messages of later stages */
@@ -230,8 +230,9 @@ struct ck_plan_node {
             ck_join_kind kind;
             ck_expr *const *on; /* conjuncts over left then right columns */
             uint32_t on_count;
-            bool single;  /* at most one right row may match: more is an error */
-            bool in_time; /* over input that goes on, its condition bounds it in event time */
+            bool single;     /* at most one right row may match: more is an error */
+            bool in_time;    /* over input that goes on, its condition bounds it in event time */
+            bool build_left; /* of two sides that end the left is read first, where time is needed above */
             bool has_bounds;
             ck_time_bounds bounds; /* what ck_plan_time_bounds says: asked at every join above, so found once */
             ck_plan_as_of as_of;
@@ -430,6 +431,8 @@ const char *ck_join_kind_name(ck_join_kind k); /* "inner", "left" ... as paramet
 bool ck_plan_grows(const ck_plan_node *n);
 /* A join keeps rows of this input: not where the other is read first and they only go past it. */
 bool ck_plan_join_keeps(const ck_plan_node *n, uint32_t side);
+/* The join's rows come in the order of this side's, with its watermark: the other side ends and is read first. */
+bool ck_plan_join_passes_time(const ck_plan_node *n, uint32_t side);
 /* ... of input that does not end, for ever. */
 bool ck_plan_join_grows(const ck_plan_node *n, uint32_t side);
 

@@ -143,8 +143,9 @@ static ck_time_origin of_union(const ck_plan_node *n, uint32_t column) {
 
 static bool is_of_window(const ck_plan_node *n) { return n->kind == CK_PLAN_WINDOW || n->kind == CK_PLAN_WINDOW_AGG; }
 
-/* A join in time passes on how far time has come, so long after that no row is late; padded times are NULL. One of
- * windows has waited for what the tables allow, and its watermark with it. */
+/* A join with a side that ends says rows of the other as they come. A join in time passes on how far time has come, so
+ * long after that no row is late; padded times are NULL. One of windows has waited for what the tables allow, and its
+ * watermark with it. */
 static ck_time_origin of_join(const ck_plan_node *n, uint32_t column) {
     ck_time_bounds b;
     uint32_t left = n->inputs[0]->schema->field_count;
@@ -153,7 +154,9 @@ static ck_time_origin of_join(const ck_plan_node *n, uint32_t column) {
     if (n->join.as_of.kind != CK_AS_OF_NONE)
         return right || n->join.as_of.kind == CK_AS_OF_NOW ? (ck_time_origin){0}
                                                            : ck_plan_time_of(n->inputs[0], column);
-    if (!ck_plan_time_bounds(n, &b)) return (ck_time_origin){0};
+    if (!ck_plan_time_bounds(n, &b))
+        return ck_plan_join_passes_time(n, right) ? ck_plan_time_of(n->inputs[right], right ? column - left : column)
+                                                  : (ck_time_origin){0};
     if (b.lower_us == -CK_TIME_UNBOUNDED || b.upper_us == CK_TIME_UNBOUNDED) return (ck_time_origin){0};
     ck_time_origin o = ck_plan_time_of(n->inputs[right], right ? column - left : column);
     if (b.windowed) o.lateness_us = 0;
