@@ -85,7 +85,9 @@ typedef enum clink_alignment { CLINK_ALIGNED = 0, CLINK_UNALIGNED = 1, CLINK_ADA
  * the checkpoints. */
 typedef enum clink_added_state {
     CLINK_ADDED_REFUSED,
-    CLINK_ADDED_FROM_NOW /* it begins empty: it is of the rows behind the checkpoint alone, and a warning says so */
+    CLINK_ADDED_FROM_NOW, /* it begins empty: it is of the rows behind the checkpoint alone, and a warning says so */
+    CLINK_ADDED_BACKFILL  /* its input is read again up to the checkpoint before the job starts; refused where that
+                             would not give what was there */
 } clink_added_state;
 typedef enum clink_changelog {
     CLINK_NO_CHANGELOG,

@@ -27,6 +27,8 @@ CK_FAULT_POINT(COMMITTED_BEFORE_MARK, "commit.before_committed",
                "all committables are committed, checkpoint-N.committed is not written")
 CK_FAULT_POINT(COMMITTED_AFTER_MARK, "commit.after_committed", "checkpoint-N.committed is durable")
 CK_FAULT_POINT(RETENTION_BEFORE_DELETE, "retention.before_delete", "a file no kept checkpoint needs is about to go")
+CK_FAULT_POINT(BACKFILL_BEFORE, "backfill.before", "state is to be computed again, nothing is read")
+CK_FAULT_POINT(BACKFILL_AFTER, "backfill.after", "what was computed again is durable, it is in no state")
 CK_FAULT_POINT(RESTORE_BEFORE_LOAD, "restore.before_load", "the manifest is read, no state is loaded")
 CK_FAULT_POINT(RESTORE_BEFORE_MIGRATION, "restore.before_migration", "the state is loaded as it was stored")
 CK_FAULT_POINT(RESTORE_AFTER_LOAD, "restore.after_load", "state is loaded, nothing runs")

@@ -262,15 +262,19 @@ static ck_status run(ck_restore *r, ck_error *err) {
         before = f;
     }
     CK_TRY(ck_operator_rows_merge(r, err));
-    CK_TRY(ck_operator_rows_deal(r, err));
-    for (ck_restore_into *t = r->targets; t; t = t->next) CK_TRY(ck_state_restore_end(t->store, err));
-    return CK_OK;
+    return ck_operator_rows_deal(r, err);
 }
 
-ck_status ck_restore_run(ck_restore *r, ck_error *err) {
+ck_status ck_restore_fill(ck_restore *r, ck_error *err) {
     CK_ASSERT(!r->done);
     r->done = true;
     return run(r, err);
+}
+
+ck_status ck_restore_run(ck_restore *r, ck_error *err) {
+    CK_TRY(ck_restore_fill(r, err));
+    for (ck_restore_into *t = r->targets; t; t = t->next) CK_TRY(ck_state_restore_end(t->store, err));
+    return CK_OK;
 }
 
 ck_status ck_restore_committables(ck_restore *r, uint64_t op_id, const ck_committable **out, uint32_t *count) {

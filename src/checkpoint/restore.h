@@ -45,6 +45,8 @@ CK_NODISCARD ck_status ck_restore_want_committables(ck_restore *r, uint64_t op_i
 /* Also read the splits of this stored operator, though no target here has it. */
 CK_NODISCARD ck_status ck_restore_want_splits(ck_restore *r, uint64_t op_id, ck_error *err);
 
+/* Reads and fills every store, which another checkpoint goes on filling: of these operators nothing is in that. */
+CK_NODISCARD ck_status ck_restore_fill(ck_restore *r, ck_error *err);
 /* Reads, fills every store and ends its restoring (ck_state_restore_end). On failure the stores are of no use. */
 CK_NODISCARD ck_status ck_restore_run(ck_restore *r, ck_error *err);
 

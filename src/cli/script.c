@@ -203,7 +203,7 @@ size_t run_flags_table(run_flags *f, flag *out) {
         {"allow-semantic-change", 0, FLAG_SWITCH, &f->allow_semantic_change, NULL, NULL,
          "go on from another script's checkpoint where that gives state up or means something else"},
         {"added-state", 0, FLAG_TEXT, &f->added_state, "HOW", "refuse",
-         "aggregates that the checkpoint has not: refuse, or from_now (of later rows alone)"},
+         "aggregates that the checkpoint has not: refuse, from_now (of later rows alone) or backfill (its input is read again)"},
         {"log-level", 0, FLAG_TEXT, &f->log_level, "L", "warn", "debug, info, warn, error or off"},
     };
     _Static_assert(sizeof rows / sizeof rows[0] <= RUN_FLAG_COUNT, "room for every flag");
@@ -399,8 +399,9 @@ int run_flags_apply(const verb *v, run_flags *f, const script *s, clink_run *run
     if (needs_dir && !dir) return usage_error(v, "%s needs --checkpoint-dir", needs_dir);
     clink_alignment alignment = CLINK_ALIGNED;
     bool from_now = f->added_state && strcmp(f->added_state, "from_now") == 0;
-    if (f->added_state && !from_now && strcmp(f->added_state, "refuse") != 0)
-        return usage_error(v, "--added-state is refuse or from_now, not '%s'", f->added_state);
+    bool backfill = f->added_state && strcmp(f->added_state, "backfill") == 0;
+    if (f->added_state && !from_now && !backfill && strcmp(f->added_state, "refuse") != 0)
+        return usage_error(v, "--added-state is refuse, from_now or backfill, not '%s'", f->added_state);
     if (!f->alignment || strcmp(f->alignment, "aligned") == 0)
         alignment = CLINK_ALIGNED;
     else if (strcmp(f->alignment, "unaligned") == 0)
@@ -435,7 +436,7 @@ int run_flags_apply(const verb *v, run_flags *f, const script *s, clink_run *run
     run->alignment = alignment;
     run->allow_duplicates = f->allow_duplicates;
     run->allow_semantic_change = f->allow_semantic_change;
-    run->added_state = from_now ? CLINK_ADDED_FROM_NOW : CLINK_ADDED_REFUSED;
+    run->added_state = from_now ? CLINK_ADDED_FROM_NOW : backfill ? CLINK_ADDED_BACKFILL : CLINK_ADDED_REFUSED;
     return apply_changelog(v, f, run);
 }
 

@@ -9,6 +9,7 @@
 typedef struct ck_row_split {
     char *id;
     uint64_t first, step, next; /* next: row not yet made */
+    uint64_t end;               /* rows up to here are its own; UINT64_MAX: as far as the table goes */
     uint32_t clock;             /* in the source's event time */
 } ck_row_split;
 
@@ -24,6 +25,9 @@ typedef struct ck_row_splits {
 /* None where the job continues: those it has are all rows, of whatever parallelism they were. */
 CK_NODISCARD ck_status ck_row_splits_enumerate(const ck_op_spec *spec, uint32_t parallelism, ck_split_list *out,
                                                ck_error *err);
+/* Those of its rows that were made before (ck_op_desc.rewind). */
+CK_NODISCARD ck_status ck_row_splits_rewind(const ck_op_spec *spec, const ck_split *stored, ck_split_list *out,
+                                            ck_error *err);
 void ck_row_splits_destroy(ck_row_splits *s);
 CK_NODISCARD ck_status ck_row_splits_add(ck_row_splits *s, const ck_split *split, ck_op_ctx *ctx);
 CK_NODISCARD ck_status ck_row_splits_snapshot(const ck_row_splits *s, ck_split_list *out, ck_op_ctx *ctx);

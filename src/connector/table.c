@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "data/text.h"
+#include "expr/tree.h"
 
 static ck_status bad(const ck_op_spec *spec, const char *member, const char *wanted, ck_error *err) {
     return ck_fail(err, CK_INVALID, "%s (%s): parameter \"%s\" must be %s", spec->type, spec->uid, member, wanted);
@@ -251,4 +252,12 @@ ck_status ck_option_f64(const ck_table_options *o, const char *name, double defl
     *out = deflt;
     if (!v || (ck_parse_f64(ck_view_of(v), out) && *out - *out == 0)) return CK_OK;
     return bad_option(name, v, "a number", err);
+}
+
+ck_status ck_source_again(const ck_op_spec *spec, ck_arena *a, ck_again *out, ck_error *err) {
+    struct yyjson_doc *doc;
+    CK_TRY(ck_json_read(a, ck_view_of(spec->params), &doc, err));
+    bool asks = ck_expr_json_is_volatile(ck_spec_library(spec), yyjson_doc_get_root(doc));
+    *out = (ck_again){.why_not = asks ? "asks the clock or for random values" : NULL};
+    return CK_OK;
 }

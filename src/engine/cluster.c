@@ -118,7 +118,7 @@ static const ck_proto_field spec_fields[] = {FIELD(1, CK_PROTO_BYTES, CK_CLUSTER
                                              FIELD(11, CK_PROTO_UINT, CK_ALIGN_ADAPTIVE, alignment),
                                              FIELD(12, CK_PROTO_SINT, 0, stall_us),
                                              FIELD(13, CK_PROTO_UINT, 1, allow_semantic_change),
-                                             FIELD(14, CK_PROTO_UINT, 1, added_from_now),
+                                             FIELD(14, CK_PROTO_UINT, CK_ADDED_FROM_NOW, added),
                                              FIELD(15, CK_PROTO_TEXT, CK_CLUSTER_PATH_MAX, spill_dir),
                                              FIELD(16, CK_PROTO_UINT, 1, rocksdb),
                                              FIELD(17, CK_PROTO_UINT, CK_MATERIALISE_EXTERNAL, changelog_where),
@@ -208,7 +208,7 @@ static ck_status make_spec(clink_job *j, const ck_sql_step *step, ck_view *out, 
                             .alignment = c.alignment,
                             .stall_us = c.stall_us,
                             .allow_semantic_change = c.allow_semantic_change,
-                            .added_from_now = c.added_from_now,
+                            .added = c.added,
                             .rocksdb = j->run.rocksdb != 0,
                             .changelog_where = c.changelog.where,
                             .changelog_every = c.changelog.every};
@@ -373,8 +373,13 @@ static ck_status look_at_checkpoint(clink_engine *e, clink_job *j, const ck_grap
                             .registry = &e->registry,
                             .wanted = graph,
                             .settings = &settings,
-                            .from_now = j->run.added_state == CLINK_ADDED_FROM_NOW,
+                            .added = engine_added_state(&j->run),
                             .allow = j->run.allow_semantic_change != 0};
+    if (cfg.added == CK_ADDED_BACKFILL)
+        return ck_fail(
+            err, CK_REFUSED,
+            "the input is read again in one process: start the script with clink run --added-state backfill, "
+            "stop it with a savepoint, and submit it then");
     if (!j->run.checkpoint_dir) return CK_OK;
     CK_TRY(ck_restore_gate(&j->arena, j->run.checkpoint_dir, NULL, j->run.name, &cfg, &warning, err));
     if (*warning) ck_log_line(e->proc.log, CK_LOG_WARN, "%s: %s", j->run.name, warning);

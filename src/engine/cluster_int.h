@@ -12,7 +12,7 @@ typedef struct engine_job_spec {
     int64_t interval_us, timeout_us, final_timeout_us;
     uint64_t tolerable_failed, retained, alignment;
     int64_t stall_us;
-    uint64_t allow_semantic_change, added_from_now;
+    uint64_t allow_semantic_change, added;
     ck_view spill_dir; /* of whatever machine a host runs on; each makes a folder of its own in it */
     uint64_t rocksdb, changelog_where, changelog_every;
 } engine_job_spec;
@@ -21,5 +21,6 @@ extern const ck_proto_type engine_job_spec_type;
 
 /* Of a run's options. */
 ck_checkpoint_config engine_checkpoint_config(const clink_run *r);
+ck_added_state engine_added_state(const clink_run *r);
 
 #endif

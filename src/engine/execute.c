@@ -66,7 +66,7 @@ static ck_status copy_run(const clink_engine *e, ck_arena *a, const clink_run *f
         return ck_fail(err, CK_INVALID, "clink_run.output %d is not known", to->output);
     if (to->changes < CLINK_CHANGES_FINAL || to->changes > CLINK_CHANGES_FIELD)
         return ck_fail(err, CK_INVALID, "clink_run.changes %d is not known", to->changes);
-    if (to->added_state < CLINK_ADDED_REFUSED || to->added_state > CLINK_ADDED_FROM_NOW)
+    if (to->added_state < CLINK_ADDED_REFUSED || to->added_state > CLINK_ADDED_BACKFILL)
         return ck_fail(err, CK_INVALID, "clink_run.added_state %d is not known", to->added_state);
     if (!to->source_name) to->source_name = "sql";
     const ck_plugin_job *job = to->plugin_job ? ck_plugins_job(&e->plugins, to->plugin_job) : NULL;

@@ -1,6 +1,7 @@
 /* clink_explain_restore: a script beside the checkpoint it would go on from. */
 #include <stdlib.h>
 
+#include "engine/cluster_int.h"
 #include "engine/engine_int.h"
 #include "runtime/evolve.h"
 
@@ -42,7 +43,7 @@ static ck_status compare(clink_engine *e, clink_job *j, ck_bytes *out, clink_res
                             .registry = &e->registry,
                             .wanted = graph,
                             .settings = &settings,
-                            .from_now = j->run.added_state == CLINK_ADDED_FROM_NOW,
+                            .added = engine_added_state(&j->run),
                             .allow = j->run.allow_semantic_change != 0};
     ck_evolution evolution;
     CK_TRY(ck_evolve_from(&j->arena, j->run.checkpoint_dir, j->run.restore, j->run.name, &cfg, &evolution, err));

@@ -25,6 +25,12 @@ static ck_changelog_config changelog_config(const clink_run *r) {
     };
 }
 
+ck_added_state engine_added_state(const clink_run *r) {
+    return r->added_state == CLINK_ADDED_FROM_NOW   ? CK_ADDED_FROM_NOW
+           : r->added_state == CLINK_ADDED_BACKFILL ? CK_ADDED_BACKFILL
+                                                    : CK_ADDED_REFUSED;
+}
+
 ck_checkpoint_config engine_checkpoint_config(const clink_run *r) {
     return (ck_checkpoint_config){
         .dir = r->checkpoint_dir,
@@ -44,7 +50,7 @@ ck_checkpoint_config engine_checkpoint_config(const clink_run *r) {
         .fresh = r->fresh != 0,
         .allow_duplicates = r->allow_duplicates != 0,
         .allow_semantic_change = r->allow_semantic_change != 0,
-        .added_from_now = r->added_state == CLINK_ADDED_FROM_NOW,
+        .added = engine_added_state(r),
     };
 }
 

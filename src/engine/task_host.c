@@ -175,7 +175,7 @@ static ck_job_config job_config(task_host *h, const char **addresses, const ck_s
              .stall_us = s->stall_us,
              .changelog = {.where = (ck_materialise)s->changelog_where, .every = (uint32_t)s->changelog_every},
              .allow_semantic_change = s->allow_semantic_change != 0,
-             .added_from_now = s->added_from_now != 0},
+             .added = (ck_added_state)s->added},
         .placement = {.process = (uint32_t)d->process,
                       .process_count = (uint32_t)d->process_count,
                       .addresses = addresses,

@@ -72,6 +72,8 @@ void ck_expr_fails_to_null(ck_expr *made, ck_expr *const *args, uint32_t arg_cou
 
 bool ck_expr_equal(const ck_expr *a, const ck_expr *b);
 bool ck_expr_is_volatile(const ck_expr *e); /* now, random, uuid and what contains them */
+/* The same of all expressions in an operator's parameters, which need not be bound for it. */
+bool ck_expr_json_is_volatile(const struct ck_library *l, struct yyjson_val *params);
 bool ck_expr_is_fallible(const ck_expr *e); /* may mark a row: overflow, division, cast, bad argument */
 bool ck_expr_is_constant(const ck_expr *e); /* no columns, not volatile */
 /* Calls fn on every column node below. */

@@ -268,3 +268,25 @@ ck_status ck_expr_from_json(ck_arena *a, const ck_library *l, struct yyjson_val 
     *out = NULL;
     return from_json(&r, v, out);
 }
+
+/* ---- without binding ---- */
+
+static bool is_volatile(const ck_function *f) {
+    uint32_t flags = f->flags;
+    for (uint32_t i = 0; i < f->overload_count; i++) flags |= f->overloads[i].impl->flags;
+    return flags & (CK_FN_VOLATILE | CK_FN_NOW);
+}
+
+bool ck_expr_json_is_volatile(const ck_library *l, yyjson_val *v) {
+    size_t i, n;
+    yyjson_val *key, *item;
+    if (yyjson_is_obj(v)) {
+        const char *name = yyjson_get_str(yyjson_obj_get(v, "fn"));
+        const ck_function *f = name ? ck_library_function(l, name) : NULL;
+        if (f && is_volatile(f)) return true;
+        yyjson_obj_foreach(v, i, n, key, item) if (ck_expr_json_is_volatile(l, item)) return true;
+    } else if (yyjson_is_arr(v)) {
+        yyjson_arr_foreach(v, i, n, item) if (ck_expr_json_is_volatile(l, item)) return true;
+    }
+    return false;
+}

@@ -104,4 +104,5 @@ static const ck_operator_vtbl filter_vtbl = {
     .close = filter_close,
 };
 
-const ck_op_desc ck_op_filter = {.type = "filter", .op = &filter_vtbl, .create = filter_create};
+const ck_op_desc ck_op_filter = {
+    .type = "filter", .op = &filter_vtbl, .create = filter_create, .again = ck_op_again_by_rows};

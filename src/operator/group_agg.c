@@ -1,5 +1,6 @@
 /* GROUP BY: rows of a batch find their groups in one call to the state table, then each accumulator runs over the row
  * pointers. Without aggregates it is DISTINCT: over append input a key passes when it is new. */
+#include "operator/params_int.h"
 #include "operator/operators.h"
 
 #include "operator/group_int.h"
@@ -142,4 +143,4 @@ static const ck_operator_vtbl group_vtbl = {
 };
 
 const ck_op_desc ck_op_group_agg = {
-    .type = "group_agg", .op = &group_vtbl, .create = group_create, .slots = group_slots};
+    .type = "group_agg", .op = &group_vtbl, .create = group_create, .slots = group_slots, .again = ck_op_again_by_rows};

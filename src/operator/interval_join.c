@@ -484,5 +484,4 @@ static const ck_operator_vtbl interval_vtbl = {
     .watermark_delay_us = interval_delay,
 };
 
-const ck_op_desc ck_op_interval_join = {
-    .type = "interval_join", .op = &interval_vtbl, .create = interval_create, .slots = interval_slots};
+const ck_op_desc ck_op_interval_join = {.type = "interval_join", .op = &interval_vtbl, .create = interval_create, .slots = interval_slots, .again = ck_op_again_by_time};

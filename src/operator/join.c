@@ -1,5 +1,6 @@
 /* Joins on equal keys with a residual condition: inner, left, right, full, semi, anti, over append and retract input.
  * What is kept of each side, and when rows are said, is in join_int.h. */
+#include "operator/params_int.h"
 #include "operator/operators.h"
 
 #include "operator/join_int.h"
@@ -240,4 +241,5 @@ static const ck_operator_vtbl join_vtbl = {
     .watermark_delay_us = join_delay,
 };
 
-const ck_op_desc ck_op_join = {.type = "join", .op = &join_vtbl, .create = join_create, .slots = join_slots};
+const ck_op_desc ck_op_join = {
+    .type = "join", .op = &join_vtbl, .create = join_create, .slots = join_slots, .again = ck_op_again_by_rows};

@@ -34,4 +34,9 @@ const char *const *ck_params_input_names(ck_arena *a, const ck_op_spec *spec);
 /* Exactly `count` inputs (0: one or more), none of a mode in `refused` (bits 1 << ck_edge_mode). */
 CK_NODISCARD ck_status ck_params_inputs(const ck_op_spec *spec, uint32_t count, uint32_t refused, ck_error *err);
 
+/* ck_op_desc.again (again.c): of operators whose state is a function of the rows, unless their parameters say
+ * otherwise; and of those that ask how far event time has come. */
+CK_NODISCARD ck_status ck_op_again_by_rows(const ck_op_spec *spec, ck_arena *a, ck_again *out, ck_error *err);
+CK_NODISCARD ck_status ck_op_again_by_time(const ck_op_spec *spec, ck_arena *a, ck_again *out, ck_error *err);
+
 #endif

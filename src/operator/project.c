@@ -161,4 +161,5 @@ static const ck_operator_vtbl project_vtbl = {
     .close = project_close,
 };
 
-const ck_op_desc ck_op_project = {.type = "project", .op = &project_vtbl, .create = project_create};
+const ck_op_desc ck_op_project = {
+    .type = "project", .op = &project_vtbl, .create = project_create, .again = ck_op_again_by_rows};

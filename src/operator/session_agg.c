@@ -371,5 +371,8 @@ static const ck_operator_vtbl session_vtbl = {
     .watermark_delay_us = session_delay,
 };
 
-const ck_op_desc ck_op_session_agg = {
-    .type = "session_agg", .op = &session_vtbl, .create = session_create, .slots = session_slots};
+const ck_op_desc ck_op_session_agg = {.type = "session_agg",
+                                      .op = &session_vtbl,
+                                      .create = session_create,
+                                      .slots = session_slots,
+                                      .again = ck_op_again_by_time};

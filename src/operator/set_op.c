@@ -256,4 +256,5 @@ static const ck_operator_vtbl set_op_vtbl = {
     .close = set_op_close,
 };
 
-const ck_op_desc ck_op_set_op = {.type = "set_op", .op = &set_op_vtbl, .create = set_op_create, .slots = set_op_slots};
+const ck_op_desc ck_op_set_op = {
+    .type = "set_op", .op = &set_op_vtbl, .create = set_op_create, .slots = set_op_slots, .again = ck_op_again_by_rows};

@@ -1,5 +1,6 @@
 /* ROW_NUMBER, RANK or DENSE_RANK up to n in each partition, LIMIT over changes, the first or last row of a key. What is
  * kept and how is in top_n_int.h; nothing is dirty at a barrier. */
+#include "operator/params_int.h"
 #include "operator/operators.h"
 
 #include "operator/top_n_int.h"
@@ -123,4 +124,5 @@ static const ck_operator_vtbl top_n_vtbl = {
     .watermark_delay_us = top_n_delay,
 };
 
-const ck_op_desc ck_op_top_n = {.type = "top_n", .op = &top_n_vtbl, .create = top_n_create, .slots = top_n_slots};
+const ck_op_desc ck_op_top_n = {
+    .type = "top_n", .op = &top_n_vtbl, .create = top_n_create, .slots = top_n_slots, .again = ck_op_again_by_rows};

@@ -46,4 +46,5 @@ static const ck_operator_vtbl union_vtbl = {
     .close = union_close,
 };
 
-const ck_op_desc ck_op_union = {.type = "union", .op = &union_vtbl, .create = union_create};
+const ck_op_desc ck_op_union = {
+    .type = "union", .op = &union_vtbl, .create = union_create, .again = ck_op_again_by_rows};

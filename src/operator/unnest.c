@@ -258,4 +258,5 @@ static const ck_operator_vtbl unnest_vtbl = {
     .close = unnest_close,
 };
 
-const ck_op_desc ck_op_unnest = {.type = "unnest", .op = &unnest_vtbl, .create = unnest_create};
+const ck_op_desc ck_op_unnest = {
+    .type = "unnest", .op = &unnest_vtbl, .create = unnest_create, .again = ck_op_again_by_rows};

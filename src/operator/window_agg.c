@@ -328,5 +328,8 @@ static const ck_operator_vtbl window_vtbl = {
     .watermark_delay_us = window_delay,
 };
 
-const ck_op_desc ck_op_window_agg = {
-    .type = "window_agg", .op = &window_vtbl, .create = window_create, .slots = window_slots};
+const ck_op_desc ck_op_window_agg = {.type = "window_agg",
+                                     .op = &window_vtbl,
+                                     .create = window_create,
+                                     .slots = window_slots,
+                                     .again = ck_op_again_by_time};

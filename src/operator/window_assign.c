@@ -208,5 +208,8 @@ static const ck_operator_vtbl assign_vtbl = {.struct_bytes = sizeof(ck_operator_
                                              .close = assign_close,
                                              .watermark_delay_us = assign_delay};
 
-const ck_op_desc ck_op_window_assign = {
-    .type = "window_assign", .op = &assign_vtbl, .create = assign_create, .slots = assign_slots};
+const ck_op_desc ck_op_window_assign = {.type = "window_assign",
+                                        .op = &assign_vtbl,
+                                        .create = assign_create,
+                                        .slots = assign_slots,
+                                        .again = ck_op_again_by_rows};

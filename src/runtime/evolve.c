@@ -17,7 +17,7 @@ typedef struct evolving {
 } evolving;
 
 const char *ck_evolve_name(ck_evolve_verdict v) {
-    static const char *const names[] = {"reuse", "migrate", "new", "rebuild", "drop"};
+    static const char *const names[] = {"reuse", "migrate", "new", "backfill", "rebuild", "drop"};
     return names[v];
 }
 
@@ -68,23 +68,44 @@ static ck_status plan_slot(evolving *e, const ck_slot_schema *described, const c
     return s == CK_OK ? CK_OK : nomem(e);
 }
 
+/* Whether all that keeps the state from going on is what the checkpoint has not. */
+static ck_status only_lacks(evolving *e, const ck_slot_schema *described, const ck_expected_slot *want, bool *out) {
+    ck_slot_schema empty = *want->schema;
+    ck_slot_origin *origins = ck_arena_array(e->arena, empty.value_count + 1u, sizeof *origins);
+    ck_field *values = ck_arena_array(e->arena, empty.value_count + 1u, sizeof *values);
+    ck_slot_plan plan;
+    bool there;
+    if (!origins || !values) return nomem(e);
+    for (uint32_t i = 0; i < empty.value_count; i++) {
+        if (empty.origins) origins[i] = empty.origins[i];
+        origins[i].from_now = true;
+        values[i] = empty.values[i];
+        values[i].nullable = true; /* of any field: what is asked is what else is in the way */
+    }
+    empty.origins = origins;
+    empty.values = values;
+    const ck_expected_slot as = {want->op_id, want->uid, &empty};
+    CK_TRY(plan_slot(e, described, &as, &plan, &there));
+    *out = !there || plan.verdict != CK_SLOT_REFUSED;
+    return CK_OK;
+}
+
 static ck_status compare_slot(evolving *e, ck_evolve_op *to, const ck_slot_schema *described,
                               const ck_expected_slot *want) {
     ck_slot_plan plan;
-    bool there;
+    bool there, lacks = false;
     CK_TRY(plan_slot(e, described, want, &plan, &there));
     if (!there && (want->schema->origin.fresh || want->schema->origin.from_now)) return CK_OK;
-    if (!there) {
-        to->verdict = CK_EVOLVE_REBUILD;
-        const char *why = ck_arena_printf(e->arena, "its state \"%s\" is not in the checkpoint", want->schema->slot);
-        return add_why(e, to, why) ? CK_OK : nomem(e);
-    }
-    if (plan.verdict == CK_SLOT_SAME) return CK_OK;
-    if (plan.verdict == CK_SLOT_REFUSED)
-        to->verdict = CK_EVOLVE_REBUILD;
+    bool refused = !there || plan.verdict == CK_SLOT_REFUSED;
+    if (refused && e->cfg->added == CK_ADDED_BACKFILL) CK_TRY(only_lacks(e, described, want, &lacks));
+    const char *why =
+        there ? plan.what : ck_arena_printf(e->arena, "its state \"%s\" is not in the checkpoint", want->schema->slot);
+    if (there && plan.verdict == CK_SLOT_SAME) return CK_OK;
+    if (refused)
+        to->verdict = lacks && to->verdict != CK_EVOLVE_REBUILD ? CK_EVOLVE_BACKFILL : CK_EVOLVE_REBUILD;
     else if (to->verdict == CK_EVOLVE_REUSE)
         to->verdict = CK_EVOLVE_MIGRATE;
-    return add_why(e, to, plan.what) ? CK_OK : nomem(e);
+    return add_why(e, to, why) ? CK_OK : nomem(e);
 }
 
 /* Whether a slot of the stored job is one of these, perhaps under a name it got since. */
@@ -106,7 +127,8 @@ static ck_status compare_slots(evolving *e, ck_evolve_op *to) {
     uint64_t id = ck_op_id(to->stored->uid);
     CK_TRY(described_slots(e, e->stored, to->stored, &was, &was_count));
     CK_TRY(described_slots(e, e->cfg->wanted, to->wanted, &now, &now_count));
-    CK_TRY(ck_trace_slots(e->arena, e->stored, e->cfg->wanted, to->wanted, e->cfg->from_now, &now, now_count, e->err));
+    CK_TRY(ck_trace_slots(e->arena, e->stored, e->cfg->wanted, to->wanted, e->cfg->added == CK_ADDED_FROM_NOW, &now,
+                          now_count, e->err));
     for (uint32_t i = 0; i < now_count; i++) {
         const ck_expected_slot want = {id, to->wanted->uid, &now[i]};
         const char *name = now[i].origin.was ? now[i].origin.was : now[i].slot;
@@ -241,7 +263,7 @@ static ck_status judge_all(evolving *e) {
     CK_TRY(ck_manifest_stored(e->cfg->proc, e->arena, e->cfg->dir, e->cfg->manifest, &e->state, e->err));
     if (!(e->ops = ck_arena_array(e->arena, n + 1u, sizeof *e->ops))) return nomem(e);
     for (uint32_t i = 0; i < n; i++) CK_TRY(judge(e, &pairs[i]));
-    return CK_OK;
+    return ck_judge_backfill(e->arena, e->cfg, e->ops, e->count, e->err);
 }
 
 static ck_status reuse_all(evolving *e) {

@@ -4,6 +4,8 @@
  *   reuse    the same operator: its state as it is
  *   migrate  the same operator over another schema: fields go, change their order, grow wider (state/slot_change.h)
  *   new      an operator the checkpoint does not know; it starts empty and sees rows from here on
+ *   backfill where that is asked for: the checkpoint has not all it keeps, so that all of it is computed again, by reading
+ *            the input up to the checkpoint; so is the state of operators behind it (evolve_backfill.c, job_backfill.c)
  *   rebuild  its state means, or is, something else: given up, it starts empty
  *   drop     nobody continues it: its state is given up
  *
@@ -22,6 +24,7 @@ typedef enum ck_evolve_verdict {
     CK_EVOLVE_REUSE,
     CK_EVOLVE_MIGRATE,
     CK_EVOLVE_NEW,
+    CK_EVOLVE_BACKFILL,
     CK_EVOLVE_REBUILD,
     CK_EVOLVE_DROP,
 } ck_evolve_verdict;
@@ -41,6 +44,13 @@ typedef struct ck_evolution {
     uint32_t count, refused;
 } ck_evolution;
 
+/* What is done where a job computes what its checkpoint has not. */
+typedef enum ck_added_state {
+    CK_ADDED_REFUSED,
+    CK_ADDED_FROM_NOW, /* it begins empty */
+    CK_ADDED_BACKFILL, /* the input is read again */
+} ck_added_state;
+
 typedef struct ck_evolve_config {
     ck_proc *proc;
     const ck_registry *registry;
@@ -48,7 +58,7 @@ typedef struct ck_evolve_config {
     const ck_manifest *manifest;
     const ck_graph *wanted;
     const ck_job_settings *settings;
-    bool from_now; /* what the checkpoint has not begins empty */
+    ck_added_state added;
     bool allow;
 } ck_evolve_config;
 
@@ -77,6 +87,13 @@ CK_NODISCARD ck_status ck_trace_slots(ck_arena *a, const ck_graph *stored, const
 /* Those of all operators of cfg->wanted, under their own uids. In the arena. */
 CK_NODISCARD ck_status ck_expected_slots(const ck_evolve_config *cfg, ck_arena *a, const ck_expected_slot **out,
                                          uint32_t *count, ck_error *err);
+/* Which operators have to run to compute again what ops say CK_EVOLVE_BACKFILL of: by operator of the graph. In the
+ * arena. */
+CK_NODISCARD ck_status ck_backfill_part(ck_arena *a, const ck_graph *wanted, const ck_evolve_op *ops, uint32_t count,
+                                        const bool **out, ck_error *err);
+/* Adds operators that stand on what is computed again to those that are, and marks as refused what cannot be. */
+CK_NODISCARD ck_status ck_judge_backfill(ck_arena *a, const ck_evolve_config *cfg, ck_evolve_op *ops, uint32_t count,
+                                         ck_error *err);
 /* The operator of the stored graph whose state this one goes on with; NULL: none. */
 const ck_graph_op *ck_evolve_stored(const ck_evolution *e, const ck_graph_op *wanted);
 

@@ -118,11 +118,13 @@ static ck_status prepare(ck_job *j, const ck_graph *g, const ck_job_config *cfg,
         j->settings.job_uuid = j->uuid;
     }
     j->settings.checkpoint_dir = j->cfg.checkpoint.dir;
+    CK_TRY(ck_job_backfill(j, err));
     if (!j->was_finished && !ck_job_follows(j)) CK_TRY(look_at_sinks(j, err));
     CK_TRY(ck_job_make_committers(j, err));
     if (!j->was_finished && j->cfg.rocksdb) CK_TRY(ck_rocks_new(j->proc, j->mem, j->cfg.spill_dir, &j->rocks, err));
     if (!j->was_finished) CK_TRY(ck_job_deploy(j, err));
     CK_TRY(ck_job_restore(j, err));
+    CK_TRY(ck_job_drop_backfilled(j, err));
     CK_TRY(ck_job_abandon_newer(j, err));
     if (!j->was_finished) CK_TRY(ck_job_deal_splits(j, err));
     CK_TRY(ck_job_make_actor(j, err));

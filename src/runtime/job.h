@@ -8,6 +8,7 @@
 #include "graph/graph.h"
 #include "os/socket.h"
 #include "plugin/registry.h"
+#include "runtime/evolve.h"
 #include "runtime/op_metrics.h"
 
 /* What runs steps: a pool of threads, or one seeded thread with a virtual clock. Outlives its jobs. */
@@ -36,7 +37,7 @@ typedef struct ck_checkpoint_config {
     bool fresh;          /* start anew in a used directory, under a new UUID */
     bool allow_duplicates;
     bool allow_semantic_change; /* a changed script goes on over state that means something else, or gives it up */
-    bool added_from_now; /* what it computes that the checkpoint has not begins empty, instead of being refused */
+    ck_added_state added;
 } ck_checkpoint_config;
 
 /* A job over several processes: each starts the same graph with its own `process`, and they find each other. Subtask i
@@ -52,6 +53,13 @@ typedef struct ck_job_placement {
     void *process_of_arg;
 } ck_job_placement;
 
+/* A job that reads what another one has read up to a checkpoint, and nothing else: by operator of its graph, of
+ * sources. It is stopped when it has come there (ck_job_stop). */
+typedef struct ck_job_reread {
+    const ck_split_list *splits;
+    const bool *ends; /* the other one had come to its end */
+} ck_job_reread;
+
 typedef struct ck_job_config {
     const char *name;
     uint32_t parallelism;
@@ -65,6 +73,7 @@ typedef struct ck_job_config {
     ck_job_placement placement;
     const ck_skip *skips; /* records to leave out; must stay until the job is freed */
     uint32_t skip_count;
+    const ck_job_reread *reread;          /* NULL: it reads on */
     void *job_data;                       /* for ck_op_spec */
     void (*on_end)(void *arg, ck_job *j); /* once, from a scheduler thread; may be NULL */
     void *on_end_arg;

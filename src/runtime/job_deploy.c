@@ -112,6 +112,12 @@ static ck_status make_inflight_place(ck_job *j, ck_job_op *o, ck_error *err) {
     return CK_OK;
 }
 
+static ck_subtask_reads reads_of(const ck_job *j, const ck_job_op *head) {
+    const ck_job_reread *r = j->cfg.reread;
+    if (!r || !head->desc->source) return CK_READS_ON;
+    return r->ends[head->op - j->graph->ops] ? CK_READS_WHOLE : CK_READS_WITHOUT_END;
+}
+
 static ck_status make_subtask(ck_job *j, uint32_t vertex, uint32_t index, ck_error *err) {
     const ck_vertex *v = &j->plan.vertices[vertex];
     const ck_job_op *head = ck_job_chain_op(j, vertex, 0);
@@ -131,6 +137,7 @@ static ck_status make_subtask(ck_job *j, uint32_t vertex, uint32_t index, ck_err
         .flush_origin_us = j->flush_origin_us,
         .vertex = v->id,
         .key_groups = ck_key_group_range_for_subtask(index, v->parallelism, j->graph->key_groups),
+        .reads = reads_of(j, head),
         .inflight = head->inflight,
         .host = {j, ck_job_report, ck_job_subtask_retired, ck_job_ref, ck_job_unref},
     };

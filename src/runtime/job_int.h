@@ -4,6 +4,7 @@
  *   job_deploy.c  subtasks, channels, exchanges
  *   job_restore.c the directory: what to continue from, state, commits that are owed; job_splits.c the sources' splits
  *   job_settle.c  a checkpoint that must be worked off at the parallelism it was made with
+ *   job_backfill.c state that is computed by reading the input again, up to the checkpoint
  *   job_actor.c   the running job: reports, the checkpoint machine, the end
  *   job_disk.c    the actor's actions that block: manifests, commits, retention
  *   job_peers.c   other processes of the job: who runs what, what they tell each other
@@ -133,6 +134,7 @@ struct ck_job {
     const ck_manifest *restored; /* NULL: a new beginning */
     const char *restored_dir;
     ck_evolution evolution; /* what becomes of the restored operators; whole when `restored` is */
+    const char *backfilled; /* where what is computed again was left; NULL: nothing is */
     uint32_t settle_at;     /* the parallelism it must be worked off with first; 0: it need not */
     uint64_t below;         /* going back: only checkpoints below this one are looked at; 0 = all */
     uint64_t tried;         /* what was to be restored */
@@ -207,6 +209,17 @@ CK_NODISCARD ck_status ck_job_open_dir(ck_job *j, ck_error *err);
 CK_NODISCARD ck_status ck_job_make_committers(ck_job *j, ck_error *err);
 /* State into the deployed subtasks, then the commits that are owed. */
 CK_NODISCARD ck_status ck_job_restore(ck_job *j, ck_error *err);
+/* ---- job_backfill.c ---- */
+
+/* Runs what has to be computed again up to the restored checkpoint, into a directory inside the job's. Nothing else is
+ * touched. Blocking. Also removes what a dead run left of one. */
+CK_NODISCARD ck_status ck_job_backfill(ck_job *j, ck_error *err);
+/* Its state into the deployed subtasks, before that of the restored checkpoint. */
+CK_NODISCARD ck_status ck_job_load_backfilled(ck_job *j, ck_error *err);
+/* It is in the job's own. */
+CK_NODISCARD ck_status ck_job_drop_backfilled(ck_job *j, ck_error *err);
+bool ck_job_is_backfilled(const ck_job *j, const ck_graph_op *op);
+
 /* ---- job_settle.c ---- */
 
 /* Sets settle_at. CK_REFUSED: it must be, and cannot be here. */

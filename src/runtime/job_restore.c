@@ -27,7 +27,7 @@ static ck_status check_manifest(ck_job *j, const ck_manifest *m, const char *dir
                                   .manifest = m,
                                   .wanted = j->graph,
                                   .settings = &j->settings,
-                                  .from_now = j->cfg.checkpoint.added_from_now,
+                                  .added = j->cfg.checkpoint.added,
                                   .allow = j->cfg.checkpoint.allow_semantic_change};
     CK_TRY(ck_evolve(&j->arena, &cfg, &j->evolution, err));
     return ck_evolve_refusal(&cfg, &j->evolution, hint, err);
@@ -347,9 +347,9 @@ static ck_status expect(ck_job *j, const ck_vertex *v, ck_expected_slot *out, ui
         const ck_slot_schema *slots;
         uint32_t n;
         CK_TRY(ck_job_op_slots(j, o, &slots, &n, err));
-        if (j->evolution.changed)
-            CK_TRY(ck_trace_slots(&j->arena, j->evolution.stored, j->graph, o->op, j->cfg.checkpoint.added_from_now,
-                                  &slots, n, err));
+        if (j->evolution.changed && !ck_job_is_backfilled(j, o->op))
+            CK_TRY(ck_trace_slots(&j->arena, j->evolution.stored, j->graph, o->op,
+                                  j->cfg.checkpoint.added == CK_ADDED_FROM_NOW, &slots, n, err));
         for (uint32_t k = 0; out && k < n; k++)
             out[*count + k] = (ck_expected_slot){ck_op_id(o->op->uid), o->op->uid, &slots[k]};
         *count += n;
@@ -378,6 +378,7 @@ static ck_status load(ck_job *j, ck_restore *r, ck_error *err) {
     CK_TRY(want_committables(j, r, err));
     if (!j->was_finished && !ck_job_follows(j)) CK_TRY(want_splits(j, r, err));
     CK_FAULT(j->proc, RESTORE_BEFORE_LOAD);
+    if (j->backfilled) CK_TRY(ck_job_load_backfilled(j, err));
     CK_TRY(note_damage(j, ck_restore_run(r, err)));
     CK_FAULT(j->proc, RESTORE_BEFORE_MIGRATION);
     if (!j->was_finished && !ck_job_follows(j)) CK_TRY(take_splits(j, r, err));

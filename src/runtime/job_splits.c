@@ -112,7 +112,10 @@ static ck_status deal_new(ck_job *j, const ck_job_op *o, ck_error *err) {
     ck_op_spec *spec = ck_job_op_spec(j, o, 0, parallelism);
     if (!spec) return nomem(j, err);
     spec->continues = o->was_known;
-    CK_TRY(o->desc->enumerate(spec, parallelism, &found, err));
+    if (j->cfg.reread)
+        found = j->cfg.reread->splits[o->op - j->graph->ops];
+    else
+        CK_TRY(o->desc->enumerate(spec, parallelism, &found, err));
     CK_TRY(hold(j, &found, err));
     j->begins_now |= found.now;
     uint32_t turn = o->known_splits.count;

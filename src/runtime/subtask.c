@@ -235,7 +235,7 @@ typedef enum input_result { INPUT_TAKEN, INPUT_NONE, INPUT_FAILED } input_result
 static input_result take_from_source(ck_subtask *s) {
     ck_chain *c = s->chain;
     ck_op_runtime *head = ck_chain_op(c, 0);
-    if (head->ended || head->dead || (s->held && s->last_barrier >= s->held)) {
+    if (head->ended || head->dead || s->read_all || (s->held && s->last_barrier >= s->held)) {
         s->source_idle = s->unflushed = false;
         return INPUT_NONE;
     }
@@ -249,6 +249,8 @@ static input_result take_from_source(ck_subtask *s) {
     ck_poll_result result;
     if (ck_chain_poll(c, &result, &s->source_until_us) != CK_OK) return INPUT_FAILED;
     s->source_idle = result == CK_POLL_IDLE;
+    s->read_all = result == CK_POLL_END && s->cfg.reads == CK_READS_WITHOUT_END;
+    if (s->read_all) return INPUT_TAKEN;
     if (result == CK_POLL_END && ck_chain_end_source(c) != CK_OK) return INPUT_FAILED;
     return INPUT_TAKEN;
 }

@@ -75,6 +75,13 @@ void ck_report_free(ck_report *r); /* leaves what is part of something else; NUL
 
 /* ---- making ---- */
 
+/* Sources of a job that reads up to a certain place and stops there: barriers wait until they have come so far. */
+typedef enum ck_subtask_reads {
+    CK_READS_ON,
+    CK_READS_WHOLE,      /* then END is said, as always */
+    CK_READS_WITHOUT_END /* then nothing: more would have come */
+} ck_subtask_reads;
+
 typedef struct ck_subtask_host {
     void *arg;
     void (*report)(void *arg, ck_report *r);   /* thread: any */
@@ -91,12 +98,13 @@ typedef struct ck_subtask_config {
     uint32_t number;  /* in the job */
     uint32_t index;   /* in the vertex */
     uint32_t op_count;
-    uint64_t restored;                 /* checkpoint restored from; 0 = none */
-    int64_t flush_us;                  /* 0: no FLUSH is injected */
-    bool flush_each;                   /* after every batch */
-    int64_t flush_origin_us;           /* added to the monotonic clock, so that all sources of a job count alike */
-    uint64_t vertex;                   /* its id */
-    ck_key_group_range key_groups;     /* of its state */
+    uint64_t restored;             /* checkpoint restored from; 0 = none */
+    int64_t flush_us;              /* 0: no FLUSH is injected */
+    bool flush_each;               /* after every batch */
+    int64_t flush_origin_us;       /* added to the monotonic clock, so that all sources of a job count alike */
+    uint64_t vertex;               /* its id */
+    ck_key_group_range key_groups; /* of its state */
+    ck_subtask_reads reads;
     const ck_inflight_place *inflight; /* where in-flight files go; NULL: without a directory. Outlives it */
     ck_subtask_host host;
 } ck_subtask_config;

@@ -422,10 +422,15 @@ static ck_status begin_barrier(ck_subtask *s) {
     return CK_OK;
 }
 
+static bool reads_first(const ck_subtask *s) {
+    const ck_op_runtime *head = ck_chain_op(s->chain, 0);
+    return s->cfg.reads != CK_READS_ON && !s->read_all && !head->ended && !head->dead;
+}
+
 ck_status ck_subtask_checkpoints(ck_subtask *s, bool *busy) {
     *busy = true;
     if (s->current) return finish_barrier(s);
-    if (s->has_barrier) {
+    if (s->has_barrier && !reads_first(s)) {
         if (s->writer) return CK_AGAIN; /* of a checkpoint that was given up: its mark must go first */
         return begin_barrier(s);
     }

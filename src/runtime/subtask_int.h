@@ -55,6 +55,7 @@ struct ck_subtask {
 
     /* source */
     bool source_idle;
+    bool read_all; /* CK_READS_WITHOUT_END: all its splits are at their ends */
     int64_t source_until_us;
     bool unflushed; /* a batch was emitted since the last FLUSH */
     uint64_t flush_seq;

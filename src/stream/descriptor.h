@@ -44,6 +44,12 @@ static inline const struct ck_library *ck_spec_library(const ck_op_spec *spec) {
     return spec->proc ? spec->proc->library : NULL; /* for tests of a single operator */
 }
 
+/* Whether reading the input again gives what an operator keeps and says: see ck_op_desc.again. */
+typedef struct ck_again {
+    const char *why_not; /* a sentence without its subject; NULL: it does */
+    bool by_time;        /* also by how far event time had come: only where that is read again alike */
+} ck_again;
+
 typedef struct ck_op_desc {
     const char *type;
     const ck_operator_vtbl *op; /* exactly one of op and source; sinks are operators */
@@ -61,6 +67,12 @@ typedef struct ck_op_desc {
     /* Sinks: a look at where the output goes before anything runs: what cannot be written fails, what may surprise is
      * logged. May block; called once for the job, on no subtask. NULL = there is nothing to look at. */
     ck_status (*look)(const ck_op_spec *spec, ck_error *err);
+    /* Whether its state is a function of the rows it got, whatever their order and time; from its parameters alone.
+     * Optional: NULL = it is not. CK_NOMEM, CK_CORRUPT. */
+    ck_status (*again)(const ck_op_spec *spec, ck_arena *a, ck_again *out, ck_error *err);
+    /* Sources: for a split with a position, adds the one that has what was read before it, and ends there. CK_REFUSED:
+     * that is not to be had any more, in a sentence. NULL = never. */
+    ck_status (*rewind)(const ck_op_spec *spec, const ck_split *stored, ck_split_list *out, ck_error *err);
 } ck_op_desc;
 
 /* What a table with connector='name' is: option checking and which operators it becomes. */

@@ -205,4 +205,4 @@ def test_from_now_is_for_input_that_grows(tmp_path):
 def test_from_now_is_spelt_so(tmp_path):
     from conftest import run_clink
     r = run_clink("explain", "-e", "SELECT 1", "--added-state", "now", ok=False)
-    assert r.code == 2 and "--added-state is refuse or from_now" in r.err, r.err
+    assert r.code == 2 and "--added-state is refuse, from_now or backfill" in r.err, r.err

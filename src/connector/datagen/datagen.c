@@ -357,7 +357,13 @@ static const ck_source_vtbl datagen_vtbl = {
 };
 
 const ck_op_desc ck_op_source_datagen = {
-    .type = "source.datagen", .source = &datagen_vtbl, .create = datagen_create, .enumerate = datagen_enumerate};
+    .type = "source.datagen",
+    .source = &datagen_vtbl,
+    .create = datagen_create,
+    .enumerate = datagen_enumerate,
+    .again = ck_source_again,
+    .rewind = ck_row_splits_rewind,
+};
 
 /* ---- the connector ---- */
 

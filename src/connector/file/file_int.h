@@ -69,6 +69,10 @@ CK_NODISCARD ck_status ck_file_cut(ck_proc *proc, const char *path, const char *
 CK_NODISCARD ck_status ck_file_enumerate(const ck_op_spec *spec, uint32_t parallelism, ck_split_list *out,
                                          ck_error *err);
 
+/* ck_op_desc.rewind. */
+CK_NODISCARD ck_status ck_file_rewind(const ck_op_spec *spec, const ck_split *stored, ck_split_list *out,
+                                      ck_error *err);
+
 /* ---- the reader (reader.c): bytes of one split, read ahead by the I/O executor ---- */
 
 typedef struct ck_file_reader ck_file_reader;

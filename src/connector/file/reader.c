@@ -90,7 +90,7 @@ static ck_status read_header(ck_file_reader *r, uint64_t from, uint64_t bytes, u
 
 static ck_status check_size(const ck_file_reader *r, const ck_stat *st, ck_error *err) {
     const ck_file_split *s = r->split;
-    if (follows(r) && s->inode != 0 && st->inode != s->inode)
+    if (s->inode != 0 && st->inode != s->inode)
         return ck_fail(err, CK_DATA, "%s was replaced by another file while it was followed", s->path);
     uint64_t least = follows(r) ? s->position : s->end;
     if (st->bytes < least)

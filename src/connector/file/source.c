@@ -446,4 +446,10 @@ static const ck_source_vtbl source_vtbl = {
 };
 
 const ck_op_desc ck_op_source_file = {
-    .type = "source.file", .source = &source_vtbl, .create = source_create, .enumerate = ck_file_enumerate};
+    .type = "source.file",
+    .source = &source_vtbl,
+    .create = source_create,
+    .enumerate = ck_file_enumerate,
+    .again = ck_source_again,
+    .rewind = ck_file_rewind,
+};

@@ -311,3 +311,22 @@ ck_status ck_file_enumerate(const ck_op_spec *spec, uint32_t parallelism, ck_spl
     if (s != CK_OK) ck_error_prefix(err, "table %s: ", t.table);
     return s;
 }
+
+/* ---- reading again ---- */
+
+/* Of a compressed file only the whole is to be had: its pieces begin nowhere. */
+ck_status ck_file_rewind(const ck_op_spec *spec, const ck_split *stored, ck_split_list *out, ck_error *err) {
+    ck_file_split s;
+    const char *text;
+    (void)spec;
+    CK_TRY(ck_file_split_parse(out->arena, stored->spec, &s, err));
+    if (strcmp(s.path, CK_STDIN_PATH) == 0) return ck_fail(err, CK_REFUSED, "standard input is read once");
+    bool packed = s.compression != CK_COMPRESSION_NONE;
+    if (packed && s.position != s.end && s.position != s.start)
+        return ck_fail(err, CK_REFUSED, "%s is compressed, and was not read to its end", s.path);
+    s.end = packed && s.position != s.start ? UINT64_MAX : s.position;
+    s.position = s.start;
+    s.time_us = INT64_MIN;
+    CK_TRY(ck_file_split_print(out->arena, &s, &text, err));
+    return ck_split_list_add(out, stored->id, text) == CK_OK ? CK_OK : ck_nomem(err, out->arena->mem, strlen(text));
+}

@@ -430,7 +430,13 @@ static const ck_source_vtbl nexmark_vtbl = {
 };
 
 const ck_op_desc ck_op_source_nexmark = {
-    .type = "source.nexmark", .source = &nexmark_vtbl, .create = nexmark_create, .enumerate = nexmark_enumerate};
+    .type = "source.nexmark",
+    .source = &nexmark_vtbl,
+    .create = nexmark_create,
+    .enumerate = nexmark_enumerate,
+    .again = ck_source_again,
+    .rewind = ck_row_splits_rewind,
+};
 
 /* ---- the connector ---- */
 
