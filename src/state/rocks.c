@@ -230,8 +230,8 @@ static rocksdb_options_t *options_new(const ck_rocks *r) {
     return o;
 }
 
-/* RocksDB takes the second write to its log on a full disk for a bug of its own and ends the process, so that the log is
- * in memory, where it can be, and nowhere once it is open. It holds the options and nothing else. */
+/* RocksDB takes the second write to its log on a full disk for a bug of its own and ends the process, so that the log
+ * is in memory, where it can be, and nowhere once it is open. It holds the options and nothing else. */
 static ck_scratch_dir *log_in_memory(ck_rocks *r) {
     ck_scratch_dir *d = NULL;
     if (ck_scratch_dir_new(r->mem, "/dev/shm", "clink-rocksdb-log", &d, NULL) != CK_OK) return NULL;

@@ -64,3 +64,22 @@ def test_each_call(disk, tmp_path, backend, query):
             one_failure(disk, Job(m, q, rate, alignment), n, code, lasting, p, then)
         except AssertionError as e:
             raise AssertionError(f"CLINK_DISK_FAILS={n}:{code}{':lasting' if lasting else ''} {alignment} -p {p} then {then}, of {most} calls: {e}") from e
+
+
+@pytest.mark.parametrize("query", ["text", "window"])
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_each_call_of_a_restart(disk, tmp_path, backend, query):
+    """What a killed life has left is committed and gone on from, on a disk that fails."""
+    m, q = Matrix(str(tmp_path), SEED, backend), QUERIES[query]
+    rnd = random.Random(f"{SEED} restart {backend} {query}")
+    each = [(n, code, lasting) for n in range(1, 80) for code in SAYS for lasting in (False, True)]
+    killed = 0
+    for n, code, lasting in each if ALL else rnd.sample(each, 4):
+        alignment, p, then = rnd.choice(("aligned", "unaligned")), rnd.choice((1, 4)), rnd.choice((1, 2, 3))
+        job = Job(m, q, q.rows * 8, alignment)
+        killed += job.start(p, f"{rnd.choice(('checkpoint.after_manifest', 'commit.before', 'commit.after'))}:2:kill").code != 0
+        try:
+            one_failure(disk, job, n, code, lasting, then, p)
+        except AssertionError as e:
+            raise AssertionError(f"CLINK_DISK_FAILS={n}:{code}{':lasting' if lasting else ''} {alignment} -p {p} then {then}, of a restart: {e}") from e
+    assert killed, "none of the kills ever came"
