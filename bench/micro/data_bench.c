@@ -115,7 +115,10 @@ static void bench_gather(const char *name, shape s, bool nulls) {
         uint64_t t = next() % TARGETS;
         g.rows[t][g.count[t]++] = (uint16_t)i;
     }
-    for (int t = 0; t < TARGETS; t++) must(ck_column_builder_init(&g.out[t], mem, type_of(s), TARGET_ROWS) == CK_OK);
+    for (int t = 0; t < TARGETS; t++) {
+        must(ck_column_builder_init(&g.out[t], mem, type_of(s), TARGET_ROWS) == CK_OK);
+        ck_column_builder_take_with(&g.out[t], ck_cpu_detect());
+    }
     measure(name, ROWS, gather, &g);
     for (int t = 0; t < TARGETS; t++) ck_column_builder_destroy(&g.out[t]);
     ck_column_unref(&g.c);
@@ -139,7 +142,7 @@ static void fnv(void *arg) {
 }
 static void fnv16(void *arg) {
     key_case *k = arg;
-    ck_key_fnv16(&k->spec, k->batch, k->low);
+    ck_key_fnv16_for(ck_cpu_detect())(&k->spec, k->batch, k->low);
     sink += k->low[7];
 }
 static void hash(void *arg) {

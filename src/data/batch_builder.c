@@ -14,6 +14,10 @@ ck_status ck_batch_builder_init(ck_batch_builder *b, ck_mem mem, const ck_schema
     return s;
 }
 
+void ck_batch_builder_take_with(ck_batch_builder *b, ck_cpu cpu) {
+    for (uint32_t i = 0; i < b->schema->field_count; i++) ck_column_builder_take_with(&b->columns[i], cpu);
+}
+
 void ck_batch_builder_destroy(ck_batch_builder *b) {
     if (b->columns)
         for (uint32_t i = 0; i < b->schema->field_count; i++) ck_column_builder_destroy(&b->columns[i]);

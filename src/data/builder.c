@@ -1,6 +1,7 @@
 /* See builder.h. One column at a time: memory, single appends, finishing. Gathering is in gather.c, whole batches in
  * batch_builder.c. */
 #include "data/builder_int.h"
+#include "data/take_int.h"
 
 enum {
     FIRST_ROWS = 64, /* memory of a new column when nothing is known of its length */
@@ -11,7 +12,8 @@ enum {
 /* ---- making and unmaking ---- */
 
 static void set_empty(ck_column_builder *b, ck_mem mem, ck_phys phys, uint32_t capacity) {
-    *b = (ck_column_builder){.mem = mem, .phys = phys, .capacity = capacity, .own_index = -1, .given_index = -1};
+    *b = (ck_column_builder){
+        .mem = mem, .phys = phys, .capacity = capacity, .own_index = -1, .given_index = -1, .take = &ck_take_base};
 }
 
 static ck_status make_children(ck_column_builder *b, uint32_t count) {
@@ -53,6 +55,11 @@ static ck_status init_shaped(ck_column_builder *b, ck_mem mem, const ck_column *
     for (uint32_t i = 0; i < like->child_count; i++)
         CK_TRY(init_shaped(&b->children[i], mem, like->children[i], list ? UINT32_MAX : capacity, grows || list));
     return CK_OK;
+}
+
+void ck_column_builder_take_with(ck_column_builder *b, ck_cpu cpu) {
+    b->take = ck_take_for(cpu);
+    for (uint32_t i = 0; i < b->child_count; i++) ck_column_builder_take_with(&b->children[i], cpu);
 }
 
 ck_status ck_column_builder_init(ck_column_builder *b, ck_mem mem, const ck_type *type, uint32_t capacity) {

@@ -3,6 +3,7 @@
 #ifndef CK_DATA_BUILDER_H
 #define CK_DATA_BUILDER_H
 
+#include "base/proc.h"
 #include "data/batch.h"
 
 /* Appends to one column up to `capacity` rows. Long strings are copied into heap buffers of the builder, unless
@@ -28,6 +29,7 @@ typedef struct ck_column_builder {
     ck_heaps *last_heaps; /* the heaps gathered from last, an owned reference, and where they begin in buffers */
     uint32_t last_heaps_base;
 
+    const struct ck_take *take;         /* the loops of gathering, for any processor */
     bool grows;                         /* elements of a list: no capacity of their own */
     bool copies;                        /* gathering copies long strings (compaction) */
     struct ck_column_builder *children; /* LIST: one; STRUCT: one a field */
@@ -36,6 +38,8 @@ typedef struct ck_column_builder {
 
 CK_NODISCARD ck_status ck_column_builder_init(ck_column_builder *b, ck_mem mem, const ck_type *type, uint32_t capacity);
 void ck_column_builder_destroy(ck_column_builder *b);
+/* Gathers with what this processor can from now on; without, as any of the build's kind. */
+void ck_column_builder_take_with(ck_column_builder *b, ck_cpu cpu);
 
 /* Appends fail with CK_NOMEM only; appending past capacity is a bug (asserted). */
 CK_NODISCARD ck_status ck_build_null(ck_column_builder *b);
@@ -72,6 +76,7 @@ typedef struct ck_batch_builder {
 CK_NODISCARD ck_status ck_batch_builder_init(ck_batch_builder *b, ck_mem mem, const ck_schema *schema,
                                              uint32_t capacity);
 void ck_batch_builder_destroy(ck_batch_builder *b);
+void ck_batch_builder_take_with(ck_batch_builder *b, ck_cpu cpu);
 /* After one value was appended to every column (pruned columns: to none, in the whole batch): counts the row. */
 void ck_batch_builder_row(ck_batch_builder *b, int weight);
 /* Forget what was appended to columns since the last counted row: a record that turned out bad. */

@@ -2,6 +2,7 @@
  * once for both and compiled twice, with nothing decided inside its loop. Strings are shared: the heaps of the source
  * are appended to the builder's and the buffer index of every long view moves by where they begin. */
 #include "data/builder_int.h"
+#include "data/take_int.h"
 
 #define CK_FORCE_INLINE static inline __attribute__((always_inline))
 
@@ -17,18 +18,16 @@ static ck_status append(ck_column_builder *b, const ck_column *c, const row_set 
 
 /* ---- fixed widths ---- */
 
-/* Words and pairs of words in place of the columns' own types. */
-typedef uint64_t __attribute__((may_alias)) word;
+/* Pairs of words in place of the columns' own types. */
 typedef struct __attribute__((may_alias)) pair {
     uint64_t lo, hi;
 } pair;
 
-static void copy_8(word *restrict to, const word *restrict from, const row_set *s) {
-    const uint16_t *rows = s->rows;
-    if (!rows)
-        memcpy(to, from + s->start, s->n * sizeof *to);
+static void copy_8(const ck_take *take, void *to, const void *from, const row_set *s) {
+    if (s->rows)
+        take->words(to, from, s->rows, s->n);
     else
-        for (size_t i = 0; i < s->n; i++) to[i] = from[rows[i]];
+        memcpy(to, (const char *)from + s->start * sizeof(uint64_t), s->n * sizeof(uint64_t));
 }
 
 static void copy_16(pair *restrict to, const pair *restrict from, const row_set *s) {
@@ -42,49 +41,37 @@ static void copy_16(pair *restrict to, const pair *restrict from, const row_set 
 /* ---- bitmaps ---- */
 
 /* `take` bits (1 to 64) of a row set from its i-th on, in the low end of a word. */
-CK_FORCE_INLINE uint64_t bits_of(const uint64_t *from, const uint16_t *rows, uint32_t start, size_t i, size_t take) {
-    uint64_t bits = 0;
-    if (rows) {
-        for (size_t j = 0; j < take; j++) bits |= (uint64_t)ck_bit_get(from, rows[i + j]) << j;
-        return bits;
-    }
-    size_t at = start + i, shift = at & 63;
-    bits = from[at >> 6] >> shift;
+static uint64_t bits_of(const ck_take *kernels, const uint64_t *from, const row_set *s, size_t i, size_t take) {
+    if (s->rows) return kernels->bits(from, s->rows + i, take);
+    size_t at = s->start + i, shift = at & 63;
+    uint64_t bits = from[at >> 6] >> shift;
     if (shift + take > 64) bits |= from[(at >> 6) + 1] << (64 - shift);
     return take == 64 ? bits : bits & ((1ULL << take) - 1);
 }
 
-CK_FORCE_INLINE void copy_bits_of(uint64_t *to, size_t at, const uint64_t *from, const uint16_t *rows, uint32_t start,
-                                  size_t n) {
-    for (size_t i = 0; i < n;) {
-        size_t bit = at & 63, take = 64 - bit < n - i ? 64 - bit : n - i;
-        uint64_t bits = take == 64 ? bits_of(from, rows, start, i, 64) : bits_of(from, rows, start, i, take);
+static void copy_bits(const ck_take *kernels, uint64_t *to, size_t at, const uint64_t *from, const row_set *s) {
+    for (size_t i = 0; i < s->n;) {
+        size_t bit = at & 63, take = 64 - bit < s->n - i ? 64 - bit : s->n - i;
+        uint64_t bits = bits_of(kernels, from, s, i, take);
         uint64_t mask = (take == 64 ? ~0ULL : (1ULL << take) - 1) << bit;
         to[at >> 6] = (to[at >> 6] & ~mask) | bits << bit;
         at += take;
         i += take;
     }
 }
-static void copy_bits(uint64_t *to, size_t at, const uint64_t *from, const row_set *s) {
-    if (s->rows)
-        copy_bits_of(to, at, from, s->rows, 0, s->n);
-    else
-        copy_bits_of(to, at, from, NULL, s->start, s->n);
-}
 
-static bool all_set(const uint64_t *from, const row_set *s) {
+static bool all_set(const ck_take *kernels, const uint64_t *from, const row_set *s) {
     for (size_t i = 0; i < s->n; i += 64) {
         size_t take = s->n - i < 64 ? s->n - i : 64;
-        uint64_t bits = s->rows ? bits_of(from, s->rows, 0, i, take) : bits_of(from, NULL, s->start, i, take);
-        if (bits != (take == 64 ? ~0ULL : (1ULL << take) - 1)) return false;
+        if (bits_of(kernels, from, s, i, take) != (take == 64 ? ~0ULL : (1ULL << take) - 1)) return false;
     }
     return true;
 }
 
 /* Validity of the appended rows; a bitmap is made only when one of them is NULL. */
 static void append_validity(ck_column_builder *b, const ck_column *c, const row_set *s) {
-    if (!c->validity || (!b->col->validity && all_set(c->validity, s))) return; /* bits beyond its length are set */
-    copy_bits(ck_column_writable_validity(b->col), b->length, c->validity, s);
+    if (!c->validity || (!b->col->validity && all_set(b->take, c->validity, s))) return; /* bits beyond its length are set */
+    copy_bits(b->take, ck_column_writable_validity(b->col), b->length, c->validity, s);
 }
 
 /* ---- strings ---- */
@@ -245,9 +232,9 @@ static ck_status append(ck_column_builder *b, const ck_column *c, const row_set 
     ck_column *to = b->col;
     switch (b->phys) {
     case CK_PHYS_NULL: break;
-    case CK_PHYS_BOOL: copy_bits(to->bits, b->length, c->bits, s); break;
+    case CK_PHYS_BOOL: copy_bits(b->take, to->bits, b->length, c->bits, s); break;
     case CK_PHYS_I64:
-    case CK_PHYS_F64: copy_8((word *)to->data + b->length, c->data, s); break;
+    case CK_PHYS_F64: copy_8(b->take, (char *)to->data + b->length * sizeof(uint64_t), c->data, s); break;
     case CK_PHYS_I128: copy_16((pair *)to->data + b->length, c->data, s); break;
     case CK_PHYS_VIEW: CK_TRY(append_views(b, c, s)); break;
     case CK_PHYS_LIST: CK_TRY(append_lists(b, c, s)); break;

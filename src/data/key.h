@@ -21,6 +21,7 @@
 #define CK_DATA_KEY_H
 
 #include "base/hash.h"
+#include "base/proc.h"
 #include "data/builder.h"
 
 /* Columns of a batch that form a key. Borrowed types. */
@@ -40,7 +41,9 @@ CK_NODISCARD ck_status ck_key_decode(const ck_type *const *types, uint32_t count
 /* FNV-1a of the encoded key for the live rows of b, out[k] for the k-th, without building the bytes where it can. */
 void ck_key_fnv(const ck_key_spec *k, const ck_batch *b, uint64_t *out);
 /* Its low 16 bits alone, for a fraction of the work: all that key groups need where their number is a power of two. */
-void ck_key_fnv16(const ck_key_spec *k, const ck_batch *b, uint16_t *out);
+typedef void ck_key_fnv16_fn(const ck_key_spec *k, const ck_batch *b, uint16_t *out);
+ck_key_fnv16_fn ck_key_fnv16;
+ck_key_fnv16_fn *ck_key_fnv16_for(ck_cpu cpu); /* the same, faster where the processor can */
 /* The mixing hash of the same equality classes, for in-memory tables: equal keys hash equal whatever their encoding.
  * Exactly this, since state tables hash stored rows again with the inline functions below: no column
  * ck_hash_u64(seed, 0); one column its ck_value_hash_*; more: h = seed, then for each h = ck_hash_combine(h, value

@@ -39,13 +39,14 @@ static bool rows_equal(const keys *k, uint32_t a, uint32_t b) {
 
 static void check_hashes(sample *s, const keys *k) {
     static uint64_t fnv[CK_BATCH_ROWS_MAX], hash[CK_BATCH_ROWS_MAX];
-    static uint16_t low[CK_BATCH_ROWS_MAX];
+    static uint16_t low[CK_BATCH_ROWS_MAX], simd[CK_BATCH_ROWS_MAX];
     ck_key_fnv(&k->spec, k->batch, fnv);
     ck_key_fnv16(&k->spec, k->batch, low);
+    ck_key_fnv16_for(ck_cpu_detect())(&k->spec, k->batch, simd);
     ck_key_hash(&k->spec, k->batch, 77, hash);
     for (uint32_t i = 0; i < k->batch->sel_count; i++) {
         ck_bytes bytes = encoded(s, k, ck_batch_row(k->batch, i));
-        if (fnv[i] != ck_fnv1a(bytes.p, bytes.n) || low[i] != (uint16_t)fnv[i]) {
+        if (fnv[i] != ck_fnv1a(bytes.p, bytes.n) || low[i] != (uint16_t)fnv[i] || simd[i] != low[i]) {
             char text[400];
             int n = 0;
             for (uint32_t c = 0; c < k->spec.count; c++)

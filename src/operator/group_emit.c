@@ -10,6 +10,7 @@ static ck_status copy_rows(const ck_column *c, const ck_type *type, const uint16
                            ck_op_ctx *ctx) {
     ck_column_builder b;
     CK_TRY(ck_column_builder_init(&b, ctx->mem, type, n));
+    ck_column_builder_take_with(&b, ctx->proc->cpu);
     ck_status s = CK_OK;
     if (b.phys == CK_PHYS_VIEW) {
         for (uint32_t i = 0; s == CK_OK && i < n; i++) {

@@ -167,6 +167,7 @@ static ck_status gather_side(const interval_join *op, uint32_t side, uint32_t ba
         if (uses && !uses[first + c]) continue;
         if (side == batch_side) {
             ck_status st = ck_column_builder_init(&builder, ctx->mem, s->schema->fields[c].type, n);
+            if (st == CK_OK) ck_column_builder_take_with(&builder, ctx->proc->cpu);
             if (st == CK_OK) st = ck_build_gather(&builder, b->columns[c], op->pair_row, n);
             if (st == CK_OK) column = ck_column_builder_finish(&builder);
             ck_column_builder_destroy(&builder);

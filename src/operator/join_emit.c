@@ -14,6 +14,7 @@ static ck_status gather_batch_column(const ck_join *j, const ck_column *c, const
     const ck_join_entries *e = &j->entries;
     ck_column_builder b;
     ck_status s = ck_column_builder_init(&b, ctx->mem, type, e->n);
+    if (s == CK_OK) ck_column_builder_take_with(&b, ctx->proc->cpu);
     for (uint32_t i = 0, end; i < e->n && s == CK_OK; i = end) {
         bool missing = e->key[i] == CK_JOIN_NO_ROW;
         for (end = i + 1; end < e->n && (e->key[end] == CK_JOIN_NO_ROW) == missing;) end++;

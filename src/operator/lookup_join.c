@@ -110,6 +110,7 @@ static ck_status emit_found(lookup_join *op, const ck_lookup_found *f, ck_op_ctx
     for (uint32_t c = 0; s == CK_OK && c < left; c++) {
         ck_column_builder b;
         s = ck_column_builder_init(&b, ctx->mem, op->left->fields[c].type, n);
+        if (s == CK_OK) ck_column_builder_take_with(&b, ctx->proc->cpu);
         if (s == CK_OK) s = ck_build_gather(&b, op->rows->columns[c], op->at, n);
         ck_column *column = s == CK_OK ? ck_column_builder_finish(&b) : NULL;
         ck_column_builder_destroy(&b);

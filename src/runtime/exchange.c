@@ -32,7 +32,7 @@ struct ck_exchange {
 /* ---- making ---- */
 
 ck_status ck_exchange_group_init(ck_exchange_group *g, ck_proc *proc, ck_mem mem) {
-    *g = (ck_exchange_group){.proc = proc, .mem = mem, .since_us = INT64_MAX};
+    *g = (ck_exchange_group){.proc = proc, .mem = mem, .since_us = INT64_MAX, .fnv16 = ck_key_fnv16_for(proc->cpu)};
     return CK_OK;
 }
 
@@ -106,6 +106,7 @@ static ck_status init_hash(ck_exchange *x) {
     x->gather_rows = gather_rows(cfg);
     for (uint32_t t = 0; t < x->channel_count && cfg->target_count > 1; t++) {
         CK_TRY(ck_batch_builder_init(&x->targets[t].builder, mem, cfg->schema, x->gather_rows));
+        ck_batch_builder_take_with(&x->targets[t].builder, x->group->proc->cpu);
         x->targets[t].has_builder = true;
     }
     return reserve_scratch(x->group, cfg->key_groups);
@@ -226,7 +227,7 @@ static void find_targets(ck_exchange *x, const ck_batch *b) {
     }
     /* The usual number, a power of two: low bits of the hash are the group, and vectors make targets of them. */
     uint32_t shift = (uint32_t)__builtin_ctz(groups);
-    ck_key_fnv16(&spec, b, targets);
+    g->fnv16(&spec, b, targets);
     for (uint32_t k = 0; k < n; k++) targets[k] = (uint16_t)((targets[k] & (groups - 1)) * count >> shift);
 }
 

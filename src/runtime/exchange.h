@@ -22,6 +22,7 @@ typedef struct ck_exchange ck_exchange;
 typedef struct ck_exchange_group {
     ck_proc *proc;
     ck_mem mem; /* CK_MEM_QUEUE */
+    ck_key_fnv16_fn *fnv16; /* for this processor */
     ck_exchange *exchanges;
     size_t gathered_bytes;
     int64_t since_us;         /* the oldest gathered row; INT64_MAX: nothing is gathered */
