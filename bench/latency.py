@@ -143,7 +143,7 @@ query takes from a file, 200,000 rows a second at most (the writer, the engine a
 ![quantiles](latency.svg)
 """
     os.makedirs(runs.WORK, exist_ok=True)
-    with open(f"{runs.WORK}/latency.md", "w") as f:  # report.py puts it on a page it writes anew
+    with open(f"{runs.WORK}/latency.md", "w") as f:  # report.py puts it into its place on the page
         f.write(section)
     with open(page, "w") as f:
         f.write(old + "\n" + section)

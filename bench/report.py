@@ -121,23 +121,43 @@ whose results differ gets no figure.
 """
 
 
+def heading(section):
+    """What a section is known by: its first line up to a bracket, which holds figures."""
+    return section.split("\n", 1)[0].split("(")[0].strip()
+
+
+def merged(page, sections):
+    """The page with these sections in the places of those of the same heading, new ones in order behind the last of them; what others wrote stays."""
+    parts = re.split(r"^(?=## )", page, flags=re.M)
+    after = 0
+    for new in sections:
+        new = new.strip() + "\n\n"
+        found = [i for i, part in enumerate(parts) if i and heading(part) == heading(new)]
+        if found:
+            after = found[0]
+            parts[after] = new
+        else:
+            after += 1
+            parts.insert(after, new)
+    return "".join(parts).rstrip() + "\n"
+
+
 def write_page():
     pages = sorted((json.load(open(p)) for p in glob.glob(f"{runs.WORK}/page-*.json")), key=lambda p: p["n"])
-    out = [HEAD]
+    out = []
     for p in pages:
         name = f"benchmarks-{p['n']}.svg"
         with open(f"{runs.TOP}/docs/{name}", "w") as f:
             f.write(bars.draw(f"CPU seconds, {p['n']:,} events", p["bars"]))
         out.append(f"## NEXMark, {p['n']:,} events ({p['bid_bytes'] / 1e6:.0f} MB of bids)\n\n{p['table']}\n\n![bars]({name})\n\n"
                    f"{p['date']}, {p['machine']}, load average {p['load']} at the end. " + ("Not run this time: " + ", ".join(p["absent"]) + ". " if p["absent"] else "") + "; ".join(f"{k} {v}" for k, v in p["versions"].items()) + ".\n")
-    keys = f"{runs.WORK}/keys.md"
-    if os.path.exists(keys):
-        out.append(open(keys).read())
-    latency = f"{runs.WORK}/latency.md"
-    if os.path.exists(latency):
-        out.append(open(latency).read())
-    with open(runs.TOP + "/docs/benchmarks.md", "w") as f:
-        f.write("\n".join(out))
+    for left in (f"{runs.WORK}/keys.md", f"{runs.WORK}/latency.md"):
+        if os.path.exists(left):
+            out.append(open(left).read())
+    page = runs.TOP + "/docs/benchmarks.md"
+    before = open(page).read() if os.path.exists(page) else HEAD
+    with open(page, "w") as f:
+        f.write(merged(before, out))
     print("wrote docs/benchmarks.md")
 
 
