@@ -252,12 +252,8 @@ static ck_status make_ports(ck_process *p, ck_error *err) {
         ck_process_port *o = &p->ports[i];
         o->process = p;
         o->port = i;
-        o->schema = i ? &op->sides[i - 1] : op->output;
-        uint32_t n = o->schema->field_count;
-        o->writers = ck_arena_array(&p->arena, n + 1u, sizeof *o->writers);
-        o->columns = ck_arena_array(&p->arena, n + 1u, sizeof(clink_writer *));
-        if (!o->writers || !o->columns) return ck_nomem(err, p->mem, n * sizeof *o->writers);
-        o->face = (clink_emitter){.column_count = n, .columns = o->columns, .engine = &engine, .inside = o};
+        if (ck_plugin_rows_init(&o->rows, &p->arena, p->mem, i ? &op->sides[i - 1] : op->output, &engine, o) != CK_OK)
+            return ck_nomem(err, p->mem, sizeof *o);
     }
     return CK_OK;
 }

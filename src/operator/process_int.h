@@ -10,7 +10,7 @@
 
 #include "data/builder.h"
 #include "expr/library.h"
-#include "expr/plugin_column.h"
+#include "expr/plugin_rows.h"
 #include "operator/partition_timers_int.h"
 #include "operator/ttl_int.h"
 #include "state/state.h"
@@ -57,13 +57,9 @@ typedef struct ck_process_timers {
 } ck_process_timers;
 
 typedef struct ck_process_port {
-    clink_emitter face;
+    ck_plugin_rows rows;
     struct ck_process *process;
     uint32_t port;
-    const ck_schema *schema;
-    ck_plugin_writer *writers;
-    clink_writer **columns;
-    bool open;
 } ck_process_port;
 
 typedef struct ck_process {
