@@ -1,10 +1,10 @@
-/* A job in a plugin: which devices have gone quiet? A source and a sink that SQL describes, and between them an operator
- * with state and timers for each device.
+/* A job in a plugin: which devices have gone quiet? A source and a sink of its own (plugin_quiet_tables.c), and between
+ * them an operator with state and timers for each device.
  *
- *     cc -O2 -shared -fPIC -Iinclude -o quiet.so examples/plugin_quiet.c
- *     clink run --job quiet.so --checkpoint-dir ck -p 2
+ *     cc -O2 -shared -fPIC -Iinclude -o quiet.so examples/plugin_quiet.c examples/plugin_quiet_tables.c
+ *     mkdir quiet; clink run --job quiet.so --checkpoint-dir ck -p 2
  *
- * reads readings.ndjson and writes into quiet/. Killed and started again it goes on, at any -p. */
+ * reads the files of readings/ and writes into quiet/. Killed and started again it goes on, at any -p. */
 #include <clink/plugin.h>
 #include <stdlib.h>
 
@@ -96,9 +96,9 @@ static clink_status build(clink_job_builder *b, clink_error *error) {
     (void)error;
     clink_define(b, "CREATE TABLE readings (device VARCHAR, ts TIMESTAMP(3) NOT NULL, value DOUBLE,"
                     "                       WATERMARK FOR ts AS ts - INTERVAL '1' SECOND)"
-                    "  WITH (connector = 'file', format = 'json', path = 'readings.ndjson');"
+                    "  WITH (connector = 'quiet_files', path = 'readings');"
                     "CREATE TABLE quiet (device VARCHAR, last_seen TIMESTAMP(3), readings BIGINT)"
-                    "  WITH (connector = 'file', format = 'json', path = 'quiet')");
+                    "  WITH (connector = 'quiet_files', path = 'quiet')");
     clink_stream *readings = clink_query(b, "SELECT device, ts FROM readings WHERE value IS NOT NULL");
     clink_insert(clink_process(clink_key_by(readings, "device"), "quiet-devices", "quiet", "60000"), "quiet");
     return CLINK_OK;
@@ -109,6 +109,8 @@ static const clink_job_description job = {.struct_bytes = sizeof(clink_job_descr
                                           .build = build,
                                           .summary = "Devices that have said nothing for a minute."};
 
+extern const clink_connector quiet_files;
+static const clink_connector *const connectors[] = {&quiet_files, NULL};
 static const clink_operator *const operators[] = {&quiet, NULL};
 static const clink_job_description *const jobs[] = {&job, NULL};
 static const clink_plugin plugin = {.struct_bytes = sizeof(clink_plugin),
@@ -116,5 +118,6 @@ static const clink_plugin plugin = {.struct_bytes = sizeof(clink_plugin),
                                     .name = "quiet",
                                     .version = "1.0",
                                     .operators = operators,
-                                    .jobs = jobs};
+                                    .jobs = jobs,
+                                    .connectors = connectors};
 CLINK_PLUGIN(plugin)

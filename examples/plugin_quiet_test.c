@@ -1,6 +1,7 @@
 /* A test of the operator of plugin_quiet.c, of its job's SQL, and of nothing else: no files, no clock, no waiting.
  *
- *     cc -Iinclude examples/plugin_quiet_test.c examples/plugin_quiet.c -o quiet_test -Lbuild -lclink -Wl,-rpath,$PWD/build
+ *     cc -Iinclude examples/plugin_quiet_test.c examples/plugin_quiet.c examples/plugin_quiet_tables.c -o quiet_test \
+ *         -Lbuild -lclink -Wl,-rpath,$PWD/build
  *     ./quiet_test
  */
 #include <clink/testing.h>

@@ -135,6 +135,15 @@ void ck_event_time_empty(ck_event_time *t, uint32_t clock, int64_t now_us, int64
     if (left > 0 && now_us + left < *until_us) *until_us = now_us + left;
 }
 
+void ck_event_time_raise(ck_event_time *t, uint32_t clock, int64_t to_us) {
+    if (!t->spec || !ck_event_time_usable(to_us)) return;
+    ck_split_clock *s = &t->clocks[clock];
+    int64_t max_us = to_us + t->spec->lag_us; /* a row of this time would say the same */
+    if (max_us > s->max_us && ck_event_time_usable(max_us)) s->max_us = max_us;
+    s->empty_since_us = INT64_MIN;
+    s->idle = false;
+}
+
 void ck_event_time_finish(ck_event_time *t, uint32_t clock) {
     if (t->spec) t->clocks[clock].finished = true;
 }

@@ -50,6 +50,8 @@ CK_NODISCARD ck_status ck_event_time_add(ck_event_time *t, const char *name, int
 CK_NODISCARD ck_status ck_event_time_see(ck_event_time *t, uint32_t clock, const ck_batch *b, ck_op_ctx *ctx);
 /* The split was polled and had nothing, at this monotonic time. *until_us is lowered to when that makes it idle. */
 void ck_event_time_empty(ck_event_time *t, uint32_t clock, int64_t now_us, int64_t *until_us);
+/* The split's source knows that no row older than this comes from it any more. */
+void ck_event_time_raise(ck_event_time *t, uint32_t clock, int64_t to_us);
 void ck_event_time_finish(ck_event_time *t, uint32_t clock);
 /* Emits the watermark where it rose, or where the last split became idle or the first came back, and notes which split
  * holds it. After each batch. */

@@ -1,6 +1,7 @@
 #include "engine/builtins.h"
 
 #include "connector/connectors.h"
+#include "connector/plugin/plugin.h"
 #include "operator/lookup_join.h"
 #include "operator/operators.h"
 
@@ -52,4 +53,24 @@ ck_status engine_register_builtins(ck_registry *r, ck_error *err) {
     CK_TRY(ck_registry_add_op(r, &ck_op_sink_http, err));
     CK_TRY(ck_registry_add_connector(r, &ck_connector_http, err));
     return ck_registry_add_connector(r, &ck_connector_nexmark, err);
+}
+
+static ck_status register_one(ck_registry *r, const ck_plugin_connector *c, ck_error *err) {
+    const ck_connector_desc *there = ck_map_get(&r->connectors, ck_view_of(c->face->name));
+    ck_plugin_described d;
+    if (there && ck_plugin_connector_described(there) == c) return CK_OK;
+    if (there)
+        return ck_fail(err, CK_INVALID,
+                       "plugin %s has a connector \"%s\", which is built in; it must have another name", c->plugin,
+                       c->face->name);
+    if (ck_plugin_connector_describe(c, r->arena, &d) != CK_OK) return ck_nomem(err, r->arena->mem, sizeof d);
+    if (d.source) CK_TRY(ck_registry_add_op(r, d.source, err));
+    if (d.sink) CK_TRY(ck_registry_add_op(r, d.sink, err));
+    return ck_registry_add_connector(r, d.connector, err);
+}
+
+ck_status engine_register_plugins(ck_registry *r, const ck_library *l, ck_error *err) {
+    for (const ck_library_item *i = l->items; i; i = i->next)
+        if (i->connector) CK_TRY(register_one(r, i->connector, err));
+    return CK_OK;
 }

@@ -4,6 +4,10 @@
 
 #include "plugin/registry.h"
 
+struct ck_library;
+
 CK_NODISCARD ck_status engine_register_builtins(ck_registry *r, ck_error *err);
+/* The connectors of the library's plugins that are not there yet. */
+CK_NODISCARD ck_status engine_register_plugins(ck_registry *r, const struct ck_library *l, ck_error *err);
 
 #endif

@@ -52,10 +52,11 @@ static ck_status wire_proc(clink_engine *e, const clink_options *o, ck_error *er
 /* A table in memory is gone from the catalog. */
 static void forget_rows(void *store, const char *instance) { ck_memory_store_drop(store, instance); }
 
-/* Before a stored catalog is read, which may call their functions. */
+/* Before a stored catalog is read, which may call their functions and have tables of their connectors. */
 static ck_status load_plugins(clink_engine *e, const char *const *paths, ck_error *err) {
     ck_plugins_init(&e->plugins, &e->arena, &e->registry);
     for (; paths && *paths; paths++) CK_TRY(ck_plugins_load(&e->plugins, &e->proc, *paths, err));
+    CK_TRY(engine_register_plugins(&e->registry, &e->plugins.library, err));
     e->proc.library = &e->plugins.library;
     e->proc.plugins = &e->plugins;
     return CK_OK;

@@ -10,7 +10,8 @@ enum {
     STATE_FIELDS_MAX = 6, /* of an aggregate */
     COLUMNS_MAX = 1000,
     STATES_MAX = 64,
-    PORTS_MAX = 16
+    PORTS_MAX = 16,
+    OPTIONS_MAX = 200
 };
 
 const ck_function *ck_library_function(const ck_library *l, const char *name) {
@@ -355,5 +356,75 @@ ck_status ck_library_add_operator(ck_library *l, ck_arena *arena, const char *pl
 const ck_plugin_operator *ck_library_operator(const ck_library *l, const char *name) {
     for (const ck_library_item *i = l ? l->items : NULL; i; i = i->next)
         if (i->operator_ && strcmp(i->operator_->face->name, name) == 0) return i->operator_;
+    return NULL;
+}
+
+/* ---- connectors ---- */
+
+static bool is_lower(const char *name) {
+    for (const char *c = name; *c; c++)
+        if (ck_ascii_lower(*c) != *c) return false;
+    return true;
+}
+
+static bool is_option_values(const char *values) {
+    static const char *const kinds[] = {"text", "integer", "boolean", "path"};
+    for (size_t i = 0; values && i < CK_ARRAY_COUNT(kinds); i++)
+        if (strcmp(values, kinds[i]) == 0) return true;
+    return values && strchr(values, '|');
+}
+
+static ck_status check_options(const char *plugin, const clink_connector *c, uint32_t *count, ck_error *err) {
+    uint32_t n = 0;
+    for (const clink_option *o = c->options; o && o->name; o++, n++) {
+        if (n == OPTIONS_MAX || !*o->name || strlen(o->name) > 100 || !is_lower(o->name) || !o->help ||
+            strcmp(o->name, "connector") == 0)
+            return ck_fail(err, CK_INVALID,
+                           "plugin %s: connector %s has over %d options, or one without a name in lower case or help",
+                           plugin, c->name, OPTIONS_MAX);
+        if (!is_option_values(o->values))
+            return ck_fail(err, CK_INVALID,
+                           "plugin %s: option %s of connector %s takes \"%.80s\"; text, integer, boolean, path and "
+                           "a|b|c are possible",
+                           plugin, o->name, c->name, o->values ? o->values : "");
+    }
+    *count = n;
+    return CK_OK;
+}
+
+static ck_status check_parts(const char *plugin, const clink_connector *c, ck_error *err) {
+    const clink_source *source = c->source;
+    const clink_sink *sink = c->sink;
+    const char *lacks = NULL;
+    if (!source && !sink) lacks = "a source or a sink";
+    if (source && (!source->splits || !source->read)) lacks = "splits or read of its source";
+    if (sink && !sink->write) lacks = "write of its sink";
+    if (sink && !sink->flush == !sink->prepare) lacks = "flush or prepare of its sink, one of them";
+    if (sink && sink->prepare && (!sink->commit || !sink->abort_others)) lacks = "commit or abort_others of its sink";
+    if (lacks) return ck_fail(err, CK_INVALID, "plugin %s: connector %s lacks %s", plugin, c->name, lacks);
+    return CK_OK;
+}
+
+ck_status ck_library_add_connector(ck_library *l, ck_arena *arena, const char *plugin, const clink_connector *c,
+                                   ck_error *err) {
+    if (!is_name(c->name) || !is_lower(c->name))
+        return ck_fail(
+            err, CK_INVALID,
+            "plugin %s has a connector whose name is not 1 to %d letters in lower case, digits and _: \"%.80s\"",
+            plugin, NAME_BYTES_MAX, c->name ? c->name : "");
+    if (ck_library_connector(l, c->name))
+        return ck_fail(err, CK_INVALID, "plugin %s has a connector \"%s\", and there is one of this name already",
+                       plugin, c->name);
+    ck_plugin_connector *own = CK_ARENA_NEW(arena, ck_plugin_connector);
+    if (!own) return ck_nomem(err, arena->mem, sizeof *own);
+    *own = (ck_plugin_connector){.face = c, .plugin = plugin};
+    CK_TRY(check_parts(plugin, c, err));
+    CK_TRY(check_options(plugin, c, &own->option_count, err));
+    return enter(l, arena, (ck_library_item){.connector = own}, err);
+}
+
+const ck_plugin_connector *ck_library_connector(const ck_library *l, const char *name) {
+    for (const ck_library_item *i = l ? l->items : NULL; i; i = i->next)
+        if (i->connector && strcmp(i->connector->face->name, name) == 0) return i->connector;
     return NULL;
 }

@@ -8,11 +8,13 @@
 #include "expr/function.h"
 
 struct ck_plugin_operator;
+struct ck_plugin_connector;
 
 typedef struct ck_library_item {
     const ck_function *function; /* one of these */
     const ck_aggregate *aggregate;
     const struct ck_plugin_operator *operator_;
+    const struct ck_plugin_connector *connector;
     struct ck_library_item *next;
 } ck_library_item;
 
@@ -36,6 +38,18 @@ CK_NODISCARD ck_status ck_library_add_operator(ck_library *l, ck_arena *arena, c
                                                const clink_operator *o, ck_error *err);
 /* As an operator's plugin says it: for messages where none is found. NULL: there is none. The case counts. */
 const struct ck_plugin_operator *ck_library_operator(const ck_library *l, const char *name);
+
+CK_NODISCARD ck_status ck_library_add_connector(ck_library *l, ck_arena *arena, const char *plugin,
+                                                const clink_connector *c, ck_error *err);
+/* NULL: there is none. */
+const struct ck_plugin_connector *ck_library_connector(const ck_library *l, const char *name);
+
+/* A connector of a plugin, for who runs it: connector/plugin/. */
+typedef struct ck_plugin_connector {
+    const clink_connector *face;
+    const char *plugin;
+    uint32_t option_count;
+} ck_plugin_connector;
 
 /* An operator of a plugin, for who runs it: operator/process_int.h. */
 typedef struct ck_plugin_operator {

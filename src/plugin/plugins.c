@@ -131,6 +131,33 @@ static ck_status add_operators(ck_plugins *p, const char *path, const clink_plug
     return CK_OK;
 }
 
+/* A part of a connector, in this build's size; NULL stays NULL. */
+static ck_status copy_part(ck_plugins *p, const char *path, const char *what, const void *from, size_t least,
+                           size_t ours, const void **out, ck_error *err) {
+    void *copy = NULL;
+    if (from) CK_TRY(copy_struct(p, path, what, from, least, ours, &copy, err));
+    *out = copy;
+    return CK_OK;
+}
+
+static ck_status add_connectors(ck_plugins *p, const char *path, const clink_plugin *t, ck_error *err) {
+    for (size_t i = 0; t->connectors && t->connectors[i]; i++) {
+        void *f;
+        const void *part;
+        if (i == LIST_MAX) return ck_fail(err, CK_REFUSED, "plugin %s: its list of connectors has no end", path);
+        CK_TRY(copy_struct(p, path, "a connector", t->connectors[i], LEAST(clink_connector, summary),
+                           sizeof(clink_connector), &f, err));
+        clink_connector *c = f;
+        CK_TRY(copy_part(p, path, "a source", c->source, LEAST(clink_source, close), sizeof(clink_source), &part, err));
+        c->source = part;
+        CK_TRY(
+            copy_part(p, path, "a sink", c->sink, LEAST(clink_sink, close_committer), sizeof(clink_sink), &part, err));
+        c->sink = part;
+        CK_TRY(ck_library_add_connector(&p->library, p->arena, t->name, c, err));
+    }
+    return CK_OK;
+}
+
 static ck_status add_jobs(ck_plugins *p, const char *path, const clink_plugin *t, ck_error *err) {
     for (size_t i = 0; t->jobs && t->jobs[i]; i++) {
         void *f;
@@ -226,6 +253,7 @@ static ck_status enter(ck_plugins *p, const char *path, const clink_plugin *from
     CK_TRY(add_functions(p, path, t, err));
     CK_TRY(add_aggregates(p, path, t, err));
     CK_TRY(add_operators(p, path, t, err));
+    CK_TRY(add_connectors(p, path, t, err));
     CK_TRY(add_jobs(p, path, t, err));
     CK_TRY(add_migrations(p, path, t, err));
     if (p->last)

@@ -96,6 +96,7 @@ typedef struct ck_table_decl {
     const uint32_t *primary_key;
     uint32_t primary_key_count;
     ck_table_options options;
+    const struct ck_connector_desc *connector; /* for connectors that are described by the same functions; else NULL */
 } ck_table_decl;
 
 /* The value of an option as it stands in the table's WITH clause; NULL: it is not given. */

@@ -8,9 +8,10 @@ import time
 from collections import Counter
 
 import pytest
-from conftest import BUILD, CLINK, TOP, read_rows, run_clink, write_ndjson
+from conftest import BUILD, CLINK, TOP, read_rows, read_texts, run_clink, write_ndjson
 from test_plugins import build, so  # noqa: F401  (a fixture)
 
+QUIET = ("examples/plugin_quiet.c", f"{TOP}/examples/plugin_quiet_tables.c")
 CPP = ("g++", "-std=c++20")
 
 
@@ -44,18 +45,22 @@ def quiet(rows):
 
 
 def write_readings(folder, rows):
-    write_ndjson(folder / "readings.ndjson", [{**r, "ts": stamp(r["ts"])} for r in rows])
+    for name in ("readings", "quiet"):
+        (folder / name).mkdir()
+    with open(folder / "readings" / "all.csv", "w") as f:
+        f.writelines(f"{r['device'] or ''},{r['ts']},{r['value'] or ''}\n" for r in rows)
 
 
 def quiet_rows(folder):
-    return Counter((r["device"], r["last_seen"], r["readings"]) for r in read_rows(folder / "quiet"))
+    lines = [line.split(",") for _, text in read_texts(folder / "quiet") for line in text.split("\n")[:-1]]
+    return Counter((device or None, int(ms), int(n)) for device, ms, n in lines)
 
 
 def test_the_example(so, tmp_path):  # noqa: F811
     rows = readings(20000, 1)
     write_readings(tmp_path, rows)
-    want = Counter((d, stamp(ts), n) for d, ts, n in quiet(rows))
-    plugin = so("examples/plugin_quiet.c")
+    want = Counter(quiet(rows))
+    plugin = so(*QUIET)
     run_clink("run", "--job", plugin, "--checkpoint-dir", "ck", "-p", "1", "--set", "batch_rows=50", cwd=tmp_path)
     got = quiet_rows(tmp_path)
     assert sum(got.values()) > 20 and got == want
@@ -68,8 +73,8 @@ def test_killed_and_built_again(so, tmp_path, seed):  # noqa: F811
     """kill -9 at fault points, then the same plugin compiled otherwise, at another parallelism: every alert is there once."""
     rows = readings(20000, seed)
     write_readings(tmp_path, rows)
-    want = Counter((d, stamp(ts), n) for d, ts, n in quiet(rows))
-    plugins = [so("examples/plugin_quiet.c"), build("examples/plugin_quiet.c", tmp_path / "again.so", "-O0", "-g")]
+    want = Counter(quiet(rows))
+    plugins = [so(*QUIET), build(QUIET[0], tmp_path / "again.so", QUIET[1], "-O0", "-g")]
     points = ["checkpoint.after_mark", "checkpoint.before_manifest", "checkpoint.after_manifest", "commit.before", "checkpoint.after_mark"]
     kills = 0
     for i, point in enumerate(points):
@@ -213,7 +218,7 @@ def test_jobs_that_are_refused(tmp_path, flags, says):
 
 
 def test_the_command(so, tmp_path):  # noqa: F811
-    plugin = so("examples/plugin_quiet.c")
+    plugin = so(*QUIET)
     r = run_clink("explain", "--job", plugin)
     for line in ("process quiet", "uid quiet-devices", "state last (device) -> ts_us, readings", "state timers.event (device, time)", "<- hash (device), append, bounded"):
         assert line in r.out
@@ -230,7 +235,7 @@ def test_the_command(so, tmp_path):  # noqa: F811
 @pytest.mark.skipif(os.environ.get("CLINK_SANITIZE", "") != "", reason="a sanitized library needs its runtime preloaded")
 def test_the_example_of_a_test(tmp_path):
     exe = tmp_path / "quiet_test"
-    subprocess.run(["gcc", "-std=c17", "-Wall", "-Wextra", "-pedantic", "-Werror", f"-I{TOP}/include", f"{TOP}/examples/plugin_quiet_test.c", f"{TOP}/examples/plugin_quiet.c",
+    subprocess.run(["gcc", "-std=c17", "-Wall", "-Wextra", "-pedantic", "-Werror", f"-I{TOP}/include", f"{TOP}/examples/plugin_quiet_test.c", f"{TOP}/{QUIET[0]}", QUIET[1],
                     "-o", str(exe), f"-L{BUILD}", "-lclink", f"-Wl,-rpath,{BUILD}"], check=True)
     assert subprocess.run([str(exe)], capture_output=True, text=True, check=True).stdout == "3 tests passed\n"
     for header in ("plugin.h", "testing.h"):

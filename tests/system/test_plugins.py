@@ -20,8 +20,8 @@ def build(source, out, *flags, compiler=("gcc", "-std=c17")):
 def so(tmp_path_factory):
     folder = tmp_path_factory.mktemp("plugins")
 
-    def made(source, *flags):
-        out = folder / ("_".join([os.path.basename(source).split(".")[0], *flags]).replace("-", "").replace("=", "") + ".so")
+    def made(source, *flags):  # flags: -D..., further sources
+        out = folder / ("_".join([os.path.basename(f).split(".")[0] for f in (source, *flags)]).replace("-", "").replace("=", "") + ".so")
         return str(out) if out.exists() else build(source, out, *flags)
 
     return made

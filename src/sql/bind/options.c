@@ -202,6 +202,7 @@ ck_status ck_bind_options(ck_binder *b, const ck_ast_options *list, ck_catalog_e
     uint32_t n = 0;
     if (!names || !values) return ck_bind_nomem(b);
     CK_TRY(find_connector(b, list, e->name, at, &t->connector));
+    t->decl.connector = t->connector;
     CK_TRY(keep_places(b, list, e, statement));
     for (const ck_ast_option *o = list->first; o; o = o->next) {
         names[n] = lower_copy(&e->arena, o->key);
