@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { CHUNK = 256 << 10, PATH_BYTES = 1400 };
@@ -179,10 +180,13 @@ static clink_status open_sink(void **self, const clink_sink_start *start, clink_
     return CLINK_OK;
 }
 
+/* No other life of the job had a file of this name: what it committed may be committed again. */
 static clink_status stage(sink *k, clink_error *error) {
     char path[PATH_BYTES + 300];
-    snprintf(k->staged_name, sizeof k->staged_name, ".staged-%s-%u-%ld-%u", k->job, k->subtask, (long)getpid(),
-             k->number++);
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    snprintf(k->staged_name, sizeof k->staged_name, ".staged-%s-%u-%lld%09ld-%u", k->job, k->subtask,
+             (long long)now.tv_sec, now.tv_nsec, k->number++);
     snprintf(path, sizeof path, "%s/%s", k->path, k->staged_name);
     k->staged = fopen(path, "wbx");
     return k->staged ? CLINK_OK : io_error(error, "making", path);
@@ -248,9 +252,8 @@ static clink_status commit(void *self, const clink_committable *c, clink_error *
     *space = 0;
     snprintf(from, sizeof from, "%s/%s", k->path, names);
     snprintf(to, sizeof to, "%s/%s", k->path, space + 1);
-    if (rename(from, to) == 0) return sync_directory(k->path, error);
-    if (errno == ENOENT && access(to, F_OK) == 0) return CLINK_OK; /* done before */
-    return io_error(error, "naming", from);
+    if (access(to, F_OK) != 0 && rename(from, to) != 0) return io_error(error, "naming", from);
+    return sync_directory(k->path, error); /* also where it was done before: perhaps not that */
 }
 
 /* "part-<job>-<checkpoint>-..." */

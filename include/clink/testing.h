@@ -35,10 +35,17 @@ typedef struct clink_test_options {
     const char *key_by;         /* of its inputs: columns; NULL: not keyed */
     const char *const *input_columns; /* of each input: "device VARCHAR, ts TIMESTAMP(3)"; NULL: as the operator says */
     int64_t now_us;                   /* where the clock stands at first */
+    uint32_t tables;                  /* clink_test_tables; 0: other connectors than 'test' are refused */
 } clink_test_options;
 
 /* Tables of a script or job that are pushed to and read from are of connector 'test'; other connectors are refused, so
- * that a test reads and writes nothing. */
+ * that a test reads and writes nothing - unless it says what becomes of them. */
+typedef enum clink_test_tables {
+    CLINK_TEST_STAND_INS = 1, /* are pushed to and read from as if they were of 'test': a job as it is */
+    CLINK_TEST_PLUGINS = 2    /* those of plugins are what they are: clink_test_read has a source read, a sink writes as
+                               * rows come, and commits at clink_test_snapshot and, once more, at clink_test_restore */
+} clink_test_tables;
+
 CLINK_API clink_status clink_test_open(const clink_test_options *o, clink_test **out, clink_error *error);
 CLINK_API void clink_test_close(clink_test *t); /* NULL is fine */
 
@@ -46,6 +53,10 @@ CLINK_API void clink_test_close(clink_test *t); /* NULL is fine */
 CLINK_API clink_status clink_test_push(clink_test *t, const char *table, const char *ndjson, clink_error *error);
 /* The watermark of a table rises to so far, beside what its rows say. */
 CLINK_API clink_status clink_test_watermark(clink_test *t, const char *table, int64_t watermark_us, clink_error *error);
+/* A plugin's source reads: about so many batches of it, at most; 0: until it waits or has ended. *ended (optional): it
+ * has. */
+CLINK_API clink_status clink_test_read(clink_test *t, const char *table, uint32_t batches, int *ended,
+                                       clink_error *error);
 /* The clock goes on to now_us: timers of the clock fire. It never goes back. */
 CLINK_API clink_status clink_test_time(clink_test *t, int64_t now_us, clink_error *error);
 /* The table ends; NULL: all do. */
@@ -58,10 +69,12 @@ CLINK_API clink_status clink_test_rows(clink_test *t, const char *table, const c
 CLINK_API clink_status clink_test_state(clink_test *t, const char *uid, const char *slot, const char **ndjson,
                                         clink_error *error);
 
-/* Keeps all state as it is now. */
+/* Keeps all state as it is now, and the positions of sources; what sinks of plugins have prepared for it is committed.
+ */
 CLINK_API clink_status clink_test_snapshot(clink_test *t, clink_error *error);
 /* As after a restart from the snapshot: every operator is made anew, with the state that was kept; how far sources had
- * come is as it was then. Rows not read yet are gone. */
+ * come is as it was then. Rows not read yet are gone. Sinks of plugins commit what the snapshot has, as if nobody knew
+ * whether it was done, and abort the rest. */
 CLINK_API clink_status clink_test_restore(clink_test *t, clink_error *error);
 
 #ifdef __cplusplus

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "connector/connectors.h"
+#include "engine/builtins.h"
 #include "engine/plugin_job.h"
 #include "engine/testing_int.h"
 
@@ -117,6 +118,7 @@ static ck_status compile(clink_test *t, const clink_test_options *o) {
                                     .flush_us = 5000,
                                     .eval_error_null = strstr(t->graph->settings, "\"null\"") != NULL,
                                     .timezone = t->graph->timezone,
+                                    .checkpoints = t->tables & CLINK_TEST_PLUGINS,
                                     .job_name = "test",
                                     .job_uuid = "00000000-0000-4000-8000-000000000000"};
     return CK_OK;
@@ -130,12 +132,16 @@ static ck_status start(clink_test *t, const clink_test_options *o) {
     CK_TRY(ck_registry_add_op(&t->engine->registry, &ck_op_source_test, &t->error));
     CK_TRY(ck_registry_add_op(&t->engine->registry, &ck_op_sink_test, &t->error));
     CK_TRY(ck_registry_add_connector(&t->engine->registry, &ck_connector_test, &t->error));
+    if (o->tables & ~(uint32_t)(CLINK_TEST_STAND_INS | CLINK_TEST_PLUGINS))
+        return ck_fail(&t->error, CK_INVALID, "clink_test_options.tables has bits that are none of clink_test_tables");
     if (o->plugin) CK_TRY(ck_plugins_add(&t->engine->plugins, "of the test", o->plugin, &t->error));
+    CK_TRY(engine_register_plugins(&t->engine->registry, &t->engine->plugins.library, &t->error));
     CK_TRY(compile(t, o));
     CK_TRY(ck_test_nodes_make(t));
     CK_TRY(ck_test_store_new(t, &t->store));
     CK_TRY(ck_state_restore_end(t->store, &t->error));
-    return ck_test_nodes_start(t);
+    CK_TRY(ck_test_nodes_start(t));
+    return ck_test_commit(t, true);
 }
 
 clink_status clink_test_open(const clink_test_options *options, clink_test **out, clink_error *error) {
@@ -160,6 +166,7 @@ clink_status clink_test_open(const clink_test_options *options, clink_test **out
     t->error = CK_ERROR_INIT;
     t->mem = ck_proc_mem(&t->engine->proc, CK_MEM_QUEUE);
     t->now_us = o.now_us;
+    t->tables = o.tables;
     ck_arena_init(&t->arena, ck_proc_mem(&t->engine->proc, CK_MEM_PLAN), TEST_BYTES_MAX);
     ck_arena_init(&t->calls, t->mem, TEST_BYTES_MAX);
     ck_bytes_init(&t->text, t->mem, TEST_BYTES_MAX);
@@ -177,6 +184,7 @@ clink_status clink_test_open(const clink_test_options *options, clink_test **out
 void clink_test_close(clink_test *t) {
     if (!t) return;
     if (t->graph) ck_test_nodes_stop(t);
+    ck_test_committers_free(t);
     for (uint32_t i = 0; t->nodes && i < t->graph->op_count; i++) {
         ck_encoder_free(t->nodes[i].encoder);
         if (t->nodes[i].role == CK_TEST_SINK) ck_bytes_destroy(&t->nodes[i].rows);
@@ -208,7 +216,9 @@ static ck_status node_of_table(clink_test *t, ck_test_role role, const char *tab
         }
     }
     return ck_fail(&t->error, CK_INVALID, "the test has no table \"%s\" to %s", table,
-                   role == CK_TEST_SOURCE ? "push to" : "read from");
+                   role == CK_TEST_SOURCE   ? "push to"
+                   : role == CK_TEST_READER ? "have read"
+                                            : "read from");
 }
 
 clink_status clink_test_push(clink_test *t, const char *table, const char *ndjson, clink_error *error) {
@@ -227,6 +237,15 @@ clink_status clink_test_watermark(clink_test *t, const char *table, int64_t wate
     ck_status s = node_of_table(t, CK_TEST_SOURCE, table, &n);
     if (s == CK_OK) s = ck_test_push_watermark(t, n, watermark_us);
     if (s == CK_OK) s = ck_test_settle(t);
+    return said(t, s, error);
+}
+
+clink_status clink_test_read(clink_test *t, const char *table, uint32_t batches, int *ended, clink_error *error) {
+    ck_test_node *n = NULL;
+    if (!t || !table) return engine_refuse_null(!t ? "test" : "table", error);
+    ck_status s = node_of_table(t, CK_TEST_READER, table, &n);
+    if (s == CK_OK && !n->ended) s = ck_test_reader_read(n, batches);
+    if (ended) *ended = s == CK_OK && n->ended;
     return said(t, s, error);
 }
 
@@ -281,13 +300,17 @@ clink_status clink_test_state(clink_test *t, const char *uid, const char *slot, 
 
 static ck_status snapshot(clink_test *t) {
     ck_state_store *kept;
+    t->checkpoint++;
     for (uint32_t i = 0; i < t->graph->op_count; i++) {
         ck_test_node *n = &t->nodes[i];
         if (n->role == CK_TEST_SOURCE) n->kept_max = ck_event_time_max(&n->times, n->clock);
         if (n->role != CK_TEST_OPERATOR || !CK_HAS(n->desc->op, pre_snapshot)) continue;
-        CK_TRY(n->desc->op->pre_snapshot(n->self, 1, &n->ctx));
+        ck_status s;
+        CK_TEST_CALL(t, s, n->desc->op->pre_snapshot(n->self, t->checkpoint, &n->ctx));
+        if (s != CK_OK) return s;
         CK_TRY(ck_test_settle(t));
     }
+    CK_TRY(ck_test_readers_snapshot(t));
     CK_TRY(ck_test_store_new(t, &kept));
     ck_status s = ck_test_store_copy(t, t->store, kept);
     if (s != CK_OK) {
@@ -296,7 +319,7 @@ static ck_status snapshot(clink_test *t) {
     }
     ck_state_store_free(t->kept);
     t->kept = kept;
-    return CK_OK;
+    return ck_test_commit(t, false);
 }
 
 clink_status clink_test_snapshot(clink_test *t, clink_error *error) {
@@ -312,7 +335,8 @@ static ck_status restore(clink_test *t) {
     t->store = NULL;
     CK_TRY(ck_test_store_new(t, &t->store));
     CK_TRY(ck_test_store_copy(t, t->kept, t->store));
-    return ck_test_nodes_start(t);
+    CK_TRY(ck_test_nodes_start(t));
+    return ck_test_commit(t, true);
 }
 
 clink_status clink_test_restore(clink_test *t, clink_error *error) {

@@ -1,6 +1,6 @@
 /* clink/testing.h from the inside: a graph run by direct calls, one instance an operator, in one thread. testing.c is
- * what the test calls, testing_run.c takes events from operator to operator, testing_state.c copies and prints state.
- */
+ * what the test calls, testing_run.c takes events from operator to operator, testing_tables.c runs sources and sinks of
+ * plugins, testing_state.c copies and prints state. */
 #ifndef CK_ENGINE_TESTING_INT_H
 #define CK_ENGINE_TESTING_INT_H
 
@@ -16,7 +16,8 @@ typedef struct ck_test_event {
     struct ck_test_event *next;
 } ck_test_event;
 
-typedef enum ck_test_role { CK_TEST_OPERATOR, CK_TEST_SOURCE, CK_TEST_SINK } ck_test_role;
+/* READER: a source of a plugin, run as it is. A sink of one is an OPERATOR with a committer. */
+typedef enum ck_test_role { CK_TEST_OPERATOR, CK_TEST_SOURCE, CK_TEST_SINK, CK_TEST_READER } ck_test_role;
 
 typedef struct ck_test_node {
     struct clink_test *test;
@@ -24,8 +25,8 @@ typedef struct ck_test_node {
     const ck_op_desc *desc;
     const ck_op_spec *spec;
     ck_test_role role;
-    const char *table; /* SOURCE, SINK */
-    void *self;
+    const char *table; /* SOURCE, SINK, READER */
+    void *self, *committer;
     bool opened, ended;
     ck_op_ctx ctx;
     ck_test_event *first, **last;
@@ -56,6 +57,9 @@ struct clink_test {
     ck_job_settings settings;
     ck_test_node *nodes; /* as the graph's operators */
     ck_state_store *store, *kept;
+    uint32_t tables;     /* clink_test_tables */
+    uint64_t checkpoint; /* of the last snapshot */
+    bool io_ran;         /* an I/O job, in the call under way */
     int64_t now_us;
     uint64_t flush_seq;
     ck_error error;
@@ -72,6 +76,24 @@ CK_NODISCARD ck_status ck_test_push_end(clink_test *t, ck_test_node *n);
 /* All that follows, with a flush at the end. */
 CK_NODISCARD ck_status ck_test_settle(clink_test *t);
 CK_NODISCARD ck_status ck_test_wake(clink_test *t);
+
+/* A call of an operator that may wait for I/O, which has been done when it is called again. */
+#define CK_TEST_CALL(t, s, call)                                                                                       \
+    do {                                                                                                               \
+        (t)->io_ran = false;                                                                                           \
+        (s) = (call);                                                                                                  \
+    } while ((s) == CK_AGAIN && (t)->io_ran)
+
+/* testing_tables.c */
+bool ck_test_is_of_plugin(const ck_test_node *n);
+CK_NODISCARD ck_status
+ck_test_reader_start(ck_test_node *n); /* it is made and opened; its splits are found or restored */
+CK_NODISCARD ck_status ck_test_reader_read(ck_test_node *n, uint32_t batches);
+CK_NODISCARD ck_status ck_test_readers_snapshot(clink_test *t);
+/* Of the sinks with committers: all that t->store has; again: after a restart, with what was prepared beside it
+ * aborted. */
+CK_NODISCARD ck_status ck_test_commit(clink_test *t, bool again);
+void ck_test_committers_free(clink_test *t);
 
 /* testing_state.c */
 CK_NODISCARD ck_status ck_test_store_new(clink_test *t, ck_state_store **out);

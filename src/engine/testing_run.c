@@ -43,9 +43,11 @@ static ck_status emit_watermark(ck_op_ctx *ctx, int64_t value, bool idle) {
 static void close_input(ck_op_ctx *ctx, uint32_t input) { (void)ctx, (void)input; }
 static void hold_input(ck_op_ctx *ctx, uint32_t input, bool hold) { (void)ctx, (void)input, (void)hold; }
 static int64_t now_us(const ck_op_ctx *ctx) { return node_of(ctx)->test->now_us; }
+/* In the test's thread: it has been done when the call returns. */
 static void submit_io(ck_op_ctx *ctx, struct ck_io_job *job) {
-    struct ck_io *io = ctx->proc->io;
-    io->submit(io, job);
+    node_of(ctx)->test->io_ran = true;
+    job->run(job);
+    job->done(job);
 }
 static void wake(struct ck_op_runtime *rt) { (void)rt; }
 static void count(ck_op_ctx *ctx, const char *counter, uint64_t add) { (void)ctx, (void)counter, (void)add; }
@@ -92,14 +94,23 @@ static ck_status make_role(ck_test_node *n) {
     clink_test *t = n->test;
     ck_sink_table sink;
     n->role = CK_TEST_OPERATOR;
-    if (strcmp(n->op->type, "source.test") == 0) {
+    bool is_table = n->desc->source || strncmp(n->op->type, "sink.", 5) == 0;
+    if (is_table && t->tables & CLINK_TEST_PLUGINS && ck_test_is_of_plugin(n)) {
+        if (!n->desc->source) return CK_OK;
+        n->role = CK_TEST_READER;
+        CK_TRY(ck_source_table_read(&t->arena, n->spec, &n->source, &t->error));
+        n->table = n->source.table;
+        return CK_OK;
+    }
+    bool stands_in = is_table && t->tables & CLINK_TEST_STAND_INS && strcmp(n->op->type, "source.values") != 0;
+    if (strcmp(n->op->type, "source.test") == 0 || (stands_in && n->desc->source)) {
         n->role = CK_TEST_SOURCE;
         CK_TRY(ck_source_table_read(&t->arena, n->spec, &n->source, &t->error));
         n->table = n->source.table;
         n->kept_max = INT64_MIN;
         return CK_OK;
     }
-    if (strcmp(n->op->type, "sink.test") == 0) {
+    if (strcmp(n->op->type, "sink.test") == 0 || stands_in) {
         n->role = CK_TEST_SINK;
         CK_TRY(ck_sink_table_read(&t->arena, n->spec, &sink, NULL, &t->error));
         n->table = sink.table ? sink.table : "result";
@@ -162,6 +173,7 @@ ck_status ck_test_nodes_start(clink_test *t) {
         reset(n);
         CK_TRY(fill_context(n));
         if (n->role == CK_TEST_SOURCE) CK_TRY(start_source(n));
+        if (n->role == CK_TEST_READER) CK_TRY(ck_test_reader_start(n));
         if (n->role != CK_TEST_OPERATOR) continue;
         CK_TRY(n->desc->create(n->spec, t->mem, &n->self, &t->error));
         ck_status s = CK_HAS(n->desc->op, open) ? n->desc->op->open(n->self, &n->ctx) : CK_OK;
@@ -181,7 +193,8 @@ void ck_test_nodes_stop(clink_test *t) {
             ck_free(t->mem, e, sizeof *e);
         }
         n->last = &n->first;
-        if (n->self && CK_HAS(n->desc->op, close)) n->desc->op->close(n->self, &n->ctx);
+        if (n->self && n->desc->source && CK_HAS(n->desc->source, close)) n->desc->source->close(n->self, &n->ctx);
+        if (n->self && n->desc->op && CK_HAS(n->desc->op, close)) n->desc->op->close(n->self, &n->ctx);
         n->self = NULL;
         if (n->has_times) ck_event_time_destroy(&n->times);
         n->has_times = false;
@@ -245,7 +258,8 @@ static ck_status step(ck_test_node *n) {
     bool heard = n->begun || hears(n, e);
     n->ctx.watermark = n->watermark;
     if (heard && n->role == CK_TEST_SINK) s = to_sink(n, &e->ev);
-    if (heard && n->role == CK_TEST_OPERATOR) s = n->desc->op->on_event(n->self, e->input, &e->ev, &n->ctx);
+    if (heard && n->role == CK_TEST_OPERATOR)
+        CK_TEST_CALL(t, s, n->desc->op->on_event(n->self, e->input, &e->ev, &n->ctx));
     end_call(t);
     n->begun = s == CK_MORE;
     if (s == CK_MORE) return CK_OK;
@@ -274,7 +288,8 @@ ck_status ck_test_settle(clink_test *t) {
     CK_TRY(drain(t));
     ck_event flush = ck_event_flush(++t->flush_seq);
     for (uint32_t i = 0; i < t->graph->op_count; i++)
-        if (t->nodes[i].role == CK_TEST_SOURCE) CK_TRY(send(&t->nodes[i], UINT32_MAX, &flush));
+        if (t->nodes[i].role == CK_TEST_SOURCE || t->nodes[i].role == CK_TEST_READER)
+            CK_TRY(send(&t->nodes[i], UINT32_MAX, &flush));
     return drain(t);
 }
 

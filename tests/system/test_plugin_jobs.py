@@ -237,9 +237,19 @@ def test_the_example_of_a_test(tmp_path):
     exe = tmp_path / "quiet_test"
     subprocess.run(["gcc", "-std=c17", "-Wall", "-Wextra", "-pedantic", "-Werror", f"-I{TOP}/include", f"{TOP}/examples/plugin_quiet_test.c", f"{TOP}/{QUIET[0]}", QUIET[1],
                     "-o", str(exe), f"-L{BUILD}", "-lclink", f"-Wl,-rpath,{BUILD}"], check=True)
-    assert subprocess.run([str(exe)], capture_output=True, text=True, check=True).stdout == "3 tests passed\n"
+    assert subprocess.run([str(exe)], capture_output=True, text=True, check=True).stdout == "5 tests passed\n"
     for header in ("plugin.h", "testing.h"):
         subprocess.run(["g++", "-std=c++17", "-Wall", "-Wextra", "-pedantic", "-Werror", "-fsyntax-only", "-x", "c++", f"{TOP}/include/clink/{header}"], check=True)
+
+
+@pytest.mark.skipif(os.environ.get("CLINK_SANITIZE", "") != "", reason="a sanitized library needs its runtime preloaded")
+@pytest.mark.parametrize("job", [0, 2])
+def test_a_held_clock(tmp_path, job):
+    """Side outputs and timers of the clock, of one operator and of a whole job, over a snapshot."""
+    exe = tmp_path / "held_clock"
+    subprocess.run(["gcc", "-std=c17", "-Wall", "-Wextra", "-Werror", f"-DJOB={job}", f"-I{TOP}/include", f"{TOP}/tests/plugins/held_clock_test.c",
+                    f"{TOP}/tests/plugins/odd_operators.c", "-o", str(exe), f"-L{BUILD}", "-lclink", f"-Wl,-rpath,{BUILD}"], check=True)
+    assert subprocess.run([str(exe)], capture_output=True, text=True, check=True).stdout == "passed\n"
 
 
 def test_a_plugin_of_an_earlier_build(tmp_path):

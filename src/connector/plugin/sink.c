@@ -4,7 +4,6 @@
 #include "connector/plugin/plugin_int.h"
 #include "expr/plugin_column.h"
 #include "format/encoder.h"
-#include "os/clock.h"
 #include "state/operator_rows.h"
 
 enum { PUBLISH_US = 1000000, PREPARED_BYTES_MAX = 64 << 20 };
@@ -26,8 +25,8 @@ typedef struct plugin_sink {
     bool upserts, checkpoints;
     ck_op_ctx *ctx;
     bool asked; /* a task that is not a write is under way */
-    bool unpublished;
-    int64_t published_us; /* monotonic */
+    int64_t
+        publish_us; /* by the clock: when what is written is committed without a checkpoint; INT64_MAX: nothing is */
     /* the job's while one runs */
     task task;
     uint64_t checkpoint;
@@ -92,7 +91,7 @@ ck_status ck_plugin_sink_create(const ck_op_spec *spec, ck_mem mem, void **self,
     plugin_sink *s = ck_alloc_zero(mem, sizeof *s);
     if (!s) return ck_nomem(err, mem, sizeof *s);
     s->mem = mem;
-    s->published_us = INT64_MIN;
+    s->publish_us = INT64_MAX;
     ck_arena_init(&s->arena, ck_mem_as(mem, CK_MEM_PLAN), CK_PARAMS_BYTES_MAX);
     ck_arena_init(&s->job_arena, ck_mem_as(mem, CK_MEM_PLAN), CK_PARAMS_BYTES_MAX);
     ck_bytes_init(&s->prepared, mem, PREPARED_BYTES_MAX);
@@ -274,7 +273,8 @@ static ck_status take(plugin_sink *s, ck_batch *b, ck_op_ctx *ctx) {
     if (b->sel_count == 0) return CK_OK;
     CK_TRY(ck_sink_check_nulls(&s->table, b, ctx->error));
     s->batch = ck_batch_ref(b);
-    s->unpublished = true;
+    bool by_itself = face_of(s)->prepare && !s->checkpoints;
+    if (by_itself && s->publish_us == INT64_MAX) s->publish_us = ck_op_now_us(ctx) + PUBLISH_US;
     ck_op_count(ctx, "rows_out", b->sel_count);
     begin(s, TASK_WRITE, ctx);
     return CK_OK;
@@ -290,8 +290,7 @@ static ck_status ask(plugin_sink *s, task t, ck_op_ctx *ctx) {
 
 static ck_status publish_all(plugin_sink *s, ck_op_ctx *ctx) {
     CK_TRY(ask(s, TASK_PUBLISH, ctx));
-    s->unpublished = false;
-    s->published_us = ck_mono_us(ctx->proc);
+    s->publish_us = INT64_MAX;
     return CK_OK;
 }
 
@@ -300,14 +299,19 @@ static ck_status sink_on_event(void *self, uint32_t input, const ck_event *ev, c
     bool commits = face_of(s)->prepare;
     (void)input;
     if (ev->kind == CK_EVENT_BATCH) return take(s, ev->batch, ctx);
-    if (ev->kind == CK_EVENT_END) {
-        if (!commits) return ask(s, TASK_FLUSH, ctx);
-        return s->checkpoints ? settle(s, ctx) : publish_all(s, ctx);
-    }
-    bool due = ev->kind == CK_EVENT_FLUSH && commits && !s->checkpoints &&
-               (s->asked || (s->unpublished &&
-                             (s->published_us == INT64_MIN || ck_mono_us(ctx->proc) - s->published_us >= PUBLISH_US)));
-    return due ? publish_all(s, ctx) : CK_OK;
+    if (ev->kind != CK_EVENT_END) return CK_OK;
+    if (!commits) return ask(s, TASK_FLUSH, ctx);
+    return s->checkpoints ? settle(s, ctx) : publish_all(s, ctx);
+}
+
+static int64_t sink_next_wake(void *self, ck_op_ctx *ctx) {
+    (void)ctx;
+    return ((plugin_sink *)self)->publish_us;
+}
+
+static ck_status sink_on_wake(void *self, int64_t now_us, ck_op_ctx *ctx) {
+    plugin_sink *s = self;
+    return s->asked || s->publish_us <= now_us ? publish_all(s, ctx) : CK_OK;
 }
 
 static ck_status keep_committables(plugin_sink *s, ck_op_ctx *ctx) {
@@ -350,5 +354,7 @@ const ck_operator_vtbl ck_plugin_sink_vtbl = {
     .on_event = sink_on_event,
     .pre_snapshot = sink_pre_snapshot,
     .on_committed = sink_on_committed,
+    .next_wake_us = sink_next_wake,
+    .on_wake = sink_on_wake,
     .close = sink_close,
 };
