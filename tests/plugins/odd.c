@@ -1,7 +1,9 @@
 /* A plugin of functions that do what they should not, one for each -D. */
+#define _POSIX_C_SOURCE 200809L
 #include <clink/plugin.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 
 static clink_status twice(clink_call *call) {
@@ -107,7 +109,7 @@ static const struct { clink_plugin table; char more[64]; } odd = {{.struct_bytes
 __attribute__((constructor)) static void crash(void) { raise(SIGSEGV); }
 #endif
 #ifdef HANGS
-__attribute__((constructor)) static void hang(void) { for (;;) {} }
+__attribute__((constructor)) static void hang(void) { for (;;) pause(); }
 #endif
 #ifdef EXITS
 __attribute__((constructor)) static void leave(void) { _Exit(0); }

@@ -127,6 +127,7 @@ static clink_status open_lines(void **self, const clink_sink_start *start, clink
         free(w);
         return clink_fail(error, CLINK_IO, "the file is not there");
     }
+    while (fails(start->table, "hang")) pause();
     setvbuf(w->file, NULL, _IOLBF, 4096); /* whole lines: others write, too, and somebody may be killed */
     w->table = start->table;
     *self = w;

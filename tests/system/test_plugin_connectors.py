@@ -221,6 +221,19 @@ def test_sinks_that_fail(so, tmp_path, connector, fail, says):  # noqa: F811
     assert r.code == 1 and says in r.err, r.err
 
 
+def test_a_call_that_does_not_return(so, tmp_path):  # noqa: F811
+    """Holds its job: Ctrl-C asks it to end, and once more ends the process, whatever hangs. What is committed stays."""
+    sql = NUMBERS.format(time="", options="") + "CREATE TABLE o (n BIGINT) WITH (connector='lines', path='o', fail='hang'); INSERT INTO o SELECT n FROM n"
+    with subprocess.Popen([CLINK, "run", "--plugin", so("tests/plugins/odd_tables.c"), "-e", sql], cwd=tmp_path, stderr=subprocess.PIPE) as p:
+        wait_until((tmp_path / "o").exists, p)
+        until = time.monotonic() + 60
+        while p.poll() is None and time.monotonic() < until:
+            p.send_signal(signal.SIGINT)
+            time.sleep(0.05)
+        p.kill()
+        assert p.wait() == 130
+
+
 def test_a_sink_that_commits(so, tmp_path):  # noqa: F811
     """Committables that are no text come back as they were, with checkpoints and without."""
     sql = NUMBERS.format(time="", options="") + "CREATE TABLE o (n BIGINT) WITH (connector='marks', path='o'); INSERT INTO o SELECT n FROM n"

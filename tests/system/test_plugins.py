@@ -177,6 +177,7 @@ def test_a_failure_names_row_and_operator(so, tmp_path):
     (["-DMISSING"], "it cannot be loaded: undefined symbol: nobody_has_this"),
     (["-DCRASHES"], "it ended the process with signal 11 (Segmentation fault)"),
     (["-DEXITS"], "it ended the process"),
+    (["-DHANGS"], "it took longer than 20 seconds"),
     (["-DBUILT_IN"], 'plugin odd has a function "UPPER", which is built in; it must have another name'),
     (["-DNO_CALL"], "plugin odd: function nothing lacks call"),
     (["-DODD_TYPE"], 'plugin odd: odd has "BIGINT, NUMBR", where "NUMBR" is no SQL type'),
