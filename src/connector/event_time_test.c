@@ -252,8 +252,37 @@ static void random_histories_of_splits(void **state) {
     }
 }
 
+/* A source that knows more than its rows say. */
+static void what_the_source_knows_raises_it(void **state) {
+    under_test u;
+    begin(&u, &((fixture *)*state)->h, "t TIMESTAMP(6)", PLAIN);
+    uint32_t a = split(&u, INT64_MIN), b = split(&u, INT64_MIN);
+    int64_t until = INT64_MAX;
+    SEE(&u, a, "5000000");
+    ck_event_time_raise(&u.t, b, 4000000); /* a split without any row */
+    harness_ok(u.h, ck_event_time_say(&u.t, &u.h->ctx));
+    assert_int_equal(told, 4000000 - 1);
+    ck_event_time_raise(&u.t, b, 3000000); /* takes nothing back */
+    ck_event_time_raise(&u.t, b, INT64_MAX);
+    harness_ok(u.h, ck_event_time_say(&u.t, &u.h->ctx));
+    assert_int_equal(told, 4000000 - 1);
+    ck_event_time_raise(&u.t, b, 90000000); /* the other one holds it */
+    harness_ok(u.h, ck_event_time_say(&u.t, &u.h->ctx));
+    assert_int_equal(told, 4998000 - 1);
+    ck_event_time_empty(&u.t, a, 50, &until);
+    ck_event_time_empty(&u.t, a, 1000050, &until);
+    harness_ok(u.h, ck_event_time_say(&u.t, &u.h->ctx)); /* which is idle */
+    assert_int_equal(told, 90000000 - 1);
+    assert_int_equal(ck_event_time_max(&u.t, b), 90002000); /* and is stored with the split */
+    ck_event_time_raise(&u.t, a, 1000000);                  /* what knows something is not idle */
+    harness_ok(u.h, ck_event_time_say(&u.t, &u.h->ctx));
+    assert_false(u.t.clocks[a].idle);
+    ck_event_time_destroy(&u.t);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        T(what_the_source_knows_raises_it),
         T(the_slowest_split_decides),       T(the_split_that_holds_the_watermark_is_named),
         T(idle_splits_leave_and_return),    T(times_that_are_none_move_nothing),
         T(milliseconds_and_what_is_stored), T(random_histories_of_splits)};
