@@ -65,8 +65,8 @@ static ck_status plan_groups(ck_window_agg *op, ck_arena *a, const ck_op_spec *s
 static void plan_slices(ck_window_agg *op) {
     ck_window *w = &op->window;
     bool overlap = (w->kind == CK_WINDOW_HOP && w->slide_us < w->size_us) || w->kind == CK_WINDOW_CUMULATE;
-    bool apart = op->lateness_us > 0 || w->processing;
-    if (!overlap || (op->plan.distinct_count && !op->rolling)) return;
+    bool apart = op->lateness_us > 0 || w->processing || (op->plan.distinct_count && !op->rolling);
+    if (!overlap) return;
     for (uint32_t i = 0; i < op->plan.acc_count; i++)
         if (!op->plan.accs[i]->merge) return;
     int64_t a = w->size_us, b = w->slide_us;

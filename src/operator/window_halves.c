@@ -51,11 +51,22 @@ ck_status ck_window_slice_changes(ck_window_agg *op, int64_t slice, ck_op_ctx *c
     return CK_OK;
 }
 
+/* Groups, and values of their sets. */
+static ck_status count_rows(const ck_window_agg *op, int64_t bucket, uint64_t *rows, ck_op_ctx *ctx) {
+    ck_table *t;
+    CK_TRY(ck_table_bucket(op->table, bucket, false, &t, ctx->error));
+    if (t) *rows += ck_table_row_count(t);
+    for (uint32_t i = 0; i < op->plan.distinct_count; i++) {
+        CK_TRY(ck_table_bucket(op->sets[i], bucket, false, &t, ctx->error));
+        if (t) *rows += ck_table_row_count(t);
+    }
+    return CK_OK;
+}
+
 ck_status ck_window_end_halves(ck_window_agg *op, ck_op_ctx *ctx) {
     int64_t slice, gone = op->end - op->window.size_us + op->window.slide_us;
-    ck_table *said;
-    CK_TRY(ck_table_bucket(op->table, op->made, false, &said, ctx->error));
-    op->halves.groups = ck_table_row_count(said);
+    op->halves.groups = 0;
+    CK_TRY(count_rows(op, op->made, &op->halves.groups, ctx));
     if (op->made != CK_WINDOW_BACK && op->made != op->end) CK_TRY(drop_front(op, ctx));
     while (ck_window_next_slice(op, INT64_MIN, gone, &slice)) CK_TRY(ck_window_drop(op, slice, ctx));
     return ck_window_next_slice(op, INT64_MIN, op->end, &slice) ? CK_OK : ck_window_forget_halves(op, ctx);
@@ -74,11 +85,8 @@ static ck_status choose_base(ck_window_agg *op, ck_op_ctx *ctx) {
     ck_window_halves *h = &op->halves;
     uint64_t rows = 0, base = h->kept_rows / (h->groups + 1);
     int64_t start = op->end - op->window.size_us;
-    for (int64_t slice = start; ck_window_next_slice(op, slice + 1, op->end, &slice);) {
-        ck_table *t;
-        CK_TRY(ck_table_bucket(op->table, slice, false, &t, ctx->error));
-        rows += ck_table_row_count(t);
-    }
+    for (int64_t slice = start; ck_window_next_slice(op, slice + 1, op->end, &slice);)
+        CK_TRY(count_rows(op, slice, &rows, ctx));
     h->base = (uint32_t)(base > BASE_MAX ? BASE_MAX : base < 2 ? 2 : base);
     if (h->groups == 0 || rows / WORTH < h->groups) h->base = 0;
     return CK_OK;

@@ -23,6 +23,7 @@ typedef struct row {
 static row rows[ROWS_MAX];
 static int row_count;
 static bool sets; /* counts and sums of different values, in place of the least and the greatest */
+static bool both; /* ... beside the least: sets in halves */
 
 static uint64_t seed;
 static int pick(int n) {
@@ -62,14 +63,16 @@ static void say(int start, int end, char lines[][160], size_t *n) {
             sum += r->value;
             different(r, &seen, &passed, &sum_of_rests);
         }
+        int value = least;
         if (sets) least = __builtin_popcount((unsigned)seen), most = __builtin_popcount((unsigned)passed);
-        char rests[16] = "NULL";
+        char rests[16] = "NULL", and_least[24] = "";
+        if (both) snprintf(and_least, sizeof and_least, "|%d", value);
         if (seen) snprintf(rests, sizeof rests, "%d", sum_of_rests);
         char s[32], e[32], w[32];
         if (count)
-            snprintf(lines[(*n)++], 160, "k%d|%s|%s|%s|%d|%d|%d|%d%s%s", key, text_of(start, "", s),
+            snprintf(lines[(*n)++], 160, "k%d|%s|%s|%s|%d|%d|%d|%d%s%s%s", key, text_of(start, "", s),
                      text_of(end, "", e), text_of(end - 1, ".999", w), count, least, most, sum, sets ? "|" : "",
-                     sets ? rests : "");
+                     sets ? rests : "", and_least);
     }
 }
 
@@ -99,7 +102,8 @@ static void start(harness *h, int size, int slide, const char *aggregates, const
              size, slide, aggregates);
     harness_input(h, "k VARCHAR; t TIMESTAMP(6); v BIGINT; d DOUBLE; m BIGINT; f BOOLEAN", CK_MODE_APPEND);
     harness_start(h, &ck_op_window_agg, params, output);
-    assert_true(sets ? ((ck_window_agg *)h->self)->rolling : ((ck_window_agg *)h->self)->halved);
+    bool rolls = sets && !both;
+    assert_true(rolls ? ((ck_window_agg *)h->self)->rolling : ((ck_window_agg *)h->self)->halved);
     ((ck_window_agg *)h->self)->halves.kept_rows = (uint64_t)kept;
 }
 
@@ -115,11 +119,16 @@ static const char bounds_output[] =
     "k VARCHAR; s TIMESTAMP(6); e TIMESTAMP(6); w TIMESTAMP(6); n BIGINT; a BIGINT; b BIGINT; c BIGINT";
 
 #define DIFFERENT(fn) "{\"fn\":\"" fn "\",\"distinct\":true,\"arg\":4,\"arg_text\":\"m\""
-static const char with_sets[] = "{\"fn\":\"count\",\"arg\":null}," DIFFERENT("count") "}," DIFFERENT(
-    "count") ",\"filter\":5,\"filter_text\":\"f\"},"
-             "{\"fn\":\"sum\",\"arg\":2,\"arg_text\":\"v\"}," DIFFERENT("sum") "}";
-static const char sets_output[] =
-    "k VARCHAR; s TIMESTAMP(6); e TIMESTAMP(6); w TIMESTAMP(6); n BIGINT; a BIGINT; b BIGINT; c BIGINT; d BIGINT";
+#define WITH_SETS                                                                                                      \
+    "{\"fn\":\"count\",\"arg\":null}," DIFFERENT("count") "}," DIFFERENT(                                              \
+        "count") ",\"filter\":5,\"filter_text\":\"f\"},"                                                               \
+                 "{\"fn\":\"sum\",\"arg\":2,\"arg_text\":\"v\"}," DIFFERENT("sum") "}"
+static const char with_sets[] = WITH_SETS;
+static const char with_both[] = WITH_SETS ",{\"fn\":\"min\",\"arg\":2,\"arg_text\":\"v\"}";
+#define SETS_OUTPUT                                                                                                    \
+    "k VARCHAR; s TIMESTAMP(6); e TIMESTAMP(6); w TIMESTAMP(6); n BIGINT; a BIGINT; b BIGINT; c BIGINT; d BIGINT"
+static const char sets_output[] = SETS_OUTPUT;
+static const char both_output[] = SETS_OUTPUT "; e2 BIGINT";
 
 /* Some rows, around `now` and behind it. */
 static void put(harness *h, int now, int size, int closed) {
@@ -147,8 +156,16 @@ static void run(fixture *f, uint64_t number) {
     int slide = 1 + pick(3), size = slide * (8 + pick(40)) + pick(slide), kept = pick(4) * 40;
     int now = START, said = START - 10 * size;
     row_count = 0;
-    sets = pick(2);
-    start(h, size, slide, sets ? with_sets : with_bounds, sets ? sets_output : bounds_output, kept);
+    sets = pick(3);
+    both = sets && pick(2);
+    start(h, size, slide,
+          both   ? with_both
+          : sets ? with_sets
+                 : with_bounds,
+          both   ? both_output
+          : sets ? sets_output
+                 : bounds_output,
+          kept);
     for (int i = 0; i < 60; i++) {
         now += pick(20) ? pick(3 * slide) : pick(3 * size);
         put(h, now, size, said);
@@ -186,7 +203,7 @@ static char *sums_of(fixture *f, int kept, int restarts_every) {
     char line[120], time[32], *out = calloc(1, 1 << 20);
     size_t used = 0;
     seed = 7;
-    sets = false;
+    sets = both = false;
     start(h, 40, 1,
           "{\"fn\":\"sum\",\"arg\":3,\"arg_text\":\"d\"},{\"fn\":\"avg\",\"arg\":3,\"arg_text\":\"d\"},"
           "{\"fn\":\"stddev_pop\",\"arg\":3,\"arg_text\":\"d\"}",

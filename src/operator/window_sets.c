@@ -1,6 +1,7 @@
-/* DISTINCT in a hop that rolls. Each slice has the set of its values; in the bucket that rolls a value counts once for
- * every slice that has it, and is there while that is more than 0. So a set goes in, and out again, as if its values
- * were rows that come and are taken back. */
+/* Sets of DISTINCT values in windows made of slices. Each slice has the set of its values; a set goes into another as
+ * if its values were rows that come. Over input that changes, and in a hop that rolls, a value counts in it as often as
+ * it does in the slices, and is there while that is more than 0: so it can be taken out again. Groups are looked for
+ * only of values that have become new, or have gone. */
 #include "operator/window_int.h"
 
 /* A column that two calls look at is made once. */
@@ -11,53 +12,154 @@ static void set_column(ck_batch *b, uint32_t at, ck_column **c) {
         ck_batch_set_column(b, at, c);
 }
 
-/* The filter of a set has been passed by all that is in it. */
-static ck_column *all_true(ck_mem mem, uint32_t n) {
-    ck_column *c = ck_column_new(mem, CK_PHYS_BOOL, n);
-    for (uint32_t i = 0; c && i < n; i++) ck_bit_set(c->bits, i);
-    return c;
-}
-
-/* Values in op->found as rows of the input, as far as the set's calls look at them. */
-static ck_status as_input(ck_window_agg *op, const ck_table *set, uint32_t n, int64_t end, int sign, ck_batch **out,
+/* Values in op->found as rows of the input, as far as the set's calls look at them behind their filters. */
+static ck_status as_input(ck_window_agg *op, const ck_table *set, uint32_t n, int64_t end, ck_batch **out,
                           ck_op_ctx *ctx) {
     const ck_distinct_plan *d = &op->plan.distincts[op->set];
-    uint32_t keys = op->plan.keys.count;
-    ck_batch *b = *out = ck_batch_new(ctx->mem, op->ends_column + 1, n, false, true);
+    uint32_t keys = op->plan.keys.count, skip = op->plan.side_keys.count - d->spec.count + 1;
+    ck_batch *b = *out = ck_batch_new(ctx->mem, op->ends_column + 1, n, false, false);
     ck_column *c = b ? ck_column_new(ctx->mem, CK_PHYS_I64, n) : NULL;
     if (!c) return ck_nomem(ctx->error, ctx->mem, n * sizeof(int64_t));
     for (uint32_t i = 0; i < n; i++) c->i64[i] = end;
     set_column(b, op->ends_column, &c);
-    memset(b->weights, sign, n);
-    for (uint32_t i = 0; i <= keys; i++) { /* behind the keys stands the slice's end, then the value */
-        uint32_t field = i < keys ? i : keys + 1;
-        CK_TRY(ck_window_field_of(set, op->found, n, field, d->spec.types[i], &c, ctx));
+    for (uint32_t i = 0; i < d->spec.count; i++) { /* behind the keys stands the slice's end, then the value */
+        CK_TRY(ck_window_field_of(set, op->found, n, i < keys ? i : i + skip, d->spec.types[i], &c, ctx));
         set_column(b, d->spec.columns[i], &c);
     }
-    if (d->members[0].filter < 0) return CK_OK;
-    c = all_true(ctx->mem, n);
-    if (!c) return ck_nomem(ctx->error, ctx->mem, n / 8);
-    set_column(b, (uint32_t)d->members[0].filter, &c);
     return CK_OK;
 }
 
-/* Counts them into the bucket's set, and what that changes into its groups. */
-static ck_status count_values(ck_window_agg *op, const ck_batch *b, int64_t to_end, ck_op_ctx *ctx) {
+/* What some values of a slice change in the set they go into. */
+typedef struct changes {
+    uint32_t n;      /* those that change something */
+    uint16_t *at;    /* which */
+    uint64_t *bits;  /* for which filters, by number; one filter: 1 */
+    int8_t *weights; /* NULL: they come */
+    ck_row **values; /* scratch, as long as the values */
+    uint8_t *fresh;
+} changes;
+
+static ck_status changes_new(changes *c, uint32_t n, bool weighted, ck_op_ctx *ctx) {
+    *c = (changes){.at = ck_arena_alloc(ctx->arena, n * sizeof *c->at),
+                   .bits = ck_arena_alloc(ctx->arena, n * sizeof *c->bits),
+                   .weights = weighted ? ck_arena_alloc(ctx->arena, n) : NULL,
+                   .values = ck_arena_alloc(ctx->arena, n * sizeof *c->values),
+                   .fresh = ck_arena_alloc(ctx->arena, n)};
+    bool all = c->at && c->bits && (c->weights || !weighted) && c->values && c->fresh;
+    return all ? CK_OK : ck_nomem(ctx->error, ctx->mem, n * sizeof *c->bits);
+}
+
+static uint32_t values_at(const ck_table *set) {
+    const ck_row_layout *layout = ck_table_layout(set);
+    return layout->fields[layout->value_first].offset;
+}
+
+/* Counts them in, or out of, the set. */
+static void count_changes(changes *c, ck_row *const *from, uint32_t n, int sign, uint32_t at) {
+    for (uint32_t k = 0; k < n; k++) {
+        int64_t old = ck_row_i64(c->values[k], at), now = old + sign * ck_row_i64(from[k], at);
+        ck_row_set_i64(c->values[k], at, now);
+        c->at[c->n] = (uint16_t)k;
+        c->bits[c->n] = 1;
+        c->weights[c->n] = now > 0 ? 1 : -1;
+        c->n += (old > 0) != (now > 0);
+    }
+}
+
+/* A byte for each filter that the value has passed. */
+static void filter_changes(changes *c, ck_row *const *from, uint32_t n, uint32_t at, uint32_t filters) {
+    for (uint32_t k = 0; k < n; k++) {
+        uint64_t bits = 0;
+        for (uint32_t m = 0; m < filters; m++) {
+            if (!ck_row_bool(from[k], at + m)) continue;
+            if (!ck_row_bool(c->values[k], at + m)) bits |= 1ULL << m;
+            ck_row_set_bool(c->values[k], at + m, true);
+        }
+        c->at[c->n] = (uint16_t)k;
+        c->bits[c->n] = bits;
+        c->n += bits != 0;
+    }
+}
+
+static void fresh_changes(changes *c, uint32_t n) {
+    for (uint32_t k = 0; k < n; k++) {
+        c->at[c->n] = (uint16_t)k;
+        c->bits[c->n] = 1;
+        c->n += c->fresh[k];
+    }
+}
+
+/* Puts them into the set of the bucket. */
+static ck_status find_changes(ck_window_agg *op, const ck_batch *b, int sign, int64_t to_end, changes *c,
+                              ck_op_ctx *ctx) {
+    const ck_distinct_plan *d = &op->plan.distincts[op->set];
+    uint32_t n = b->sel_count;
+    ck_table *set;
+    CK_TRY(changes_new(c, n, op->plan.retract, ctx));
+    CK_TRY(ck_table_bucket(op->sets[op->set], to_end, true, &set, ctx->error));
+    ck_key_hash(&d->spec, b, ck_table_seed(set), op->hashes);
+    ck_keys keys = {&d->spec, b, op->hashes, n};
+    CK_TRY(ck_table_upsert(set, &keys, c->values, c->fresh, ctx->error));
+    if (op->plan.retract) {
+        count_changes(c, op->found, n, sign, values_at(set));
+        return ck_rows_erase_zero(set, c->values, n, values_at(set), ctx);
+    }
+    if (d->member_count > 1)
+        filter_changes(c, op->found, n, values_at(set), d->member_count);
+    else
+        fresh_changes(c, n);
+    return CK_OK;
+}
+
+/* Those of one filter. */
+static ck_status lane_of(const changes *c, uint32_t member, ck_row **groups, ck_lane *out, ck_op_ctx *ctx) {
+    ck_row **rows = ck_arena_alloc(ctx->arena, c->n * sizeof *rows);
+    uint16_t *at = ck_arena_alloc(ctx->arena, c->n * sizeof *at);
+    if (!rows || !at) return ck_nomem(ctx->error, ctx->mem, c->n * sizeof *rows);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < c->n; i++) {
+        rows[n] = groups[i];
+        at[n] = c->at[i];
+        n += (uint32_t)(c->bits[i] >> member & 1);
+    }
+    *out = (ck_lane){rows, at, c->weights, n};
+    return CK_OK;
+}
+
+/* What has changed into the groups. */
+static ck_status count_values(ck_window_agg *op, const ck_batch *b, const changes *c, int64_t to_end, ck_op_ctx *ctx) {
+    const ck_distinct_plan *d = &op->plan.distincts[op->set];
     ck_table *to;
+    if (c->n == 0) return CK_OK;
     CK_TRY(ck_table_bucket(op->table, to_end, true, &to, ctx->error));
     CK_TRY(ck_window_enter(op, to_end, to, true, ctx));
-    ck_key_hash(&op->bucket_keys, b, ck_table_seed(to), op->hashes);
-    ck_keys keys = {&op->bucket_keys, b, op->hashes, b->sel_count};
-    CK_TRY(ck_table_upsert(to, &keys, op->found, NULL, ctx->error));
-    CK_TRY(ck_lanes_begin(&op->lanes, b, op->found, ctx));
-    for (uint32_t i = 0; i < op->plan.acc_count; i++) {
-        ck_acc *a = op->plan.accs[i];
-        const ck_lane *lane;
-        if (a->distinct != op->set) continue;
-        CK_TRY(ck_lanes_get(&op->lanes, a->lane, b, &lane, ctx));
-        if (lane->n > 0) CK_TRY(a->update(a, lane, b, &op->plan.side_keys, ctx));
+    ck_batch *some = ck_batch_select((ck_batch *)(uintptr_t)b, c->at, c->n);
+    if (!some) return ck_nomem(ctx->error, ctx->mem, c->n * sizeof *c->at);
+    ck_key_hash(&op->bucket_keys, some, ck_table_seed(to), op->hashes);
+    ck_keys keys = {&op->bucket_keys, some, op->hashes, c->n};
+    ck_status s = ck_table_upsert(to, &keys, op->found, NULL, ctx->error);
+    for (uint32_t m = 0; s == CK_OK && m < d->member_count; m++) {
+        ck_lane lane = {op->found, c->at, c->weights, c->n};
+        if (d->member_count > 1) s = lane_of(c, m, op->found, &lane, ctx);
+        for (uint32_t i = 0; s == CK_OK && lane.n && i < op->plan.acc_count; i++) {
+            ck_acc *a = op->plan.accs[i];
+            if (a->distinct != op->set || a->lane != d->members[m].lane || a->shares_side) continue;
+            s = a->update(a, &lane, some, &op->plan.side_keys, ctx);
+        }
     }
-    return CK_OK;
+    ck_batch_unref(&some);
+    return s;
+}
+
+static ck_status merge_values(ck_window_agg *op, int sign, const ck_table *from, uint32_t n, int64_t to_end,
+                              ck_op_ctx *ctx) {
+    ck_batch *b;
+    changes c;
+    ck_status s = as_input(op, from, n, to_end, &b, ctx);
+    if (s == CK_OK) s = find_changes(op, b, sign, to_end, &c, ctx);
+    if (s == CK_OK) s = count_values(op, b, &c, to_end, ctx);
+    ck_batch_unref(&b);
+    return s;
 }
 
 ck_status ck_window_merge_sets(ck_window_agg *op, int sign, int64_t slice, int64_t to_end, uint32_t *merged,
@@ -69,11 +171,7 @@ ck_status ck_window_merge_sets(ck_window_agg *op, int sign, int64_t slice, int64
             if (*merged >= CK_WINDOW_MERGED_ROWS) return CK_MORE;
             uint32_t n = ck_table_scan_next(from, &op->set_scan, op->found, CK_BATCH_ROWS_MAX);
             if (n == 0) break;
-            ck_batch *b;
-            ck_status s = as_input(op, from, n, to_end, sign, &b, ctx);
-            if (s == CK_OK) s = count_values(op, b, to_end, ctx);
-            ck_batch_unref(&b);
-            CK_TRY(s);
+            CK_TRY(merge_values(op, sign, from, n, to_end, ctx));
             *merged += n;
         }
     }

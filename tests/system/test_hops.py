@@ -12,7 +12,11 @@ from test_windows import SEED, SHAPES, disordered, iso, table, write
 CALL, WINDOWS = SHAPES[4]
 
 
-@pytest.mark.parametrize("last,model,lateness", [("MIN(v)", min, 0), ("COUNT(DISTINCT v)", lambda v: len(set(v)), 0), ("MIN(v)", min, 4000)])
+SETS = "COUNT(DISTINCT v)", lambda v: len(set(v))
+BOTH = "COUNT(DISTINCT v) * 1000 + MIN(v)", lambda v: len(set(v)) * 1000 + min(v)
+
+
+@pytest.mark.parametrize("last,model,lateness", [("MIN(v)", min, 0), (*SETS, 0), (*BOTH, 0), (*BOTH, 4000)])
 def test_kill_nine_and_restart(tmp_path, last, model, lateness):
     print(f"CLINK_SEED={SEED}")
     rnd = random.Random(SEED)
