@@ -165,3 +165,38 @@ def test_a_bound_of_microseconds_makes_no_window_above_late(clink, tmp_path, bou
                 "SELECT k, SUM(n) OVER (PARTITION BY k ORDER BY wt) AS s FROM w")
     pairs = [sum(1 for x in range(400) for y in range(x, 400) if x % 3 == y % 3 == k and (y - x) * 7 < 100) for k in range(3)]
     assert len(got.rows) == 400 and "late" not in got.err and [max(r["s"] for r in got.rows if r["k"] == k) for k in range(3)] == pairs
+
+
+LAST_DAYS = ["2026-01-01T00:00:00", "2026-01-01T00:00:05", "9998-01-01T00:00:00", "9999-12-31T23:59:59.999", "0001-01-01T00:00:00", None]
+FAR_CONDITIONS = [
+    "b.t BETWEEN a.t AND a.t + INTERVAL '1' DAY", "b.t BETWEEN a.t - INTERVAL '1' DAY AND a.t",
+    "b.t < a.t + INTERVAL '1' DAY AND b.t >= a.t", "b.t - a.t < INTERVAL '1' HOUR AND a.t - b.t <= INTERVAL '1' DAY",
+    "b.t + INTERVAL '1' DAY BETWEEN a.t AND a.t + INTERVAL '9000' DAY", "b.t <= a.t + INTERVAL '1' DAY",
+]
+
+
+@pytest.mark.parametrize("declared", ["", ", WATERMARK FOR t AS t"])
+@pytest.mark.parametrize("kind", ["JOIN", "LEFT JOIN"])
+def test_the_ends_of_time_end_no_job(clink, tmp_path, kind, declared):
+    """What a bound would reach past the year 9999 is a distance like others: with DuckDB, whose years go further, and, where time goes on, with
+    LIMIT at the number of rows there are."""
+    import duckdb
+    ddl = ""
+    db = duckdb.connect()
+    for name in "ab":
+        with open(tmp_path / f"{name}.ndjson", "w") as f:
+            f.writelines(json.dumps({"k": 1, "t": t}) + "\n" for t in LAST_DAYS)
+        ddl += f"CREATE TABLE {name} (k BIGINT, t TIMESTAMP(3){declared}) WITH (connector='file', format='json', path='{name}.ndjson'%s);\n"
+        db.execute(f"CREATE TABLE {name} (k BIGINT, t TIMESTAMP)")
+        db.executemany(f"INSERT INTO {name} VALUES (1, ?)", [[t] for t in LAST_DAYS])
+    for condition in FAR_CONDITIONS:
+        sql = f"SELECT a.t AS x, b.t AS y FROM a {kind} b ON a.k = b.k AND {condition}"
+        wanted = collections.Counter((x and x.isoformat(timespec="auto")[:23], y and y.isoformat(timespec="auto")[:23])
+                                     for x, y in db.execute(sql).fetchall())
+        for p, batch in ((1, 1), (2, 7)):
+            got = clink("run", "-p", p, "--set", f"batch_rows={batch}", "-e", ddl % ("", "") + sql).rows
+            assert collections.Counter((r["x"], r["y"]) for r in got) == wanted, condition
+        if declared and kind == "JOIN" and "<= a.t + INTERVAL '1' DAY" not in condition:
+            follow = ", follow=TRUE"
+            got = clink("run", "--set", "batch_rows=4096", "-e", ddl % (follow, follow) + sql + f" LIMIT {sum(wanted.values())}").rows
+            assert collections.Counter((r["x"], r["y"]) for r in got) == wanted, condition

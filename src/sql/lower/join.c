@@ -187,6 +187,7 @@ static ck_status lower_plain(ck_lower_state *s, const ck_plan_node *n, const spl
     for (uint32_t i = 0; safe && i < c->keys; i++)
         if (!yyjson_mut_arr_add_bool(p.doc, safe, c->null_safe[i])) safe = NULL;
     if (!safe) return ck_lower_nomem(s);
+    for (uint32_t i = 0; i < c->residual_count; i++) CK_TRY(ck_lower_distance(s, n, &c->residual[i]));
     CK_TRY(ck_lower_params_exprs(s, &p, "residual", c->residual, c->residual_count));
     if (!yyjson_mut_obj_add_bool(p.doc, p.root, "single", n->join.single)) return ck_lower_nomem(s);
     if (n->join.build_left && s->timed[n->id] && !yyjson_mut_obj_add_bool(p.doc, p.root, "build_left", true))

@@ -144,6 +144,8 @@ CK_NODISCARD ck_status ck_lower_params_columns(ck_lower_state *s, ck_lower_param
                                                ck_columns columns);
 /* Whether the join's condition bounds how far apart in time partners are, and that matters here. */
 bool ck_lower_is_in_time(const ck_lower_state *s, const ck_plan_node *n, ck_time_bounds *b);
+/* A conjunct that says how far apart two timestamps are, as one that never fails; others stay as they are. */
+CK_NODISCARD ck_status ck_lower_distance(ck_lower_state *s, const ck_plan_node *n, ck_expr **conjunct);
 /* The parameters that say it. */
 CK_NODISCARD ck_status ck_lower_time_bounds(ck_lower_state *s, const ck_time_bounds *b, ck_lower_params *p);
 /* ordered.c: [{"col", "desc", "nulls_first"}]; false: no memory. */

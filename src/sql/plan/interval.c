@@ -11,6 +11,7 @@ enum { TERMS_MAX = 100 };
 /* left_sign * left time + right_sign * right time + us */
 typedef struct sum {
     const ck_plan_node *join;
+    bool any; /* any column of timestamps will do */
     int left_sign, right_sign;
     uint32_t left, right; /* columns, each of its side */
     bool millis, numbers; /* the times, or plain numbers in it, are of milliseconds */
@@ -20,6 +21,7 @@ typedef struct sum {
 
 typedef struct bounds {
     const ck_plan_node *join;
+    bool any;
     bool has_time, has_lower, has_upper;
     ck_time_bounds of;
 } bounds;
@@ -30,10 +32,13 @@ static bool add_column(sum *s, uint32_t column, int sign) {
     const ck_plan_node *n = s->join->inputs[right];
     if (right) column -= left;
     int *own = right ? &s->right_sign : &s->left_sign;
-    if (*own || ck_plan_time_of(n, column).role != CK_TIME_ROW) return false;
+    ck_kind kind = n->schema->fields[column].type->kind;
+    bool fine = s->any ? kind == CK_TYPE_TIMESTAMP || kind == CK_TYPE_TIMESTAMP_LTZ
+                       : ck_plan_time_of(n, column).role == CK_TIME_ROW;
+    if (*own || !fine) return false;
     *own = sign;
     *(right ? &s->right : &s->left) = column;
-    if (n->schema->fields[column].type->kind == CK_TYPE_BIGINT) s->millis = true;
+    if (kind == CK_TYPE_BIGINT) s->millis = true;
     return true;
 }
 
@@ -66,7 +71,7 @@ static bool add(sum *s, const ck_expr *e, int sign) {
 
 /* greater >= less, or > less. false: it is no bound of these times. */
 static bool at_least(bounds *b, const ck_expr *greater, const ck_expr *less, bool strictly) {
-    sum s = {.join = b->join};
+    sum s = {.join = b->join, .any = b->any};
     if (!add(&s, greater, 1) || !add(&s, less, -1) || s.left_sign + s.right_sign != 0 || !s.left_sign) return false;
     if (s.numbers && !s.millis) return false;
     if (b->has_time && (b->of.left != s.left || b->of.right != s.right)) return false;
@@ -210,4 +215,13 @@ bool ck_plan_bounds_time(const ck_plan_node *join, const ck_expr *conjunct) {
         return (left == window.left && right == window.right) || made_alike(join, left, right);
     }
     return find_bounds(join, &b) && look_at(&b, conjunct);
+}
+
+bool ck_plan_distance(const ck_plan_node *join, const ck_expr *conjunct, ck_time_bounds *out) {
+    bounds b = {.join = join, .any = true};
+    if (!look_at(&b, conjunct)) return false;
+    if (!b.has_lower) b.of.lower_us = -CK_TIME_UNBOUNDED;
+    if (!b.has_upper) b.of.upper_us = CK_TIME_UNBOUNDED;
+    *out = b.of;
+    return true;
 }

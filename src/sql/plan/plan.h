@@ -394,6 +394,9 @@ bool ck_plan_time_bounds(const ck_plan_node *join, ck_time_bounds *out);
 /* A join that takes back what it said, of windows by their ends: what it keeps goes with them. Of *out left, right and
  * slack_us count. */
 bool ck_plan_forgets_windows(const ck_plan_node *join, ck_time_bounds *out);
+/* A conjunct that says how far apart two timestamps are, one of either side, and nothing else: between which bounds
+ * right - left is. Only left, right, lower_us and upper_us are set. */
+bool ck_plan_distance(const ck_plan_node *join, const ck_expr *conjunct, ck_time_bounds *out);
 /* Whether the bounds say all that this conjunct of the join does. */
 bool ck_plan_bounds_time(const ck_plan_node *join, const ck_expr *conjunct);
 /* Whether a pair of columns, each of its side, are the starts or ends of windows. */
