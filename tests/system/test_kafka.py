@@ -72,6 +72,35 @@ def test_rows_go_out_with_keys_and_changes_as_the_latest_of_a_key(broker, orders
     assert {json.loads(v)["usr"]: json.loads(v)["n"] for v in latest.values() if v} == want
 
 
+@pytest.mark.parametrize("declared, values", [("VARCHAR", ["a", "with \"quotes\"\n", "ü", "", None]), ("BYTES", [b"\x00\xff", b"a", b"", None]),
+                                              ("BIGINT", [0, -(2**63), 2**63 - 1, None])])
+@pytest.mark.parametrize("delivery", ["at_least_once", "exactly_once"])
+def test_raw_keys_are_the_value_alone(broker, tmp_path, declared, values, delivery):
+    """And records whose key is NULL have none. What is written is read again as METADATA."""
+    rows = [{"id": i, "k": base64.b64encode(v).decode() if isinstance(v, bytes) else v} for i, v in enumerate(values)]
+    (tmp_path / "in.ndjson").write_text("".join(json.dumps(r) + "\n" for r in rows))
+    topic = broker.topic(3)
+    src = f"CREATE TABLE src (id BIGINT, k {declared}) WITH (connector='file', format='json', path='{tmp_path}/in.ndjson');\n"
+    run_clink("run", "--name", "raw", "--checkpoint-dir", tmp_path / "ck", "-e", src + table("dst", f"id BIGINT, k {declared}", topic, broker, key="k", key__format="raw", delivery=delivery)
+              + "INSERT INTO dst SELECT id, k FROM src;")
+    want = {i: v if v is None or isinstance(v, bytes) else str(v).encode() for i, v in enumerate(values)}
+    assert {json.loads(v)["id"]: k for k, v in broker.read(topic, 3)} == want
+    if declared == "VARCHAR":
+        r = run_clink("run", "-e", table("back", "id BIGINT, k VARCHAR METADATA FROM 'key'", topic, broker, bounded="true") + "SELECT id, k FROM back;")
+        assert sorted((x["id"], x["k"]) for x in map(json.loads, r.out.splitlines())) == list(enumerate(values))
+
+
+def test_raw_keys_of_changes(broker, orders):
+    """The latest record of a key is its row, a deletion one without a value, as with JSON."""
+    topic = broker.topic(3)
+    run_clink("run", "-p", 2, "-e", table("o", "id BIGINT, usr VARCHAR, amount BIGINT", orders, broker, bounded="true")
+              + table("t", "usr VARCHAR, n BIGINT, PRIMARY KEY (usr) NOT ENFORCED", topic, broker, key__format="raw")
+              + "INSERT INTO t SELECT usr, COUNT(*) FROM o GROUP BY usr HAVING COUNT(*) < 401;\n")
+    latest = {k.decode(): v for k, v in broker.read(topic, 3)}
+    want = {u: n for u in {r["usr"] for r in ORDERS} if (n := sum(r["usr"] == u for r in ORDERS)) < 401}
+    assert {k: json.loads(v)["n"] for k, v in latest.items() if v} == want
+
+
 class Job:
     """A job over an endless topic with checkpoints, started again after each death."""
 
@@ -403,12 +432,16 @@ def test_another_jobs_open_transaction_is_waited_for(broker, tmp_path):
     ({"transaction_timeout_ms": "5"}, "transaction_timeout_ms"),
     ({"properties.transactional.id": "mine"}, "the table's own options say it"),
     ({"key": "nothere"}, "no column of the table"),
+    ({"key.format": "avro"}, "is one of json|raw"),
+    ({"key.format": "raw"}, "the key has none"),
+    ({"key": "id,id", "key.format": "raw"}, "has several"),
+    ({"key": "at", "key.format": "raw"}, "CAST it AS VARCHAR"),
 ])
 def test_what_cannot_be_written_is_said_at_once(broker, orders, tmp_path, options, sentence):
     o = {"brokers": broker.address, "topic": orders, **options}
     words = ", ".join(f"{k}='{v}'" for k, v in o.items())
     r = run_clink("run", "--name", "w", "--checkpoint-dir", tmp_path / "ck", "-e",
-                  f"CREATE TABLE s (id BIGINT) WITH (connector='kafka', {words}); INSERT INTO s VALUES (1)", ok=False)
+                  f"CREATE TABLE s (id BIGINT, at DATE) WITH (connector='kafka', {words}); INSERT INTO s VALUES (1, DATE '2026-01-01')", ok=False)
     assert r.code not in (0, 124) and sentence in r.err, r.err
 
 

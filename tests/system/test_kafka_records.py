@@ -7,7 +7,7 @@ import subprocess
 import time
 
 import pytest
-from confluent_kafka import Producer, TopicPartition
+from confluent_kafka import KafkaException, Producer, TopicPartition
 from conftest import CLINK, read_rows, run_clink
 from test_kafka import broker, table  # noqa: F401
 
@@ -184,6 +184,42 @@ def test_a_topic_that_is_deleted_ends_the_job(broker, tmp_path, discover_ms):  #
         assert job.proc.wait(120) == 1
         said = job.log.read_text()
         assert f"has no topic {topic}" in said or f"{topic} [" in said, said
+    finally:
+        job.kill()
+
+
+@pytest.mark.parametrize("running", [False, True])
+def test_a_topic_made_anew_with_fewer_records_is_another(broker, tmp_path, running):  # noqa: F811
+    """The place the job has is behind its end: nothing is read as if it went on."""
+    topic = broker.topic(1)
+    broker.send(topic, [{"id": i} for i in range(100)])
+    job = Job(tmp_path, broker, topic, discover_ms="100", properties__topic__metadata__refresh__interval__ms="500")
+    try:
+        job.start()
+        job.wait_for(100)
+        job.wait_for_checkpoints(2)
+        if not running:
+            job.kill()
+        for f in broker.admin.delete_topics([topic]).values():
+            f.result(60)
+        if not running:
+            while topic in broker.admin.list_topics(timeout=30).topics:
+                time.sleep(0.05)
+            broker.topic(1, name=topic)
+            broker.send(topic, [{"id": 1000}])
+            job.start()
+        else:  # as soon as it lets itself be made again
+            while True:
+                try:
+                    broker.topic(1, name=topic)
+                    break
+                except KafkaException as e:
+                    assert e.args[0].name() == "TOPIC_ALREADY_EXISTS", e
+            broker.send(topic, [{"id": 1000}])
+        assert job.proc.wait(120) == 1
+        said = job.log.read_text()
+        assert "the topic was made anew under its name" in said or (running and (f"has no topic {topic}" in said or f"{topic} [" in said)), said
+        assert 1000 not in job.ids()
     finally:
         job.kill()
 

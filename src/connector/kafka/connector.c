@@ -37,6 +37,8 @@ static const ck_option_desc kafka_options[] = {
      "the table that takes such records, with columns raw BYTES, split VARCHAR, offset BIGINT, reason "
      "VARCHAR"},
     {"key", "columns", NULL, "writing: columns of the record's key, commas between; the PRIMARY KEY where not given"},
+    {"key.format", "json|raw", "json",
+     "writing: a key is a JSON object of its columns, or one column's text or bytes alone"},
     {"delivery", "exactly_once|at_least_once", "exactly_once",
      "writing, where checkpoints are on: rows appear to read_committed readers when a checkpoint commits them; or at "
      "once, and some again after a restart"},

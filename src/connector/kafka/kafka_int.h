@@ -8,6 +8,7 @@
 #include "connector/kafka/registry.h"
 #include "connector/table.h"
 #include "format/decoder.h"
+#include "format/encoder.h"
 #include "os/io.h"
 #include "os/modules.h"
 
@@ -113,6 +114,7 @@ typedef struct ck_kafka_options {
     int64_t discover_ms; /* how often to look for new partitions; 0: never */
     /* writing */
     const char *key; /* NULL: the primary key, or none */
+    bool raw_key;    /* one column's bytes, not JSON */
     bool exactly_once;
     const char *token_topic; /* exactly once: where it is noted what is committed */
     int64_t transaction_ms;  /* exactly once: how long one may take */
@@ -159,6 +161,27 @@ ck_status ck_kafka_fail(ck_kafka_client *c, rd_kafka_resp_err_t code, ck_error *
     CK_PRINTF(4, 5);
 /* CK_OK, or the sentence of a trouble that waiting does not cure. */
 CK_NODISCARD ck_status ck_kafka_hopeless(ck_kafka_client *c, const ck_kafka_options *o, ck_error *err);
+
+/* ---- keys of records that are written (key.c) ---- */
+
+typedef struct ck_kafka_key {
+    ck_mem mem;
+    const uint32_t *columns; /* of the table */
+    uint32_t count;          /* 0: records have no key */
+    bool raw;
+    const ck_type *type; /* of the first */
+    ck_encoder *encoder;
+    ck_bytes text; /* of the batch in hand */
+    size_t *ends;  /* CK_BATCH_ROWS_MAX */
+} ck_kafka_key;
+/* What 'key', 'key.format' and the PRIMARY KEY say together. */
+CK_NODISCARD ck_status ck_kafka_key_check(const ck_table_decl *t, const ck_kafka_options *o, ck_error *err);
+CK_NODISCARD ck_status ck_kafka_key_init(ck_kafka_key *k, const ck_kafka_options *o, const ck_sink_table *t,
+                                         ck_arena *a, ck_mem mem, ck_error *err);
+void ck_kafka_key_destroy(ck_kafka_key *k); /* safe on zero */
+/* Of the batch's live rows. kinds: as ck_encoder_rows'. CK_NOMEM. */
+CK_NODISCARD ck_status ck_kafka_key_encode(ck_kafka_key *k, const ck_batch *b, const uint8_t *kinds);
+ck_view ck_kafka_key_of(const ck_kafka_key *k, uint32_t i); /* of live row i; p NULL: it has none */
 
 /* ---- how large a record may be (limits.c) ---- */
 

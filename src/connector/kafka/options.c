@@ -33,6 +33,14 @@ static ck_status read_start(const ck_table_options *o, ck_kafka_options *out, ck
     return out->start_offsets ? ck_kafka_offset_of(out->start_offsets, 0, &ignored, err) : CK_OK;
 }
 
+static ck_status read_key(const ck_table_options *o, ck_kafka_options *out, ck_error *err) {
+    const char *word = ck_option_text(o, "key.format", "json");
+    out->key = ck_option_text(o, "key", NULL);
+    out->raw_key = strcmp(word, "raw") == 0;
+    if (out->raw_key || strcmp(word, "json") == 0) return CK_OK;
+    return ck_fail(err, CK_INVALID, "option 'key.format' is '%s', which is neither json nor raw", word);
+}
+
 static ck_status read_delivery(const ck_table_options *o, ck_kafka_options *out, ck_error *err) {
     static const char *const words[] = {"at_least_once", "exactly_once"};
     const char *word = ck_option_text(o, "delivery", "exactly_once");
@@ -53,7 +61,6 @@ ck_status ck_kafka_options_read(const ck_table_options *o, ck_kafka_options *out
         .topic = ck_option_text(o, "topic", NULL),
         .format = ck_option_text(o, "format", "json"),
         .group = ck_option_text(o, "group", NULL),
-        .key = ck_option_text(o, "key", NULL),
         .all = o,
     };
     if (!out->brokers || !out->brokers[0])
@@ -75,6 +82,7 @@ ck_status ck_kafka_options_read(const ck_table_options *o, ck_kafka_options *out
     CK_TRY(ck_option_bool(o, "bounded", false, &out->bounded, err));
     CK_TRY(ck_option_bool(o, "strict", false, &out->strict, err));
     CK_TRY(read_start(o, out, err));
+    CK_TRY(read_key(o, out, err));
     CK_TRY(read_delivery(o, out, err));
     out->on_error_is_given = ck_option_text(o, "on_error", NULL) != NULL;
     return ck_on_error_read(o, &out->on_error, &out->dead_letter_table, err);

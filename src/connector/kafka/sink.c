@@ -25,9 +25,8 @@ typedef struct kafka_sink {
     ck_kafka_client client;
     rd_kafka_topic_t *topic;
     ck_op_ctx *ctx;
-    const uint32_t *key; /* columns of the record's key */
-    uint32_t key_count;
-    ck_encoder *encoder, *key_encoder;
+    ck_kafka_key key;
+    ck_encoder *encoder;
     const ck_message_writer *writer; /* avro, protobuf: instead of encoder; NULL: the registry has not been asked yet */
     ck_view head;                    /* before each of their records */
     uint8_t *kinds;                  /* CK_BATCH_ROWS_MAX; NULL: append */
@@ -40,8 +39,8 @@ typedef struct kafka_sink {
     ck_encoder *row_encoder; /* avro, protobuf: rows that are rejected */
     bool *dropped;           /* CK_BATCH_ROWS_MAX: rejected rows of the batch */
     /* the batch in hand; the job's while one runs */
-    ck_bytes values, keys;
-    size_t *value_ends, *key_ends; /* CK_BATCH_ROWS_MAX */
+    ck_bytes values;
+    size_t *value_ends; /* CK_BATCH_ROWS_MAX */
     uint32_t count, sent;
     bool encoded_kinds;
     /* the job */
@@ -49,38 +48,6 @@ typedef struct kafka_sink {
     int unacknowledged; /* as of the last job */
     rd_kafka_resp_err_t undelivered;
 } kafka_sink;
-
-/* ---- the key ---- */
-
-static ck_status column_of(const ck_schema *s, const char *name, size_t n, uint32_t *out, ck_error *err) {
-    for (uint32_t i = 0; i < s->field_count; i++)
-        if (strlen(s->fields[i].name) == n && memcmp(s->fields[i].name, name, n) == 0) {
-            *out = i;
-            return CK_OK;
-        }
-    return ck_fail(err, CK_INVALID, "option 'key' names '%.*s', which is no column of the table",
-                   (int)(n < 100 ? n : 100), name);
-}
-
-/* columns: room for as many as there are commas, and one. */
-static ck_status key_columns(const char *list, const ck_schema *s, uint32_t *columns, uint32_t *count, ck_error *err) {
-    *count = 0;
-    for (const char *at = list;;) {
-        at += strspn(at, " ");
-        size_t n = strcspn(at, ","), trimmed = n;
-        while (trimmed && at[trimmed - 1] == ' ') trimmed--;
-        CK_TRY(column_of(s, at, trimmed, &columns[*count], err));
-        (*count)++;
-        if (!at[n]) return CK_OK;
-        at += n + 1;
-    }
-}
-
-static size_t names_in(const char *list) {
-    size_t n = 1;
-    for (; *list; list++) n += *list == ',';
-    return n;
-}
 
 ck_status ck_kafka_sink_check(const ck_table_decl *t, const ck_kafka_options *o, ck_error *err) {
     for (uint32_t i = 0; i < t->options.count; i++)
@@ -91,34 +58,7 @@ ck_status ck_kafka_sink_check(const ck_table_decl *t, const ck_kafka_options *o,
         return ck_fail(err, CK_REFUSED,
                        "format 'debezium-json' is read, not written; with a PRIMARY KEY, json writes the latest row of "
                        "each key");
-    if (o->key && t->primary_key_count)
-        return ck_fail(err, CK_INVALID, "option 'key' cannot be given beside a PRIMARY KEY, which is the record's key");
-    if (!o->key) return CK_OK;
-    uint32_t columns[64], count;
-    if (names_in(o->key) > CK_ARRAY_COUNT(columns))
-        return ck_fail(err, CK_INVALID, "option 'key' names too many columns");
-    return key_columns(o->key, t->schema, columns, &count, err);
-}
-
-static ck_status plan_key(kafka_sink *s, ck_error *err) {
-    const ck_schema *schema = s->table.schema;
-    s->key = s->table.key;
-    s->key_count = s->table.key_count;
-    if (s->options.key) {
-        uint32_t *columns = ck_arena_array(&s->arena, names_in(s->options.key), sizeof *columns);
-        if (!columns) return ck_nomem(err, s->arena.mem, sizeof *columns);
-        CK_TRY(key_columns(s->options.key, schema, columns, &s->key_count, err));
-        s->key = columns;
-    }
-    if (s->key_count == 0) return CK_OK;
-    ck_schema *k = CK_ARENA_NEW(&s->arena, ck_schema);
-    ck_field *fields = ck_arena_array(&s->arena, s->key_count, sizeof *fields);
-    s->key_ends = ck_alloc(s->mem, CK_BATCH_ROWS_MAX * sizeof *s->key_ends);
-    if (!k || !fields || !s->key_ends) return ck_nomem(err, s->mem, CK_BATCH_ROWS_MAX * sizeof *s->key_ends);
-    for (uint32_t i = 0; i < s->key_count; i++) fields[i] = schema->fields[s->key[i]];
-    *k = (ck_schema){fields, s->key_count};
-    ck_encoder_spec e = {.format = "json", .schema = k};
-    return ck_encoder_new(&e, s->mem, &s->key_encoder, err);
+    return ck_kafka_key_check(t, o, err);
 }
 
 /* ---- making ---- */
@@ -128,15 +68,13 @@ static void sink_free(kafka_sink *s) {
     if (s->topic) s->client.lib->rd_kafka_topic_destroy(s->topic);
     ck_kafka_client_destroy(&s->client);
     ck_encoder_free(s->encoder);
-    ck_encoder_free(s->key_encoder);
+    ck_kafka_key_destroy(&s->key);
     ck_encoder_free(s->row_encoder);
     ck_sink_rejects_destroy(&s->rejects);
     if (s->dropped) ck_free(s->mem, s->dropped, CK_BATCH_ROWS_MAX * sizeof *s->dropped);
     ck_write_ahead_destroy(&s->ahead);
     ck_bytes_destroy(&s->values);
-    ck_bytes_destroy(&s->keys);
     if (s->value_ends) ck_free(s->mem, s->value_ends, CK_BATCH_ROWS_MAX * sizeof *s->value_ends);
-    if (s->key_ends) ck_free(s->mem, s->key_ends, CK_BATCH_ROWS_MAX * sizeof *s->key_ends);
     if (s->kinds) ck_free(s->mem, s->kinds, CK_BATCH_ROWS_MAX);
     ck_arena_destroy(&s->arena);
     ck_free(s->mem, s, sizeof *s);
@@ -152,8 +90,8 @@ static ck_status sink_init(kafka_sink *s, const ck_op_spec *spec, ck_error *err)
     if (spec->inputs[0].mode != CK_MODE_APPEND) s->kinds = ck_alloc(s->mem, CK_BATCH_ROWS_MAX);
     if (!s->value_ends || (!s->kinds && spec->inputs[0].mode != CK_MODE_APPEND))
         return ck_nomem(err, s->mem, CK_BATCH_ROWS_MAX * sizeof *s->value_ends);
-    CK_TRY(plan_key(s, err));
-    if (s->kinds && s->key_count == 0)
+    CK_TRY(ck_kafka_key_init(&s->key, &s->options, &s->table, &s->arena, s->mem, err));
+    if (s->kinds && s->key.count == 0)
         return ck_fail(err, CK_INVALID, "%s (%s): changes need a PRIMARY KEY", spec->type, spec->uid);
     const char *where = ck_arena_printf(&s->arena, "topic %s", s->options.topic);
     s->dropped = ck_alloc_array(s->mem, CK_BATCH_ROWS_MAX, sizeof *s->dropped);
@@ -171,7 +109,6 @@ static ck_status sink_create(const ck_op_spec *spec, ck_mem mem, void **self, ck
     s->mem = mem;
     ck_arena_init(&s->arena, ck_mem_as(mem, CK_MEM_PLAN), CK_PARAMS_BYTES_MAX);
     ck_bytes_init(&s->values, mem, TEXT_BYTES_MAX);
-    ck_bytes_init(&s->keys, mem, TEXT_BYTES_MAX);
     ck_status status = sink_init(s, spec, err);
     if (status == CK_OK)
         *self = s;
@@ -243,12 +180,6 @@ static ck_view value_of(const kafka_sink *s, uint32_t i) {
     return (ck_view){s->values.p + from, n && s->encoder ? n - 1 : n}; /* the line's end */
 }
 
-static ck_view key_of(const kafka_sink *s, uint32_t i) {
-    if (!s->key_ends) return (ck_view){0};
-    size_t from = i ? s->key_ends[i - 1] : 0;
-    return (ck_view){s->keys.p + from, s->key_ends[i] - from - 1};
-}
-
 /* The record behind an UPDATE_BEFORE replaces its row; a rejected row has none. */
 static bool has_no_record(const kafka_sink *s, uint32_t i) {
     return s->dropped[i] || (s->encoded_kinds && s->kinds[i] == CK_CHANGE_UPDATE_BEFORE);
@@ -258,7 +189,7 @@ static bool has_no_record(const kafka_sink *s, uint32_t i) {
 
 static rd_kafka_resp_err_t send_one(kafka_sink *s, uint32_t i) {
     const ck_kafka_lib *lib = s->client.lib;
-    ck_view key = key_of(s, i), value = value_of(s, i);
+    ck_view key = ck_kafka_key_of(&s->key, i), value = value_of(s, i);
     rd_kafka_vu_t vus[4] = {
         {.vtype = RD_KAFKA_VTYPE_RKT, .u.rkt = s->topic},
         {.vtype = RD_KAFKA_VTYPE_MSGFLAGS, .u.i = RD_KAFKA_MSG_F_COPY},
@@ -383,7 +314,7 @@ static ck_status reject(kafka_sink *s, const ck_batch *b, uint32_t k, ck_view ra
 
 /* Before it is on its way: a record that no broker will take would stop the commit for good. */
 static ck_status check_size(kafka_sink *s, const ck_batch *b, uint32_t i, ck_op_ctx *ctx) {
-    ck_view key = key_of(s, i), value = value_of(s, i);
+    ck_view key = ck_kafka_key_of(&s->key, i), value = value_of(s, i);
     size_t bytes = key.n + value.n, whole = ck_kafka_batch_bytes(key, value);
     char why[240];
     if (bytes > s->record_bytes_max)
@@ -431,18 +362,12 @@ static ck_status encode_values(kafka_sink *s, const ck_batch *b, ck_op_ctx *ctx)
 
 static ck_status encode(kafka_sink *s, const ck_batch *b, ck_op_ctx *ctx) {
     ck_bytes_clear(&s->values);
-    ck_bytes_clear(&s->keys);
     s->sent = s->count = 0;
     memset(s->dropped, 0, b->sel_count * sizeof *s->dropped);
     s->encoded_kinds = s->kinds != NULL;
-    if (s->kinds) CK_TRY(ck_change_kinds(b, s->key, s->key_count, s->kinds));
+    if (s->kinds) CK_TRY(ck_change_kinds(b, s->key.columns, s->key.count, s->kinds));
     CK_TRY(encode_values(s, b, ctx));
-    if (s->key_encoder) {
-        ck_batch *k = ck_batch_project(b, s->key, s->key_count);
-        ck_status status = k ? ck_encoder_rows(s->key_encoder, k, s->kinds, &s->keys, s->key_ends) : CK_NOMEM;
-        ck_batch_unref(&k);
-        if (status != CK_OK) return ck_nomem(ctx->error, s->mem, s->keys.n);
-    }
+    if (ck_kafka_key_encode(&s->key, b, s->kinds) != CK_OK) return ck_nomem(ctx->error, s->mem, s->key.text.n);
     s->count = b->sel_count;
     for (uint32_t i = 0; i < s->count; i++)
         if (!has_no_record(s, i)) CK_TRY(check_size(s, b, i, ctx));
@@ -456,7 +381,7 @@ static ck_status write_ahead(kafka_sink *s, const ck_batch *b, ck_op_ctx *ctx) {
     CK_TRY(encode(s, b, ctx));
     for (uint32_t i = 0; i < s->count; i++) {
         if (has_no_record(s, i)) continue;
-        CK_TRY(ck_write_ahead_add(&s->ahead, key_of(s, i), value_of(s, i), ctx));
+        CK_TRY(ck_write_ahead_add(&s->ahead, ck_kafka_key_of(&s->key, i), value_of(s, i), ctx));
     }
     ck_op_count(ctx, "rows_out", b->sel_count);
     return ck_write_ahead_flush(&s->ahead, ctx);

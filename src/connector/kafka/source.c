@@ -3,95 +3,26 @@
  * split's position is the offset of the next record not yet emitted; the group's offsets are never written. */
 #include <stdio.h>
 
-#include "connector/background.h"
 #include "connector/bad_hint.h"
 #include "connector/connectors.h"
-#include "connector/dead_letters.h"
-#include "connector/kafka/debezium.h"
-#include "connector/kafka/kafka_int.h"
-#include "connector/kafka/metadata_int.h"
-#include "connector/kafka/schemas_int.h"
-#include "connector/kafka/unfit.h"
+#include "connector/kafka/source_int.h"
 #include "connector/keys_met.h"
 #include "connector/show_raw.h"
 #include "os/clock.h"
 
-enum {
-    FETCH_RECORDS = 4096,      /* taken from the library at once */
-    LINES = 2 * FETCH_RECORDS, /* they become: a change has a row before it and one after */
-    FETCH_BYTES = 256 << 10,   /* copied into one buffer, or one record */
-    LAG_EVERY_US = 250000,
-    NO_VALUE = 1, /* a byte that is none in JSON */
-};
-
-/* One owned partition. */
-typedef struct partition {
-    struct kafka_source *of;
-    char *id;
-    ck_kafka_split split;
-    uint32_t clock; /* in event_time */
-    bool finished, started, at_end;
-    int64_t read_ms; /* when the newest record taken was written; -1: not known */
-    _Atomic bool woken;
-    /* taken and not copied yet */
-    rd_kafka_message_t **records;
-    size_t record_count, record_at;
-    int64_t behind; /* offset behind the last that was copied or is no row: markers and tombstones, too */
-    /* copied and not decoded yet: line i of the buffer ends at ends[i] and is of the record at offset offsets[i] */
-    ck_buffer *buffer;
-    size_t begin, end;
-    size_t *ends;
-    int64_t *offsets;
-    size_t copied, decoded, taken; /* taken: of them in earlier batches */
-    ck_kafka_beside *beside;       /* LINES; NULL: nobody wants it */
-    int8_t *weights;               /* LINES; NULL: no changes */
-    ck_bytes beside_text;
-    ck_kafka_unfit unfit; /* lines of which no row can be made */
-} partition;
-
-/* A look at how many partitions there are, on an I/O thread. */
-typedef struct discovery {
-    ck_background call; /* first */
-    struct kafka_source *of;
-    bool on;
-    ck_kafka_share share;
-    int64_t next_us;
-    int32_t found; /* the call's while it runs */
-} discovery;
-
-typedef struct kafka_source {
-    ck_mem mem;
-    ck_arena arena;
-    ck_source_table table;
-    ck_kafka_options options;
-    bool is_csv;
-    ck_decoder *decoder;
-    ck_kafka_metadata metadata;
-    ck_event_time event_time;
-    ck_dead_letters letters;
-    ck_kafka_client client;
-    rd_kafka_topic_t *topic;
-    partition **partitions; /* in the arena */
-    uint32_t count, capacity, turn;
-    partition *decoding;
-    int64_t lag_next_us;
-    discovery discovery;
-    ck_kafka_schemas schemas; /* avro, protobuf */
-    ck_op_ctx *ctx;           /* also read by the library's threads, to wake */
-    uint64_t bad_rows;
-} kafka_source;
+enum { LAG_EVERY_US = 250000 };
 
 /* ---- making ---- */
 
-static size_t record_of(const partition *p, size_t at) {
+static size_t record_of(const ck_kafka_partition *p, size_t at) {
     size_t i = p->decoded;
     while (i < p->copied && p->ends[i] <= at) i++;
     return i;
 }
 
 static ck_status on_bad_record(void *arg, const ck_bad_record *given, ck_error *err) {
-    kafka_source *s = arg;
-    const partition *p = s->decoding;
+    ck_kafka_source *s = arg;
+    const ck_kafka_partition *p = s->decoding;
     size_t line = record_of(p, (size_t)given->offset);
     int64_t offset = p->offsets[line];
     ck_bad_record at = *given;
@@ -123,22 +54,8 @@ static ck_status on_bad_record(void *arg, const ck_bad_record *given, ck_error *
     return CK_DATA;
 }
 
-static void partition_free(kafka_source *s, partition *p) {
-    const ck_kafka_lib *lib = s->client.lib;
-    /* It is not stopped first: librdkafka 2.0 waits for ever where a topic that is gone was. */
-    for (size_t i = p->record_at; i < p->record_count; i++) lib->rd_kafka_message_destroy(p->records[i]);
-    ck_buffer_unref(&p->buffer);
-    if (p->records) ck_free(s->mem, p->records, FETCH_RECORDS * sizeof(void *));
-    if (p->ends) ck_free(s->mem, p->ends, LINES * sizeof *p->ends);
-    if (p->offsets) ck_free(s->mem, p->offsets, LINES * sizeof *p->offsets);
-    if (p->beside) ck_free(s->mem, p->beside, LINES * sizeof *p->beside);
-    if (p->weights) ck_free(s->mem, p->weights, LINES);
-    ck_bytes_destroy(&p->beside_text);
-    ck_kafka_unfit_destroy(&p->unfit);
-}
-
-static void source_free(kafka_source *s) {
-    for (uint32_t i = 0; i < s->count; i++) partition_free(s, s->partitions[i]);
+static void source_free(ck_kafka_source *s) {
+    for (uint32_t i = 0; i < s->count; i++) ck_kafka_partition_free(s, s->partitions[i]);
     if (s->topic) s->client.lib->rd_kafka_topic_destroy(s->topic);
     ck_kafka_client_destroy(&s->client);
     ck_kafka_schemas_destroy(&s->schemas);
@@ -150,7 +67,7 @@ static void source_free(kafka_source *s) {
     ck_free(s->mem, s, sizeof *s);
 }
 
-static ck_status source_init(kafka_source *s, const ck_op_spec *spec, ck_error *err) {
+static ck_status source_init(ck_kafka_source *s, const ck_op_spec *spec, ck_error *err) {
     CK_TRY(ck_source_table_read(&s->arena, spec, &s->table, err));
     CK_TRY(ck_kafka_options_read(&s->table.options, &s->options, err));
     CK_TRY(ck_event_time_init(&s->event_time, s->table.event_time, spec, &s->arena, s->mem, err));
@@ -175,7 +92,7 @@ static ck_status source_init(kafka_source *s, const ck_op_spec *spec, ck_error *
 
 static ck_status source_create(const ck_op_spec *spec, ck_mem mem, void **self, ck_error *err) {
     mem = ck_mem_as(mem, CK_MEM_DECODE);
-    kafka_source *s = ck_alloc_zero(mem, sizeof *s);
+    ck_kafka_source *s = ck_alloc_zero(mem, sizeof *s);
     if (!s) return ck_nomem(err, mem, sizeof *s);
     s->mem = mem;
     ck_arena_init(&s->arena, ck_mem_as(mem, CK_MEM_PLAN), CK_PARAMS_BYTES_MAX);
@@ -187,22 +104,27 @@ static ck_status source_create(const ck_op_spec *spec, ck_mem mem, void **self, 
     return status;
 }
 
+/* What the library keeps ready and what it asks for at once: its defaults, 64 MiB a partition and 50 MiB an answer, are
+ * memory that is touched for the first time again and again. */
+static const char *const consumer_pairs[] = {"enable.partition.eof",
+                                             "true",
+                                             "auto.offset.reset",
+                                             "error",
+                                             "queued.max.messages.kbytes",
+                                             "2048",
+                                             "fetch.max.bytes",
+                                             "2000000",
+                                             "fetch.wait.max.ms",
+                                             "50",
+                                             "isolation.level",
+                                             "read_committed",
+                                             NULL};
+
 static ck_status source_open(void *self, ck_op_ctx *ctx) {
-    kafka_source *s = self;
+    ck_kafka_source *s = self;
     s->ctx = ctx;
-    /* The library's default would keep 64 MiB a partition. */
-    static const char *const pairs[] = {"enable.partition.eof",
-                                        "true",
-                                        "auto.offset.reset",
-                                        "error",
-                                        "queued.max.messages.kbytes",
-                                        "8192",
-                                        "fetch.wait.max.ms",
-                                        "50",
-                                        "isolation.level",
-                                        "read_committed",
-                                        NULL};
-    CK_TRY(ck_kafka_client_new(ctx->proc, &s->options, RD_KAFKA_CONSUMER, pairs, &s->arena, &s->client, ctx->error));
+    CK_TRY(ck_kafka_client_new(ctx->proc, &s->options, RD_KAFKA_CONSUMER, consumer_pairs, &s->arena, &s->client,
+                               ctx->error));
     s->topic = s->client.lib->rd_kafka_topic_new(s->client.rk, s->options.topic, NULL);
     if (s->topic) return CK_OK;
     return ck_kafka_fail(&s->client, s->client.lib->rd_kafka_last_error(), ctx->error, "topic %s", s->options.topic);
@@ -210,37 +132,7 @@ static ck_status source_open(void *self, ck_op_ctx *ctx) {
 
 /* ---- partitions ---- */
 
-static void has_records(rd_kafka_t *rk, void *opaque) { /* thread: the library's */
-    (void)rk;
-    partition *p = opaque;
-    ck_op_ctx *ctx = p->of->ctx;
-    if (!atomic_exchange(&p->woken, true)) ck_op_wake(ctx, ctx->rt);
-}
-
-static ck_status start(kafka_source *s, partition *p, ck_op_ctx *ctx) {
-    const ck_kafka_lib *lib = s->client.lib;
-    p->records = ck_alloc(s->mem, FETCH_RECORDS * sizeof(void *));
-    p->ends = ck_alloc(s->mem, LINES * sizeof *p->ends);
-    p->offsets = ck_alloc(s->mem, LINES * sizeof *p->offsets);
-    if (s->metadata.any) p->beside = ck_alloc(s->mem, LINES * sizeof *p->beside);
-    if (s->options.changelog) p->weights = ck_alloc(s->mem, LINES);
-    ck_bytes_init(&p->beside_text, s->mem, UINT32_MAX);
-    ck_kafka_unfit_init(&p->unfit, s->mem);
-    bool have =
-        p->records && p->ends && p->offsets && (p->beside || !s->metadata.any) && (p->weights || !s->options.changelog);
-    if (!have) return ck_nomem(ctx->error, s->mem, FETCH_RECORDS * sizeof(void *));
-    if (lib->rd_kafka_consume_start(s->topic, p->split.partition, p->split.position) != 0)
-        return ck_kafka_fail(&s->client, lib->rd_kafka_last_error(), ctx->error, "reading partition %d of topic %s",
-                             p->split.partition, p->split.topic);
-    p->started = true;
-    rd_kafka_queue_t *q = lib->rd_kafka_queue_get_partition(s->client.rk, p->split.topic, p->split.partition);
-    if (!q) return ck_kafka_fail(&s->client, lib->rd_kafka_last_error(), ctx->error, "topic %s", p->split.topic);
-    lib->rd_kafka_queue_cb_event_enable(q, has_records, p);
-    lib->rd_kafka_queue_destroy(q); /* our reference to it */
-    return CK_OK;
-}
-
-static ck_status add_partition(kafka_source *s, const char *id, const ck_kafka_split *split, ck_op_ctx *ctx) {
+ck_status ck_kafka_source_add(ck_kafka_source *s, const char *id, const ck_kafka_split *split, ck_op_ctx *ctx) {
     if (s->count == s->capacity) {
         uint32_t capacity = s->capacity ? s->capacity * 2 : 8;
         void *list =
@@ -249,7 +141,7 @@ static ck_status add_partition(kafka_source *s, const char *id, const ck_kafka_s
         s->partitions = list;
         s->capacity = capacity;
     }
-    partition *p = CK_ARENA_NEW(&s->arena, partition);
+    ck_kafka_partition *p = CK_ARENA_NEW(&s->arena, ck_kafka_partition);
     if (!p || !(p->id = ck_arena_strdup(&s->arena, id))) return ck_nomem(ctx->error, s->arena.mem, sizeof *p);
     p->of = s;
     p->split = *split;
@@ -257,12 +149,12 @@ static ck_status add_partition(kafka_source *s, const char *id, const ck_kafka_s
     p->finished = split->position >= split->end;
     CK_TRY(ck_event_time_add(&s->event_time, p->id, split->time_us, p->finished, &p->clock, ctx->error));
     s->partitions[s->count++] = p;
-    return p->finished ? CK_OK : start(s, p, ctx);
+    return p->finished ? CK_OK : ck_kafka_partition_start(s, p, ctx);
 }
 
 static ck_status source_add_split(void *self, const ck_split *split, ck_op_ctx *ctx) {
-    kafka_source *s = self;
-    discovery *d = &s->discovery;
+    ck_kafka_source *s = self;
+    ck_kafka_discovery *d = &s->discovery;
     ck_status status = ck_kafka_share_parse(&s->arena, split->spec, &d->share, ctx->error);
     if (status == CK_OK) {
         d->on = true;
@@ -272,227 +164,11 @@ static ck_status source_add_split(void *self, const ck_split *split, ck_op_ctx *
     if (status != CK_NOTFOUND) return status;
     ck_kafka_split parsed;
     CK_TRY(ck_kafka_split_parse(&s->arena, split->spec, &parsed, ctx->error));
-    return add_partition(s, split->id, &parsed, ctx);
-}
-
-/* ---- partitions that come later ---- */
-
-static void discovery_run(ck_io_job *j) {
-    discovery *d = (discovery *)j;
-    d->call.status = ck_kafka_partitions(&d->of->client, &d->of->options, &d->found, &d->call.error);
-}
-
-/* A server that does not answer is no reason to fail: reading goes on when it is back. A topic that has gone is. */
-static ck_status discovered(kafka_source *s, ck_op_ctx *ctx) {
-    discovery *d = &s->discovery;
-    if (d->call.status == CK_NOTFOUND) {
-        *ctx->error = d->call.error;
-        return d->call.status;
-    }
-    if (d->call.status != CK_OK) return CK_OK;
-    for (int32_t i = d->share.known; i < d->found; i++) {
-        if ((uint32_t)i % d->share.of != d->share.turn) continue;
-        /* All that is in it came after the job began. */
-        ck_kafka_split split = {
-            .topic = s->options.topic, .partition = i, .position = 0, .end = INT64_MAX, .time_us = INT64_MIN};
-        const char *id = ck_arena_printf(ctx->arena, "%s-%d", split.topic, i);
-        if (!id) return ck_nomem(ctx->error, ctx->mem, 64);
-        CK_TRY(add_partition(s, id, &split, ctx));
-    }
-    if (d->found > d->share.known) d->share.known = d->found;
-    return CK_OK;
-}
-
-static ck_status discover(kafka_source *s, int64_t now, int64_t *until_us, ck_op_ctx *ctx) {
-    discovery *d = &s->discovery;
-    if (!d->on) return CK_OK;
-    if (d->call.running) {
-        if (!ck_background_ended(&d->call)) return CK_OK;
-        CK_TRY(discovered(s, ctx));
-        d->next_us = now + s->options.discover_ms * 1000;
-    } else if (now >= d->next_us) {
-        ck_background_begin(&d->call, discovery_run, ctx);
-        return CK_OK;
-    }
-    if (d->next_us < *until_us) *until_us = d->next_us;
-    return CK_OK;
-}
-
-/* ---- records of one partition ---- */
-
-/* What the library says in place of a record. */
-static ck_status take_event(kafka_source *s, partition *p, const rd_kafka_message_t *m, ck_op_ctx *ctx) {
-    if (m->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
-        p->at_end = true;
-        if (m->offset > p->behind) p->behind = m->offset;
-        if (m->offset >= p->split.end) p->finished = true; /* behind the last one there may be only markers */
-        return CK_OK;
-    }
-    if (m->err == RD_KAFKA_RESP_ERR__TRANSPORT || m->err == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN ||
-        m->err == RD_KAFKA_RESP_ERR__TIMED_OUT)
-        return CK_OK; /* the library tries again by itself */
-    const char *more = m->err == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET || m->err == RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE
-                           ? "; records it had not read are gone"
-                           : "";
-    return ck_kafka_fail(&s->client, m->err, ctx->error, "topic %s, partition %d, offset %lld%s", p->split.topic,
-                         p->split.partition, (long long)p->split.position, more);
-}
-
-static bool is_blank(const kafka_source *s, const rd_kafka_message_t *m) {
-    const char *text = m->payload;
-    if (s->options.registry.url) return m->len == 0;
-    for (size_t i = 0; i < m->len; i++)
-        if (!strchr(" \t\r\n", text[i]) || !text[i]) return false;
-    return true;
-}
-
-/* What no decoder need look at to know that the record is no row. */
-static const char *unfit(const kafka_source *s, const rd_kafka_message_t *m, ck_view *text) {
-    *text = (ck_view){m->payload, m->len};
-    if (is_blank(s, m)) {
-        text->n = 0;
-        return "the record is empty";
-    }
-    if (!ck_kafka_key_is_text(&s->metadata, m)) return "the key is no UTF-8 (a column for it can be BYTES)";
-    if (!s->is_csv) return NULL;
-    if (text->p[text->n - 1] == '\n') text->n--; /* a line's end that came with it */
-    if (text->n && text->p[text->n - 1] == '\r') text->n--;
-    return ck_kafka_csv_unfit(*text);
-}
-
-/* A line break cannot be in a record of NDJSON or, outside quotes, of csv: between values of JSON it is a space, in a
- * text it is an error and stays one. */
-static void copy_value(uint8_t *to, ck_view text, bool json) {
-    if (text.n) memcpy(to, text.p, text.n);
-    to[text.n] = '\n';
-    if (!json || !memchr(to, '\n', text.n)) return;
-    bool quoted = false;
-    for (size_t i = 0; i < text.n; i++) {
-        if (to[i] == '"') quoted = !quoted;
-        if (to[i] == '\\' && quoted)
-            i++;
-        else if (to[i] == '\n')
-            to[i] = quoted ? NO_VALUE : ' ';
-    }
-}
-
-/* What the decoder makes a row of ends where the buffer does now. */
-static ck_status added(kafka_source *s, partition *p, const rd_kafka_message_t *m, int weight, ck_op_ctx *ctx) {
-    if (p->beside &&
-        ck_kafka_beside_take(&s->metadata, s->client.lib, m, &p->beside_text, &p->beside[p->copied]) != CK_OK)
-        return ck_nomem(ctx->error, s->mem, p->beside_text.n);
-    if (p->weights) p->weights[p->copied] = (int8_t)weight;
-    p->ends[p->copied] = p->end;
-    p->offsets[p->copied++] = m->offset;
-    return CK_OK;
-}
-
-/* One line of the buffer. */
-static ck_status add_line(kafka_source *s, partition *p, const rd_kafka_message_t *m, ck_view text, int weight,
-                          ck_op_ctx *ctx) {
-    copy_value(p->buffer->p + p->end, text, !s->is_csv);
-    p->end += text.n + 1;
-    return added(s, p, m, weight, ctx);
-}
-
-/* One frame. CK_AGAIN: its schema is being asked for, and nothing is added. */
-static ck_status add_message(kafka_source *s, partition *p, const rd_kafka_message_t *m, ck_view record,
-                             ck_op_ctx *ctx) {
-    ck_message_frame f;
-    CK_TRY(ck_kafka_schemas_frame(&s->schemas, record, &f, ctx));
-    memcpy(p->buffer->p + p->end, &f, sizeof f);
-    if (record.n) memcpy(p->buffer->p + p->end + sizeof f, record.p, record.n);
-    p->end += sizeof f + record.n;
-    return added(s, p, m, 1, ctx);
-}
-
-/* What stands in for a record that is no row: the decoder refuses it, whatever the columns are. */
-static ck_status add_unfit(kafka_source *s, partition *p, const rd_kafka_message_t *m, const char *why, ck_view record,
-                           ck_op_ctx *ctx) {
-    static const char json[] = {NO_VALUE, 0}, csv[] = "\"\"x";
-    if (ck_kafka_unfit_add(&p->unfit, p->copied, why, record) != CK_OK) return ck_nomem(ctx->error, s->mem, record.n);
-    if (s->options.registry.url) return add_message(s, p, m, (ck_view){0}, ctx);
-    return add_line(s, p, m, ck_view_of(s->is_csv ? csv : json), 1, ctx);
-}
-
-/* An update is two lines, the row before it and the row after it; of the record a restart begins with, the first may
- * have been emitted. */
-static ck_status add_change(kafka_source *s, partition *p, const rd_kafka_message_t *m, ck_op_ctx *ctx) {
-    ck_debezium change;
-    ck_view text = {m->payload, m->len};
-    bool half = p->split.half && m->offset == p->split.position;
-    const char *why = ck_debezium_read(text, &change);
-    if (why) return add_unfit(s, p, m, why, text, ctx);
-    if (change.before.n && !half) CK_TRY(add_line(s, p, m, change.before, -1, ctx));
-    return change.after.n ? add_line(s, p, m, change.after, 1, ctx) : CK_OK;
-}
-
-static ck_status add_record(kafka_source *s, partition *p, const rd_kafka_message_t *m, ck_op_ctx *ctx) {
-    ck_view text;
-    const char *why = unfit(s, m, &text);
-    if (why) return add_unfit(s, p, m, why, text, ctx);
-    if (s->options.registry.url) return add_message(s, p, m, text, ctx);
-    if (s->options.changelog) return add_change(s, p, m, ctx);
-    return add_line(s, p, m, text, 1, ctx);
-}
-
-enum { BESIDE = sizeof(ck_message_frame) }; /* room beside a value: its frame, the ends of two lines, or a stand-in */
-
-/* Values of taken records into a new buffer, as many as fit. */
-static ck_status copy_records(kafka_source *s, partition *p, ck_op_ctx *ctx) {
-    size_t room = FETCH_BYTES, need = p->records[p->record_at]->len + BESIDE;
-    if (room < need) room = need;
-    ck_buffer_unref(&p->buffer);
-    p->begin = p->end = p->copied = p->decoded = p->taken = 0;
-    ck_bytes_clear(&p->beside_text);
-    ck_kafka_unfit_clear(&p->unfit);
-    if (!(p->buffer = ck_buffer_new(s->mem, room))) return ck_nomem(ctx->error, s->mem, room);
-    for (; p->record_at < p->record_count; p->record_at++) {
-        rd_kafka_message_t *m = p->records[p->record_at];
-        if (m->err) {
-            ck_status status = take_event(s, p, m, ctx);
-            if (status != CK_OK) return status;
-        } else if (m->offset >= p->split.end) {
-            p->finished = true;
-        } else if (m->offset >= p->split.position && m->payload) { /* a tombstone is no row */
-            if (room - p->end < m->len + BESIDE) break;
-            ck_status status = add_record(s, p, m, ctx);
-            if (status == CK_AGAIN) break;
-            CK_TRY(status);
-        }
-        if (!m->err && !p->finished && m->offset >= p->behind) p->behind = m->offset + 1;
-        s->client.lib->rd_kafka_message_destroy(m);
-    }
-    return CK_OK;
-}
-
-static void note_time(kafka_source *s, partition *p) {
-    rd_kafka_timestamp_type_t type;
-    for (size_t i = p->record_count; i > 0; i--) {
-        if (p->records[i - 1]->err) continue;
-        int64_t ms = s->client.lib->rd_kafka_message_timestamp(p->records[i - 1], &type);
-        if (type != RD_KAFKA_TIMESTAMP_NOT_AVAILABLE) p->read_ms = ms;
-        return;
-    }
-}
-
-static ck_status fetch(kafka_source *s, partition *p, ck_op_ctx *ctx) {
-    if (p->record_at == p->record_count && !p->finished) {
-        atomic_store(&p->woken, false); /* before the look: what comes behind it wakes again */
-        ssize_t n = s->client.lib->rd_kafka_consume_batch(s->topic, p->split.partition, 0, p->records, FETCH_RECORDS);
-        if (n < 0)
-            return ck_kafka_fail(&s->client, s->client.lib->rd_kafka_last_error(), ctx->error,
-                                 "reading partition %d of topic %s", p->split.partition, p->split.topic);
-        p->record_at = 0;
-        p->record_count = (size_t)n;
-        if (n) p->at_end = false;
-        note_time(s, p);
-    }
-    return p->record_at < p->record_count ? copy_records(s, p, ctx) : CK_OK;
+    return ck_kafka_source_add(s, split->id, &parsed, ctx);
 }
 
 /* CK_OK: nothing is left. CK_FULL: the batch is full. */
-static ck_status decode(kafka_source *s, partition *p, ck_op_ctx *ctx) {
+static ck_status decode(ck_kafka_source *s, ck_kafka_partition *p, ck_op_ctx *ctx) {
     if (s->decoding != p) {
         s->decoding = p;
         CK_TRY(ck_decoder_begin(s->decoder, p->id, true, ctx->error));
@@ -505,7 +181,7 @@ static ck_status decode(kafka_source *s, partition *p, ck_op_ctx *ctx) {
 }
 
 /* What is beside the records of the batch's rows goes in: metadata, and which way a row goes. */
-static ck_status complete(kafka_source *s, partition *p, ck_batch **b, ck_op_ctx *ctx) {
+static ck_status complete(ck_kafka_source *s, ck_kafka_partition *p, ck_batch **b, ck_op_ctx *ctx) {
     if (!s->metadata.any && !p->weights) return CK_OK;
     const ck_batch *values = *b;
     const ck_kafka_beside **rows = ck_arena_array(ctx->arena, values->row_count, sizeof *rows);
@@ -528,7 +204,7 @@ static ck_status complete(kafka_source *s, partition *p, ck_batch **b, ck_op_ctx
 
 /* Behind the last line that is decoded; behind all of them also what is no row, whose records may be gone when the job
  * goes on: the marks of transactions are never read, and old tombstones are removed. */
-static void move_on(partition *p) {
+static void move_on(ck_kafka_partition *p) {
     if (p->decoded) {
         int64_t last = p->offsets[p->decoded - 1];
         p->split.half = p->decoded < p->copied && p->offsets[p->decoded] == last; /* an update is emitted by halves */
@@ -540,7 +216,7 @@ static void move_on(partition *p) {
     }
 }
 
-static ck_status emit(kafka_source *s, partition *p, ck_op_ctx *ctx) {
+static ck_status emit(ck_kafka_source *s, ck_kafka_partition *p, ck_op_ctx *ctx) {
     move_on(p);
     if (s->bad_rows) ck_op_count(ctx, "bad_rows", s->bad_rows);
     if (s->bad_rows && s->letters.on) ck_op_count(ctx, "dead_letters", s->bad_rows);
@@ -559,11 +235,13 @@ static ck_status emit(kafka_source *s, partition *p, ck_op_ctx *ctx) {
 
 /* ---- a step ---- */
 
-static bool is_done(const partition *p) { return p->finished && p->record_at == p->record_count && p->begin == p->end; }
+static bool is_done(const ck_kafka_partition *p) {
+    return p->finished && p->record_at == p->record_count && p->begin == p->end;
+}
 
 /* The partition's next rows. *some: there were any. */
-static ck_status advance(kafka_source *s, partition *p, bool *some, ck_op_ctx *ctx) {
-    if (p->begin == p->end) CK_TRY(fetch(s, p, ctx));
+static ck_status advance(ck_kafka_source *s, ck_kafka_partition *p, bool *some, ck_op_ctx *ctx) {
+    if (p->begin == p->end) CK_TRY(ck_kafka_partition_fetch(s, p, ctx));
     *some = p->begin < p->end;
     if (*some) {
         size_t from = p->begin;
@@ -581,13 +259,13 @@ static ck_status advance(kafka_source *s, partition *p, bool *some, ck_op_ctx *c
 }
 
 /* How far each partition goes is what the library saw when it fetched last: nobody is asked. */
-static void note_lag(kafka_source *s, int64_t now, ck_op_ctx *ctx) {
+static void note_lag(ck_kafka_source *s, int64_t now, ck_op_ctx *ctx) {
     uint64_t records = 0;
     int64_t oldest_us = 0;
     bool known = false;
     if (now < s->lag_next_us) return;
     for (uint32_t i = 0; i < s->count; i++) {
-        const partition *p = s->partitions[i];
+        const ck_kafka_partition *p = s->partitions[i];
         int64_t low, high;
         if (!p->started ||
             s->client.lib->rd_kafka_get_watermark_offsets(s->client.rk, p->split.topic, p->split.partition, &low,
@@ -607,16 +285,16 @@ static void note_lag(kafka_source *s, int64_t now, ck_op_ctx *ctx) {
 }
 
 static ck_status source_poll(void *self, ck_op_ctx *ctx, ck_poll_result *result, int64_t *until_us) {
-    kafka_source *s = self;
+    ck_kafka_source *s = self;
     int64_t now = ck_mono_us(ctx->proc);
     *until_us = INT64_MAX;
     *result = s->discovery.on ? CK_POLL_IDLE : CK_POLL_END;
     s->client.lib->rd_kafka_poll(s->client.rk, 0);
     CK_TRY(ck_kafka_hopeless(&s->client, &s->options, ctx->error));
-    CK_TRY(discover(s, now, until_us, ctx));
+    CK_TRY(ck_kafka_discover(s, now, until_us, ctx));
     note_lag(s, now, ctx);
     for (uint32_t i = 0; i < s->count; i++) {
-        partition *p = s->partitions[(s->turn + i) % s->count];
+        ck_kafka_partition *p = s->partitions[(s->turn + i) % s->count];
         if (is_done(p)) continue;
         bool some;
         *result = CK_POLL_IDLE;
@@ -637,9 +315,9 @@ static ck_status source_poll(void *self, ck_op_ctx *ctx, ck_poll_result *result,
 }
 
 static ck_status source_snapshot(void *self, ck_split_list *out, ck_op_ctx *ctx) {
-    kafka_source *s = self;
+    ck_kafka_source *s = self;
     for (uint32_t i = 0; i < s->count; i++) {
-        partition *p = s->partitions[i];
+        ck_kafka_partition *p = s->partitions[i];
         const char *spec;
         p->split.time_us = ck_event_time_max(&s->event_time, p->clock);
         CK_TRY(ck_kafka_split_print(ctx->arena, &p->split, &spec, ctx->error));
