@@ -14,7 +14,7 @@ import urllib.parse
 
 import pytest
 from conftest import read_rows, run_clink
-from test_kafka import Job, wait_for
+from kafka_tables import Job, wait_for
 
 
 class Server:

@@ -9,7 +9,7 @@ import time
 import pytest
 from confluent_kafka import KafkaException, Producer, TopicPartition
 from conftest import CLINK, read_rows, run_clink
-from test_kafka import broker, table  # noqa: F401
+from kafka_tables import broker, table  # noqa: F401
 
 SEED = int(os.environ.get("CLINK_SEED", random.randrange(1 << 30)))
 LETTERS = "CREATE TABLE d (raw BYTES, split VARCHAR, \"offset\" BIGINT, reason VARCHAR) WITH (connector='file', format='json', path='{}');\n"

@@ -17,7 +17,7 @@ from confluent_kafka.serialization import MessageField, SerializationContext
 from conftest import read_rows, run_clink
 from grpc_tools import protoc
 from registry_server import Registry
-from test_kafka import Job, broker, table, wait_for  # noqa: F401
+from kafka_tables import Job, broker, table, wait_for  # noqa: F401
 
 
 @pytest.fixture
