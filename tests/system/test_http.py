@@ -59,7 +59,7 @@ class Server:
                 self.end_headers()
                 self.wfile.write(text)
 
-            do_GET = do_POST = do_PUT = one
+            do_GET = do_POST = do_PUT = do_DELETE = one
 
             def log_message(self, *args):
                 pass
@@ -224,6 +224,55 @@ def test_rows_have_an_address_of_their_own(tmp_path):
         assert sorted((m, p, json.loads(b)) for m, p, _, b in s.seen) == [("PUT", f"/users/u{i}/{i}", ROWS[i]) for i in range(5)]
         refused = run_clink("run", "-e", sql.replace("method='put'", "rows_per_request='2'"), ok=False).err
         assert "option 'url' has values of a row in it" in refused, refused
+
+
+@pytest.mark.parametrize("batch_rows", [1, 64, 4096])
+def test_rows_that_change_are_put_and_deleted(tmp_path, batch_rows):
+    """What the service has at the end is the result, though requests are answered in any order, lost and repeated: those of one key follow
+    each other. What is deleted twice is not there."""
+    rnd, kept, lost, lock = random.Random(5), {}, collections.Counter(), threading.Lock()
+    rows = [{"k": f"k/{rnd.randrange(40)}", "v": rnd.choice([-1, 1])} for _ in range(3000)]
+    under_way = collections.Counter()
+
+    def answer(method, path, headers, body):
+        assert method in ("PUT", "DELETE") and (method == "PUT" or not body)
+        under_way[path] += 1
+        assert under_way[path] == 1, "two requests of one key at once"
+
+        def later():  # outside of the server's lock
+            time.sleep(rnd.random() / 300)
+            with lock:
+                under_way[path] -= 1
+                had = kept.pop(path, None) if method == "DELETE" else kept.update({path: json.loads(body)})
+                lost[headers["Idempotency-Key"]] += 1
+                if lost[headers["Idempotency-Key"]] == 1 and rnd.random() < 0.05:
+                    return (503, b"", {"Retry-After": "0"})
+                return (404, b"") if method == "DELETE" and had is None else (204, b"")
+        return later
+
+    (tmp_path / "in.ndjson").write_text("".join(json.dumps(r) + "\n" for r in rows))
+    with Server(answer) as s:
+        src = f"CREATE TABLE o (k VARCHAR, v BIGINT) WITH (connector='file', format='json', path='{tmp_path}/in.ndjson');\n"
+        sql = src + http_table("hook", "k VARCHAR, n BIGINT, PRIMARY KEY (k) NOT ENFORCED", s.url + "/sums/{k}", method="put", retry_pause_ms="5") \
+            + "INSERT INTO hook SELECT k, SUM(v) FROM o GROUP BY k HAVING SUM(v) > 0;\n"
+        run_clink("run", "--changes", "-p", 2, "--set", f"batch_rows={batch_rows}", "-e", sql)
+        sums = collections.Counter()
+        for r in rows:
+            sums[r["k"]] += r["v"]
+        assert {r["k"]: r["n"] for r in kept.values()} == {k: n for k, n in sums.items() if n > 0}
+        assert all(p == "/sums/" + r["k"].replace("/", "%2F") for p, r in kept.items())
+        assert batch_rows == 4096 or "DELETE" in {m for m, *_ in s.seen}
+
+
+def test_an_address_of_rows_that_change_is_their_key(tmp_path):
+    src = orders(tmp_path, ROWS[:5])
+    for url, sentence in (("http://h/all", "names no column"), ("http://h/{usr}", "must have the columns of the PRIMARY KEY in it"), ("http://h/{usr}/{n}", "which is not of the PRIMARY KEY"),
+                          ("http://h/{n}", "which is not of the PRIMARY KEY")):
+        r = run_clink("run", "-e", src + http_table("hook", "n BIGINT, usr VARCHAR, PRIMARY KEY (usr, n) NOT ENFORCED" if url == "http://h/{usr}" else "n BIGINT, usr VARCHAR, PRIMARY KEY (usr) NOT ENFORCED", url)
+                      + "INSERT INTO hook SELECT n, usr FROM o;\n", ok=False)
+        assert r.code == 1 and sentence in r.err, r.err
+    r = run_clink("run", "-e", src + http_table("hook", "usr VARCHAR, n BIGINT", "http://h/{usr}") + "INSERT INTO hook SELECT usr, COUNT(*) FROM o GROUP BY usr;\n", "--changes", ok=False)
+    assert r.code == 1 and "hook" in r.err, r.err
 
 
 @pytest.mark.parametrize("on_error", ["fail", "skip", "dead_letter"])

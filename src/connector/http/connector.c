@@ -27,6 +27,33 @@ static const ck_option_desc http_options[] = {
     {"lookup.max_bytes", "integer", "67108864", "looking up: how much of the answers a subtask keeps"},
 };
 
+/* A row that changes is one address: whoever is to be deleted must be said by it, and a row that is gone has no more
+ * than its key. */
+static ck_status check_key(const ck_table_decl *t, const ck_http_address *a, ck_error *err) {
+    uint32_t keys = 0;
+    for (uint32_t i = 0; i < a->count; i++) {
+        bool is_key = a->pieces[i].text.p != NULL;
+        for (uint32_t k = 0; k < t->primary_key_count; k++) is_key |= t->primary_key[k] == a->pieces[i].column;
+        if (!is_key)
+            return ck_fail(
+                err, CK_INVALID,
+                "option 'url' has the value of \"%s\" in it, which is not of the PRIMARY KEY: the address of a "
+                "row that changes must stay the same",
+                t->schema->fields[a->pieces[i].column].name);
+    }
+    for (uint32_t k = 0; k < t->primary_key_count; k++)
+        for (uint32_t i = 0; i < a->count; i++)
+            if (!a->pieces[i].text.p && a->pieces[i].column == t->primary_key[k]) {
+                keys++;
+                break;
+            }
+    if (keys == t->primary_key_count) return CK_OK;
+    return ck_fail(
+        err, CK_INVALID,
+        "option 'url' must have the columns of the PRIMARY KEY in it, as in 'https://host/customers/{id}': a "
+        "row that is gone is deleted there (without a PRIMARY KEY the table takes rows that do not change)");
+}
+
 static ck_status http_check(const ck_table_decl *t, bool as_sink, ck_error *err) {
     ck_http_table o;
     ck_http_address address;
@@ -38,12 +65,15 @@ static ck_status http_check(const ck_table_decl *t, bool as_sink, ck_error *err)
         s = ck_fail(err, CK_INVALID,
                     "option 'url' has values of a row in it, and 'rows_per_request' puts %lld rows into one request",
                     (long long)o.request_rows);
+    if (s == CK_OK && as_sink && t->primary_key_count) s = check_key(t, &address, err);
     if (s == CK_OK && !as_sink && address.columns == 0)
         s = ck_fail(err, CK_INVALID,
                     "option 'url' names no column, as in 'https://host/customers/{id}': rows are looked up by such");
     ck_arena_destroy(&a);
     return s;
 }
+
+static bool is_keyed(const ck_table_decl *t) { return t->primary_key_count > 0; }
 
 static bool puts_aside(const ck_table_decl *t) {
     (void)t;
@@ -69,6 +99,8 @@ const ck_connector_desc ck_connector_http = {
     .sink_type = "sink.http",
     .lookup_type = "lookup.http",
     .check = http_check,
+    .accepts_changes = is_keyed,
+    .accepts_upserts = is_keyed,
     .sets_aside = puts_aside,
     .guarantee = http_guarantee,
 };

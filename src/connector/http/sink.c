@@ -7,7 +7,10 @@
  *   <job uuid>-<op>-<subtask>-<checkpoint before it>-<number since then>-<hash of its body>
  *
  * A restart that goes on from the checkpoint and meets the same rows in the same order repeats it; other rows never do.
- */
+ *
+ * With a PRIMARY KEY, whose columns are in the address, rows change: what a key's row is now is put, a row that is gone
+ * is deleted. A window is answered as a whole before the next one begins, and has each address once, so that requests
+ * of one key follow each other. */
 #include <stdio.h>
 #include "base/hash.h"
 
@@ -22,7 +25,9 @@ enum { WINDOW = 256, SLICE_MS = 100, TEXT_BYTES_MAX = 1 << 30, KEY_BYTES = 160, 
 
 /* One request of the window. */
 typedef struct question {
-    size_t url_at, body_at, body_end;
+    size_t url_at, url_end, body_at, body_end;
+    uint64_t url_hash;
+    bool gone; /* the row is deleted: what it was is in the body, which is not sent */
     char key[KEY_BYTES];
 } question;
 
@@ -40,8 +45,9 @@ typedef struct http_sink {
     /* the batch in hand */
     uint32_t at; /* live rows of it that are in a window already */
     bool begun;
-    size_t *ends;  /* of rows in text: CK_BATCH_ROWS_MAX */
-    ck_bytes text; /* rows, a line each */
+    uint8_t *kinds; /* of the batch's rows: CK_BATCH_ROWS_MAX; NULL: rows do not change */
+    size_t *ends;   /* of rows in text: CK_BATCH_ROWS_MAX */
+    ck_bytes text;  /* rows, a line each */
     /* the window; the job's while one runs */
     ck_http_client client;
     bool is_open;
@@ -60,6 +66,7 @@ static void sink_free(http_sink *s) {
         ck_free(s->mem, s->requests, WINDOW * sizeof *s->requests);
     }
     if (s->questions) ck_free(s->mem, s->questions, WINDOW * sizeof *s->questions);
+    if (s->kinds) ck_free(s->mem, s->kinds, CK_BATCH_ROWS_MAX);
     if (s->ends) ck_free(s->mem, s->ends, CK_BATCH_ROWS_MAX * sizeof *s->ends);
     ck_encoder_free(s->encoder);
     ck_sink_rejects_destroy(&s->rejects);
@@ -82,6 +89,11 @@ static ck_status sink_init(http_sink *s, const ck_op_spec *spec, ck_error *err) 
     const char *where = ck_arena_printf(&s->arena, "table \"%s\"", s->table.table ? s->table.table : "");
     if (!s->requests || !s->questions || !s->ends || !where) return ck_nomem(err, s->mem, WINDOW * sizeof *s->requests);
     for (uint32_t i = 0; i < WINDOW; i++) ck_http_request_init(&s->requests[i], s->mem);
+    if (spec->inputs[0].mode != CK_MODE_APPEND || s->table.key_count) {
+        if (s->table.key_count == 0)
+            return ck_fail(err, CK_INVALID, "%s (%s): changes need a PRIMARY KEY", spec->type, spec->uid);
+        if (!(s->kinds = ck_alloc(s->mem, CK_BATCH_ROWS_MAX))) return ck_nomem(err, s->mem, CK_BATCH_ROWS_MAX);
+    }
     CK_TRY(ck_sink_rejects_init(&s->rejects, s->options.on_error, where, &s->arena, s->mem, spec->settings->batch_rows,
                                 err));
     ck_encoder_spec e = {.format = "json", .schema = s->table.schema};
@@ -186,14 +198,21 @@ static void job_run(ck_io_job *j) {
 
 static void submit(http_sink *s, ck_op_ctx *ctx) { ck_background_begin(&s->call, job_run, ctx); }
 
-static ck_status look_at(http_sink *s, const ck_http_request *r, ck_op_ctx *ctx) {
+static ck_view body_of(const http_sink *s, const question *q) {
+    return (ck_view){s->body.p + q->body_at, q->body_end - q->body_at};
+}
+
+static ck_status look_at(http_sink *s, uint32_t i, ck_op_ctx *ctx) {
+    const ck_http_request *r = &s->requests[i];
+    const question *q = &s->questions[i];
     char said[SAID_BYTES], reason[2 * SAID_BYTES];
     if (r->status >= 200 && r->status <= 299) return CK_OK;
+    if (q->gone && (r->status == 404 || r->status == 410)) return CK_OK; /* it is not there: deleted before */
     snprintf(reason, sizeof reason, "%s %.200s: %s", r->method, r->url, ck_http_said(r, said, sizeof said));
-    ck_status status = ck_sink_reject(&s->rejects, r->body, reason, ctx);
+    ck_status status = ck_sink_reject(&s->rejects, body_of(s, q), reason, ctx);
     if (status != CK_FULL) return status;
     CK_TRY(ck_sink_rejects_emit(&s->rejects, ctx));
-    return ck_sink_reject(&s->rejects, r->body, reason, ctx);
+    return ck_sink_reject(&s->rejects, body_of(s, q), reason, ctx);
 }
 
 /* CK_OK: nothing is under way, and everything is answered or rejected. */
@@ -209,7 +228,7 @@ static ck_status settle(http_sink *s, ck_op_ctx *ctx) {
             return s->call.status;
         }
     }
-    for (; s->settled < s->count; s->settled++) CK_TRY(look_at(s, &s->requests[s->settled], ctx));
+    for (; s->settled < s->count; s->settled++) CK_TRY(look_at(s, s->settled, ctx));
     if (s->client.tried_again) ck_op_count(ctx, "requests_tried_again", s->client.tried_again);
     s->client.tried_again = 0;
     s->count = s->settled = 0;
@@ -233,17 +252,36 @@ static ck_status put_body(http_sink *s, uint32_t k, uint32_t rows) {
     return ck_bytes_char(&s->body, ']');
 }
 
-/* Addresses and bodies move while they grow: pointers are set when all are there. */
+/* Another request of the window goes to the address the last one of urls is. */
+static bool is_under_way(const http_sink *s, const question *q) {
+    for (uint32_t i = 0; i < s->count; i++) {
+        const question *o = &s->questions[i];
+        if (o->url_hash == q->url_hash && o->url_end - o->url_at == q->url_end - q->url_at &&
+            memcmp(s->urls.p + o->url_at, s->urls.p + q->url_at, q->url_end - q->url_at) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Addresses and bodies move while they grow: pointers are set when all are there. CK_FULL: the row waits for the next
+ * window. */
 static ck_status put_question(http_sink *s, const ck_batch *b, uint32_t rows) {
     question *q = &s->questions[s->count];
     q->url_at = s->urls.n;
     q->body_at = s->body.n;
+    q->gone = s->kinds && s->kinds[s->at] == CK_CHANGE_DELETE;
     CK_TRY(
         ck_http_address_print(&s->address, s->table.schema, b->columns, ck_batch_row(b, s->at), &s->scratch, &s->urls));
+    q->url_end = s->urls.n;
+    q->url_hash = ck_hash_bytes(0, s->urls.p + q->url_at, q->url_end - q->url_at);
+    if (s->kinds && is_under_way(s, q)) {
+        s->urls.n = q->url_at;
+        return CK_FULL;
+    }
     CK_TRY(ck_bytes_char(&s->urls, 0));
     CK_TRY(put_body(s, s->at, rows));
     q->body_end = s->body.n;
-    uint64_t hash = ck_hash_bytes(0, s->body.p + q->body_at, q->body_end - q->body_at);
+    uint64_t hash = ck_hash_bytes(q->gone, s->body.p + q->body_at, q->body_end - q->body_at);
     const ck_job_settings *set = s->ctx->settings;
     snprintf(q->key, sizeof q->key, "Idempotency-Key: %.40s-%016llx-%u-%llu-%llu-%016llx",
              set->job_uuid ? set->job_uuid : "", (unsigned long long)s->ctx->op_id, s->ctx->subtask,
@@ -257,10 +295,10 @@ static void set_requests(http_sink *s) {
     for (uint32_t i = 0; i < s->count; i++) {
         const question *q = &s->questions[i];
         ck_http_request *r = &s->requests[i];
-        r->method = s->options.method;
+        r->method = q->gone ? "DELETE" : s->options.method;
         r->url = s->urls.p + q->url_at;
         r->header = q->key;
-        r->body = (ck_view){s->body.p + q->body_at, q->body_end - q->body_at};
+        r->body = q->gone ? (ck_view){0} : body_of(s, q);
         r->done = false;
         r->status = 0;
         r->tries = 0;
@@ -273,17 +311,24 @@ static ck_status next_window(http_sink *s, const ck_batch *b, ck_op_ctx *ctx) {
     ck_bytes_clear(&s->urls);
     while (s->at < b->sel_count && s->count < WINDOW) {
         uint32_t left = b->sel_count - s->at, rows = (uint32_t)s->options.request_rows;
-        if (put_question(s, b, rows < left ? rows : left) != CK_OK) return ck_nomem(ctx->error, s->mem, s->body.n);
+        if (s->kinds && s->kinds[s->at] == CK_CHANGE_UPDATE_BEFORE) { /* the row behind it replaces it */
+            s->at++;
+            continue;
+        }
+        ck_status status = put_question(s, b, rows < left ? rows : left);
+        if (status == CK_FULL) break;
+        if (status != CK_OK) return ck_nomem(ctx->error, s->mem, s->body.n);
     }
     set_requests(s);
-    submit(s, ctx);
+    if (s->count) submit(s, ctx);
     return CK_OK;
 }
 
 static ck_status begin(http_sink *s, const ck_batch *b, ck_op_ctx *ctx) {
     CK_TRY(ck_sink_check_nulls(&s->table, b, ctx->error));
     ck_bytes_clear(&s->text);
-    if (ck_encoder_rows(s->encoder, b, NULL, &s->text, s->ends) != CK_OK)
+    if (s->kinds) CK_TRY(ck_change_kinds(b, s->table.key, s->table.key_count, s->kinds));
+    if (ck_encoder_rows(s->encoder, b, s->kinds, &s->text, s->ends) != CK_OK)
         return ck_nomem(ctx->error, s->mem, s->text.n);
     s->at = 0;
     s->begun = true;
