@@ -7,6 +7,7 @@
 
 #include "base/cursor.h"
 #include "base/json.h"
+#include "connector/table.h"
 #include "os/random.h"
 
 enum { HAND_OVER_BYTES = 256 << 10, CHUNK_BYTES = 256 << 10, HEAD_BYTES = 8, ROW_BYTES_MAX = 1 << 30 };
@@ -120,6 +121,15 @@ ck_status ck_write_ahead_prepare(ck_write_ahead *w, uint64_t checkpoint, ck_op_c
     s = ck_part_writer_release(&w->writer, checkpoint);
     if (s != CK_OK) ck_op_release_ack(ctx, checkpoint, s, ctx->error);
     return s;
+}
+
+ck_status ck_write_ahead_slots(const ck_op_spec *spec, ck_arena *a, const ck_slot_schema **slots, uint32_t *count,
+                               ck_error *err) {
+    ck_sink_table t;
+    CK_TRY(ck_sink_table_read(a, spec, &t, NULL, err));
+    *slots = ck_commit_slot();
+    *count = strcmp(ck_option_text(&t.options, "delivery", "exactly_once"), "exactly_once") == 0;
+    return CK_OK;
 }
 
 /* ---- committing ---- */

@@ -14,6 +14,7 @@
 
 #include "connector/file/part_writer.h"
 #include "state/operator_rows.h"
+#include "stream/descriptor.h"
 
 /* ---- writing: the sink ---- */
 
@@ -40,6 +41,10 @@ CK_NODISCARD ck_status ck_write_ahead_flush(ck_write_ahead *w, ck_op_ctx *ctx);
 /* In pre_snapshot: the epoch's file becomes durable and its committable stands in the state; the acknowledgement waits
  * for the disk. An epoch without rows has no committable. */
 CK_NODISCARD ck_status ck_write_ahead_prepare(ck_write_ahead *w, uint64_t checkpoint, ck_op_ctx *ctx);
+
+/* ck_op_desc.slots of a sink that writes ahead: none where the table's option 'delivery' is 'at_least_once'. */
+CK_NODISCARD ck_status ck_write_ahead_slots(const ck_op_spec *spec, ck_arena *a, const ck_slot_schema **slots,
+                                            uint32_t *count, ck_error *err);
 
 /* ---- committing: the committer, on an I/O thread ---- */
 

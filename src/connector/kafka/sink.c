@@ -422,17 +422,6 @@ static ck_status sink_on_committed(void *self, uint64_t checkpoint, ck_op_ctx *c
     return s->commits ? ck_commits_forget(ctx->state, checkpoint, ctx->error) : CK_OK;
 }
 
-static ck_status sink_slots(const ck_op_spec *spec, ck_arena *a, const ck_slot_schema **slots, uint32_t *count,
-                            ck_error *err) {
-    ck_sink_table t;
-    ck_kafka_options o;
-    CK_TRY(ck_sink_table_read(a, spec, &t, NULL, err));
-    CK_TRY(ck_kafka_options_read(&t.options, &o, err));
-    *slots = ck_commit_slot();
-    *count = o.exactly_once;
-    return CK_OK;
-}
-
 static void sink_close(void *self, ck_op_ctx *ctx) {
     (void)ctx;
     sink_free(self);
@@ -453,6 +442,6 @@ const ck_op_desc ck_op_sink_kafka = {
     .committer = &ck_kafka_committer_vtbl,
     .create = sink_create,
     .create_committer = ck_kafka_committer_create,
-    .slots = sink_slots,
+    .slots = ck_write_ahead_slots,
     .look = sink_look,
 };

@@ -399,20 +399,10 @@ static ck_status line(pg_cdc *s, const char *text, size_t n, ck_op_ctx *ctx) {
     }
     s->has_last = true;
     rest = (ck_view){text + (at < n ? at : n), at < n ? n - at : 0};
-    ck_status status = CK_OK;
-    for (uint32_t i = 0; status == CK_OK && i < s->table.schema->field_count; i++) {
-        if (!s->read[i]) continue;
-        column = s->table.schema->fields[i].name;
-        status = ck_pg_copy_field(&s->unescaped, text, n, &at, &v, &in);
-        if (status == CK_OK)
-            status =
-                ck_pg_build(&s->values, &s->table.schema->fields[i], v, in ? s->now.buffer : NULL, &s->rows.columns[i]);
-    }
+    ck_pg_row_builder to = {&s->values, &s->unescaped, s->table.schema, s->read, s->now.buffer, &s->rows};
+    ck_status status = ck_pg_copy_row(&to, text, n, at, &column);
     if (status == CK_NOMEM) return ck_nomem(ctx->error, s->mem, n);
-    if (status != CK_DATA) {
-        ck_batch_builder_row(&s->rows, 1);
-        return status;
-    }
+    if (status != CK_DATA) return status;
     ck_batch_builder_undo(&s->rows);
     return ck_pg_bad_row(&s->bad, s->feed.remote.shown, s->id, "first reading", s->at.lsn, rest, column, s->values.why,
                          ctx->error);

@@ -27,3 +27,17 @@ ck_status ck_pg_copy_field(ck_bytes *unescaped, const char *line, size_t n, size
     *out = ck_bytes_as_view(unescaped);
     return CK_OK;
 }
+
+ck_status ck_pg_copy_row(const ck_pg_row_builder *to, const char *line, size_t n, size_t at, const char **column) {
+    for (uint32_t i = 0; i < to->schema->field_count; i++) {
+        const ck_field *f = &to->schema->fields[i];
+        ck_view text;
+        bool in;
+        if (!to->read[i]) continue;
+        *column = f->name;
+        CK_TRY(ck_pg_copy_field(to->unescaped, line, n, &at, &text, &in));
+        CK_TRY(ck_pg_build(to->values, f, text, in ? to->in : NULL, &to->rows->columns[i]));
+    }
+    ck_batch_builder_row(to->rows, 1);
+    return CK_OK;
+}

@@ -281,6 +281,20 @@ extern const ck_committer_vtbl ck_pg_committer_vtbl;
 CK_NODISCARD ck_status ck_pg_copy_field(ck_bytes *unescaped, const char *line, size_t n, size_t *at, ck_view *out,
                                         bool *in);
 
+/* What rows are made with. */
+typedef struct ck_pg_row_builder {
+    ck_pg_values *values;
+    ck_bytes *unescaped;
+    const ck_schema *schema;
+    const bool *read; /* a column each: it stands in the line */
+    ck_buffer *in;    /* where the line stands */
+    ck_batch_builder *rows;
+} ck_pg_row_builder;
+/* The columns that are read, from *at on, as one more row. CK_DATA: *column does not fit, and to->values says why: undo
+ * the row. CK_NOMEM. */
+CK_NODISCARD ck_status ck_pg_copy_row(const ck_pg_row_builder *to, const char *line, size_t n, size_t at,
+                                      const char **column);
+
 /* ---- splits of a scan (splits.c, scan.c) ---- */
 
 CK_NODISCARD ck_status ck_pg_scan_create(const ck_op_spec *spec, ck_mem mem, void **self, ck_error *err);

@@ -262,20 +262,6 @@ static bool parse_place(ck_view v, uint32_t *block, uint32_t *item) {
     return *end == ')';
 }
 
-static ck_status build_row(pg_source *s, const char *line, size_t n, size_t at, const char **column) {
-    for (uint32_t i = 0; i < s->table.schema->field_count; i++) {
-        const ck_field *f = &s->table.schema->fields[i];
-        ck_view text;
-        bool in;
-        if (!s->read[i]) continue;
-        *column = f->name;
-        CK_TRY(ck_pg_copy_field(&s->unescaped, line, n, &at, &text, &in));
-        CK_TRY(ck_pg_build(&s->values, f, text, in ? s->now.buffer : NULL, &s->rows.columns[i]));
-    }
-    ck_batch_builder_row(&s->rows, 1);
-    return CK_OK;
-}
-
 static ck_status bad_row(pg_source *s, const split *of, uint32_t block, uint32_t item, ck_view raw, const char *column,
                          ck_op_ctx *ctx) {
     char where[64];
@@ -299,7 +285,8 @@ static ck_status build_rows(pg_source *s, ck_op_ctx *ctx) {
         CK_TRY(ck_pg_copy_field(&s->unescaped, line, n, &at, &place, &in));
         if (!parse_place(place, &block, &item))
             return ck_fail(ctx->error, CK_CORRUPT, "table %s: the server sent a row without its place", of->at.table);
-        ck_status status = build_row(s, line, n, at, &column);
+        ck_pg_row_builder to = {&s->values, &s->unescaped, s->table.schema, s->read, s->now.buffer, &s->rows};
+        ck_status status = ck_pg_copy_row(&to, line, n, at, &column);
         if (status == CK_DATA)
             status =
                 bad_row(s, of, block, item, at < n ? (ck_view){line + at, n - at} : (ck_view){line, 0}, column, ctx);
