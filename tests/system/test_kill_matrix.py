@@ -8,9 +8,10 @@ import random
 import subprocess
 import time
 
+import kill_matrix
 import pytest
 from conftest import TOP
-from kill_matrix import BESIDE, OVERTAKING, QUERIES, Cell, Matrix, cell_of, cell_text, cells, twice
+from kill_matrix import BESIDE, OVERTAKING, QUERIES, Cell, Job, Matrix, cell_of, cell_text, cells, twice
 
 SEED = int(os.environ.get("CLINK_SEED", "1"))
 SANITIZED = os.environ.get("CLINK_SANITIZE", "") != ""
@@ -76,6 +77,13 @@ def test_the_clock_is_set(tmp_path, query):
     m = Matrix(str(tmp_path), SEED, env={"LD_PRELOAD": str(clock), "CLINK_JUMPS": str(SEED)})
     text = ("checkpoint.after_manifest:2:kill aligned 1 4", "commit.before:2:kill unaligned 4 1", "checkpoint.after_mark:3:kill aligned 4 3 restore.after_load:1:kill")
     assert any([m.run(cell_of(f"{query} {t}")) for t in text]), "none of the kills ever came"
+
+
+def test_what_does_not_end_is_told(tmp_path, monkeypatch):
+    monkeypatch.setattr(kill_matrix, "HANGS", 3)
+    job = Job(Matrix(str(tmp_path), SEED), QUERIES["text"], 0, "aligned")
+    with pytest.raises(AssertionError, match=r"not at its end after 3 s \(-p 2, fault commit.before:1:stop"):
+        job.start(2, "commit.before:1:stop")
 
 
 def test_cells_are_written_as_they_are_read():
