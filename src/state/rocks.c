@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 
 #include "os/modules.h"
 #include "os/scratch_dir.h"
@@ -103,7 +104,8 @@ struct ck_rocks {
 /* A job with a bound gives a sixteenth of it for blocks read and as much for what is being written; more than this does
  * not help, less is not worth having. */
 enum { BUFFER_MIN = 2 << 20, BUFFER_MAX = 32 << 20, CACHE_MIN = 4 << 20, CACHE_MAX = 256 << 20, BUFFERS = 2 };
-enum { BLOOM_BITS = 10, OPEN_FILES = 512, FATAL_LEVEL = 4 };
+enum { BLOOM_BITS = 10, OPEN_FILES = 512, FATAL_LEVEL = 4, LOG_ROOM = 1 << 20 };
+#define IN_MEMORY "/dev/shm"
 static size_t within(size_t v, size_t min, size_t max) { return v < min ? min : v > max ? max : v; }
 static size_t buffer_bytes(const ck_rocks *r) {
     size_t limit = r->mem.budget->limit;
@@ -231,10 +233,12 @@ static rocksdb_options_t *options_new(const ck_rocks *r) {
 }
 
 /* RocksDB takes the second write to its log on a full disk for a bug of its own and ends the process, so that the log
- * is in memory, where it can be, and nowhere once it is open. It holds the options and nothing else. */
+ * is in memory, where there is room, and nowhere once it is open. It holds the options and nothing else. */
 static ck_scratch_dir *log_in_memory(ck_rocks *r) {
+    struct statvfs room;
     ck_scratch_dir *d = NULL;
-    if (ck_scratch_dir_new(r->mem, "/dev/shm", "clink-rocksdb-log", &d, NULL) != CK_OK) return NULL;
+    if (statvfs(IN_MEMORY, &room) != 0 || room.f_bavail * room.f_frsize < LOG_ROOM) return NULL;
+    if (ck_scratch_dir_new(r->mem, IN_MEMORY, "clink-rocksdb-log", &d, NULL) != CK_OK) return NULL;
     r->lib->rocksdb_options_set_db_log_dir(r->options, ck_scratch_dir_path(d));
     return d;
 }
