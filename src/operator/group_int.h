@@ -99,6 +99,12 @@ CK_NODISCARD ck_status ck_group_plan_make_within(ck_group_plan *p, ck_arena *are
                                                  struct yyjson_val *root, const ck_order_field *within,
                                                  const uint32_t *within_columns, uint32_t within_count,
                                                  bool sets_in_order, ck_error *err);
+/* The same for those results of a plan alone whose values go through a set of DISTINCT. */
+CK_NODISCARD ck_status ck_group_plan_make_sets(ck_group_plan *p, ck_arena *arena, const ck_op_spec *spec,
+                                               struct yyjson_val *root, const ck_order_field *within,
+                                               const uint32_t *within_columns, uint32_t within_count,
+                                               const ck_group_plan *of, ck_error *err);
+static inline bool ck_result_is_of_set(const ck_result *r) { return r->parts[0]->distinct >= 0; }
 /* All slots, the group's own first. */
 CK_NODISCARD ck_status ck_group_plan_slots(const ck_group_plan *p, ck_arena *a, const ck_slot_schema **slots,
                                            uint32_t *count, ck_error *err);

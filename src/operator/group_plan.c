@@ -373,9 +373,9 @@ static ck_status check_output(const ck_group_plan *p, const ck_op_spec *spec, ck
                           spec->uid);
 }
 
-ck_status ck_group_plan_make_within(ck_group_plan *p, ck_arena *arena, const ck_op_spec *spec, struct yyjson_val *root,
-                                    const ck_order_field *within, const uint32_t *within_columns, uint32_t within_count,
-                                    bool sets_in_order, ck_error *err) {
+static ck_status make_within(ck_group_plan *p, ck_arena *arena, const ck_op_spec *spec, yyjson_val *root,
+                             const ck_order_field *within, const uint32_t *within_columns, uint32_t within_count,
+                             bool sets_in_order, const ck_group_plan *sets_of, ck_error *err) {
     yyjson_val *v;
     CK_TRY(ck_params_inputs(spec, 1, 1u << CK_MODE_UPSERT, err));
     *p = (ck_group_plan){.arena = arena, .input = spec->inputs[0].schema};
@@ -402,12 +402,25 @@ ck_status ck_group_plan_make_within(ck_group_plan *p, ck_arena *arena, const ck_
     }
     yyjson_arr_foreach(list, i, n, v) {
         call c = {0};
+        if (sets_of && !ck_result_is_of_set(&sets_of->results[i])) continue;
         CK_TRY(read_call(p, spec, v, &c, err));
         CK_TRY(plan_result(p, spec, &c, &p->results[p->result_count], err));
         p->result_count++;
     }
     for (uint32_t k = 0; k < p->distinct_count; k++) CK_TRY(plan_set(p, &p->distincts[k], err));
     return plan_slot(p, err);
+}
+
+ck_status ck_group_plan_make_within(ck_group_plan *p, ck_arena *arena, const ck_op_spec *spec, struct yyjson_val *root,
+                                    const ck_order_field *within, const uint32_t *within_columns, uint32_t within_count,
+                                    bool sets_in_order, ck_error *err) {
+    return make_within(p, arena, spec, root, within, within_columns, within_count, sets_in_order, NULL, err);
+}
+
+ck_status ck_group_plan_make_sets(ck_group_plan *p, ck_arena *arena, const ck_op_spec *spec, struct yyjson_val *root,
+                                  const ck_order_field *within, const uint32_t *within_columns, uint32_t within_count,
+                                  const ck_group_plan *of, ck_error *err) {
+    return make_within(p, arena, spec, root, within, within_columns, within_count, false, of, err);
 }
 
 ck_status ck_group_plan_make(ck_group_plan *p, ck_arena *arena, const ck_op_spec *spec, ck_error *err) {

@@ -108,6 +108,7 @@ static ck_status make_plan(ck_window_agg *op, ck_arena *a, const ck_op_spec *spe
     CK_TRY(plan_groups(op, a, spec, root, within, columns, n, err));
     CK_TRY(plan_slot(op, a, within, n, err));
     plan_slices(op);
+    CK_TRY(ck_window_rolled_plan(op, a, spec, root, within, columns, n, err));
     return ck_window_check_output(&op->plan, op->window.type, spec, err);
 }
 
@@ -140,9 +141,14 @@ static ck_status window_slots(const ck_op_spec *spec, ck_arena *a, const ck_slot
     *op = (ck_window_agg){0};
     CK_TRY(make_plan(op, a, spec, err));
     CK_TRY(ck_group_plan_slots(&op->plan, a, &own, count, err));
-    ck_slot_schema *all = ck_arena_array(a, *count + 1u, sizeof *all);
+    uint32_t rolled_count = 0;
+    const ck_slot_schema *rolled = NULL;
+    if (op->rolled.on) CK_TRY(ck_group_plan_slots(&op->rolled.plan, a, &rolled, &rolled_count, err));
+    ck_slot_schema *all = ck_arena_array(a, *count + rolled_count + 1u, sizeof *all);
     if (!all) return ck_nomem(err, a->mem, *count * sizeof *all);
     memcpy(all, own, *count * sizeof *all);
+    if (rolled_count) memcpy(all + *count, rolled, rolled_count * sizeof *all);
+    *count += rolled_count;
     all[(*count)++] = *ck_event_clock_slot();
     *slots = all;
     return CK_OK;
@@ -160,6 +166,7 @@ static ck_status window_open(void *self, ck_op_ctx *ctx) {
     op->sets = ck_arena_array(&op->arena, sets + 1u, sizeof(ck_table *));
     if (!op->sets) return ck_nomem(ctx->error, op->arena.mem, sets * sizeof(ck_table *));
     memcpy(op->sets, op->lanes.sets, sets * sizeof(ck_table *));
+    CK_TRY(ck_window_rolled_open(op, ctx));
     return ck_window_slices_open(op, ctx);
 }
 
@@ -180,6 +187,7 @@ ck_status ck_window_count(ck_window_agg *op, const ck_batch *b, ck_op_ctx *ctx) 
 static ck_status count_run(ck_window_agg *op, int64_t end, const ck_batch *b, ck_op_ctx *ctx) {
     ck_table *bucket;
     if (op->rolling && end <= op->rolled_to) CK_TRY(ck_window_unroll(op, ctx)); /* late for the last window alone */
+    if (op->rolled.on && end <= op->rolled.to) CK_TRY(ck_window_rolled_forget(op, ctx));
     if (op->halved && op->pass == 0) CK_TRY(ck_window_slice_changes(op, end, ctx));
     CK_TRY(ck_table_bucket(op->table, end, true, &bucket, ctx->error));
     CK_TRY(ck_window_enter(op, end, bucket, true, ctx));
@@ -309,6 +317,7 @@ static ck_status window_pre_snapshot(void *self, uint64_t checkpoint, ck_op_ctx 
     CK_TRY(catch_up(op, ctx));
     CK_TRY(ck_window_unroll(op, ctx));
     CK_TRY(ck_window_forget_halves(op, ctx));
+    CK_TRY(ck_window_rolled_forget(op, ctx));
     return ck_event_clock_store(&op->clock, ctx);
 }
 

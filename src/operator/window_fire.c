@@ -116,6 +116,8 @@ ck_status ck_window_put_groups(ck_window_agg *op, int64_t end, int64_t beside, c
     CK_TRY(ck_window_keys_of(op, beside, bucket, rows, live, &keys, ctx));
     ck_groups g = {(const ck_row *const *)rows, live, keys, &p->own_side_keys, NULL};
     ck_status s = results_of(op, end, beside, bucket, rows, &g, results, ctx);
+    if (s == CK_OK && op->rolled.on && beside != end)
+        s = ck_window_rolled_results(op, end, bucket, rows, live, results, ctx);
     if (s == CK_OK && put_rows(op, end, keys, results, live) != CK_OK)
         s = ck_nomem(ctx->error, ctx->mem, live * sizeof(ck_strview));
     for (uint32_t i = 0; i < p->result_count; i++) ck_column_unref(&results[i]);
@@ -165,19 +167,23 @@ static ck_status erase_carries(ck_window_agg *op, ck_table *side, int64_t end, c
     return CK_OK;
 }
 
-ck_status ck_window_drop(ck_window_agg *op, int64_t end, ck_op_ctx *ctx) {
-    const ck_group_plan *p = &op->plan;
+ck_status ck_window_drop_of(ck_window_agg *op, const ck_group_plan *p, ck_table *table, ck_table **sets, int64_t end,
+                            ck_op_ctx *ctx) {
     ck_table *bucket;
-    CK_TRY(ck_table_bucket(op->table, end, false, &bucket, ctx->error));
+    CK_TRY(ck_table_bucket(table, end, false, &bucket, ctx->error));
     for (uint32_t i = 0; bucket && i < p->acc_count; i++) {
         ck_acc *a = p->accs[i];
         if (!a->side || a->shares_side || ck_table_row_count(a->side_table) == 0) continue;
         CK_TRY(a->side->hashed ? erase_carries(op, a->side_table, end, bucket, ctx)
                                : erase_values(op, a, end, bucket, ctx));
     }
-    for (uint32_t i = 0; i < p->distinct_count; i++) CK_TRY(ck_table_drop_bucket(op->sets[i], end, ctx->error));
+    for (uint32_t i = 0; i < p->distinct_count; i++) CK_TRY(ck_table_drop_bucket(sets[i], end, ctx->error));
+    return ck_table_drop_bucket(table, end, ctx->error);
+}
+
+ck_status ck_window_drop(ck_window_agg *op, int64_t end, ck_op_ctx *ctx) {
     ck_window_slices_drop(op, end);
-    return ck_table_drop_bucket(op->table, end, ctx->error);
+    return ck_window_drop_of(op, &op->plan, op->table, op->sets, end, ctx);
 }
 
 /* ---- firing ---- */
@@ -228,9 +234,19 @@ static ck_status put_together(ck_window_agg *op, ck_op_ctx *ctx) {
     int64_t slice, oldest = w->kind == CK_WINDOW_HOP ? op->end - w->size_us + 1 : op->end - 1;
     bool hop = w->slice_us && w->kind == CK_WINDOW_HOP;
     bool any = op->moving || (w->apart_us && ck_window_next_slice(op, oldest, op->end, &slice));
+    if (op->rolled.on && any) CK_TRY(ck_window_rolled_gather(op, ctx));
     if (w->apart_us ? any && hop : hop)
         return op->halved ? ck_window_gather_halves(op, ctx) : ck_window_gather_slices(op, ctx);
     op->made = any ? slice : op->end;
+    return CK_OK;
+}
+
+/* The sets of its slices, which roll for themselves, into those of the window. */
+static ck_status fold_sets(ck_window_agg *op, uint32_t *merged, ck_op_ctx *ctx) {
+    for (; ck_window_next_slice(op, op->slice, op->end, &op->slice); op->slice++) {
+        CK_TRY(ck_window_merge_sets(op, 1, op->slice, op->end, merged, ctx));
+        op->set = 0;
+    }
     return CK_OK;
 }
 
@@ -246,8 +262,10 @@ static ck_status fold(ck_window_agg *op, ck_op_ctx *ctx) {
         if (!own) return CK_OK;
         op->folding = true;
         op->scan = (ck_table_scan){0};
+        op->slice = op->end - op->window.size_us + 1;
     }
     CK_TRY(ck_window_merge_bucket(op, 1, op->made, op->end, &merged, ctx));
+    if (op->rolled.on) CK_TRY(fold_sets(op, &merged, ctx));
     op->folding = false;
     op->from = op->end;
     return CK_OK;
@@ -277,6 +295,7 @@ static ck_status end_window(ck_window_agg *op, ck_op_ctx *ctx) {
     bool slices = op->window.slice_us > 0, hop = slices && op->window.kind == CK_WINDOW_HOP;
     if (slices && !hop) CK_TRY(ck_window_hand_on(op, ctx));
     if (slices && !hop && op->made != op->end) CK_TRY(ck_window_drop(op, op->made, ctx));
+    if (op->rolled.on) CK_TRY(ck_window_rolled_end(op, ctx));
     if (hop)
         CK_TRY(op->halved    ? ck_window_end_halves(op, ctx)
                : op->rolling ? ck_window_roll_off(op, ctx)

@@ -51,12 +51,12 @@ ck_status ck_window_slice_changes(ck_window_agg *op, int64_t slice, ck_op_ctx *c
     return CK_OK;
 }
 
-/* Groups, and values of their sets. */
+/* Groups, and values of their sets where those go with them. */
 static ck_status count_rows(const ck_window_agg *op, int64_t bucket, uint64_t *rows, ck_op_ctx *ctx) {
     ck_table *t;
     CK_TRY(ck_table_bucket(op->table, bucket, false, &t, ctx->error));
     if (t) *rows += ck_table_row_count(t);
-    for (uint32_t i = 0; i < op->plan.distinct_count; i++) {
+    for (uint32_t i = 0; !op->rolled.on && i < op->plan.distinct_count; i++) {
         CK_TRY(ck_table_bucket(op->sets[i], bucket, false, &t, ctx->error));
         if (t) *rows += ck_table_row_count(t);
     }

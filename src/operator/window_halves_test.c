@@ -104,6 +104,7 @@ static void start(harness *h, int size, int slide, const char *aggregates, const
     harness_start(h, &ck_op_window_agg, params, output);
     bool rolls = sets && !both;
     assert_true(rolls ? ((ck_window_agg *)h->self)->rolling : ((ck_window_agg *)h->self)->halved);
+    assert_true(both == ((ck_window_agg *)h->self)->rolled.on);
     ((ck_window_agg *)h->self)->halves.kept_rows = (uint64_t)kept;
 }
 

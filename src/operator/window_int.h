@@ -1,8 +1,8 @@
 /* Windows over time from the inside - event time, or the clock as rows come. One idea a file: window_plan.c
  * (parameters), window_rows.c (which rows of a batch belong to which window), window_slices.c (which
  * buckets are slices), window_fire.c (what a window says when it
- * is over), window_late.c (what it says afterwards), window_merge.c, window_halves.c and window_sets.c (slices put
- * together), window_agg.c (the operator), window_assign.c (windows as columns).
+ * is over), window_late.c (what it says afterwards), window_merge.c, window_halves.c, window_sets.c and window_rolled.c
+ * (slices put together), window_agg.c (the operator), window_assign.c (windows as columns).
  *
  * The state is a bucket a window - its groups by key - named by the window's end: what is due is a prefix of the
  * buckets, and a window that is over is dropped whole. Where groups can be merged, windows that overlap share slices: a
@@ -163,6 +163,17 @@ typedef struct ck_window_slices {
     int64_t windows_to;              /* the last window that had a bucket when the state was opened */
 } ck_window_slices;
 
+/* window_rolled.c: the DISTINCT aggregates of a hop whose windows are made of halves, for themselves: sets of slices
+ * roll, in tables that no snapshot has rows of. */
+typedef struct ck_window_rolled {
+    bool on;
+    ck_group_plan plan; /* those aggregates, as over input that changes */
+    ck_table *table, **sets;
+    int64_t to; /* the sets of slices up to it are in there, but for those that have gone; INT64_MIN: none are */
+    bool moving;
+    int64_t slice;
+} ck_window_rolled;
+
 typedef struct ck_window_agg {
     ck_mem mem;
     ck_arena arena;
@@ -189,6 +200,7 @@ typedef struct ck_window_agg {
     bool folding;         /* from one into the other */
     int64_t forgotten_to; /* windows below it that were closed are gone */
     ck_window_slices slices;
+    ck_window_rolled rolled;
     /* a hop whose groups can be unmerged: what the last window and the next have in common stays in the scratch bucket
      */
     bool rolling;
@@ -251,6 +263,30 @@ CK_NODISCARD ck_status ck_window_unroll(ck_window_agg *op, ck_op_ctx *ctx);
  * the slice is over. */
 CK_NODISCARD ck_status ck_window_merge_sets(ck_window_agg *op, int sign, int64_t slice, int64_t to_end,
                                             uint32_t *merged, ck_op_ctx *ctx);
+/* What sets go into: one of a plan's, in its tables. */
+typedef struct ck_window_sets {
+    const ck_group_plan *plan;
+    ck_table *table, **sets;
+    uint32_t set, from; /* its number, and that of the slices' one */
+    int32_t member;     /* the filter of that which a value must have passed; -1: any */
+} ck_window_sets;
+CK_NODISCARD ck_status ck_window_merge_set(ck_window_agg *op, const ck_window_sets *to, int sign, int64_t slice,
+                                           int64_t to_end, uint32_t *merged, ck_op_ctx *ctx);
+/* window_rolled.c */
+CK_NODISCARD ck_status ck_window_rolled_plan(ck_window_agg *op, ck_arena *a, const ck_op_spec *spec,
+                                             struct yyjson_val *root, const ck_order_field *within,
+                                             const uint32_t *columns, uint32_t n, ck_error *err);
+CK_NODISCARD ck_status ck_window_rolled_open(ck_window_agg *op, ck_op_ctx *ctx);
+/* The sets of the window that ends at op->end; of slices that no later window has, which go. CK_MORE: call again. */
+CK_NODISCARD ck_status ck_window_rolled_gather(ck_window_agg *op, ck_op_ctx *ctx);
+CK_NODISCARD ck_status ck_window_rolled_end(ck_window_agg *op, ck_op_ctx *ctx);
+CK_NODISCARD ck_status ck_window_rolled_forget(ck_window_agg *op, ck_op_ctx *ctx);
+/* Takes the place of results whose values go through a set. */
+CK_NODISCARD ck_status ck_window_rolled_results(ck_window_agg *op, int64_t end, ck_table *bucket, ck_row **rows,
+                                                uint32_t n, ck_column **results, ck_op_ctx *ctx);
+/* window_fire.c: a bucket of a plan's tables goes. */
+CK_NODISCARD ck_status ck_window_drop_of(ck_window_agg *op, const ck_group_plan *p, ck_table *table, ck_table **sets,
+                                         int64_t end, ck_op_ctx *ctx);
 /* window_halves.c: the same for windows in halves; when the window has been said; before rows come for a slice that may
  * have been merged; before a snapshot. */
 CK_NODISCARD ck_status ck_window_gather_halves(ck_window_agg *op, ck_op_ctx *ctx);

@@ -58,7 +58,7 @@ ck_status ck_window_merge_bucket(ck_window_agg *op, int sign, int64_t slice, int
     ck_table *from, *to;
     CK_TRY(ck_table_bucket(op->table, to_end, true, &to, ctx->error));
     CK_TRY(ck_table_bucket(op->table, slice, false, &from, ctx->error)); /* buckets stay where they are */
-    CK_TRY(ck_window_merge_sets(op, sign, slice, to_end, merged, ctx));
+    if (!op->rolled.on) CK_TRY(ck_window_merge_sets(op, sign, slice, to_end, merged, ctx));
     for (;;) {
         if (*merged >= CK_WINDOW_MERGED_ROWS) return CK_MORE;
         uint32_t n = ck_table_scan_next(from, &op->scan, op->found, CK_BATCH_ROWS_MAX);

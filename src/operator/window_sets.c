@@ -13,9 +13,8 @@ static void set_column(ck_batch *b, uint32_t at, ck_column **c) {
 }
 
 /* Values in op->found as rows of the input, as far as the set's calls look at them behind their filters. */
-static ck_status as_input(ck_window_agg *op, const ck_table *set, uint32_t n, int64_t end, ck_batch **out,
-                          ck_op_ctx *ctx) {
-    const ck_distinct_plan *d = &op->plan.distincts[op->set];
+static ck_status as_input(ck_window_agg *op, const ck_distinct_plan *d, const ck_table *set, uint32_t n, int64_t end,
+                          ck_batch **out, ck_op_ctx *ctx) {
     uint32_t keys = op->plan.keys.count, skip = op->plan.side_keys.count - d->spec.count + 1;
     ck_batch *b = *out = ck_batch_new(ctx->mem, op->ends_column + 1, n, false, false);
     ck_column *c = b ? ck_column_new(ctx->mem, CK_PHYS_I64, n) : NULL;
@@ -54,10 +53,15 @@ static uint32_t values_at(const ck_table *set) {
     return layout->fields[layout->value_first].offset;
 }
 
-/* Counts them in, or out of, the set. */
-static void count_changes(changes *c, ck_row *const *from, uint32_t n, int sign, uint32_t at) {
+/* Counts them in, or out of, the set. from_at: where a value of the slice has how often it is there, or -1: it is; or
+ * whether it has passed the filter. */
+static void count_changes(changes *c, ck_row *const *from, uint32_t n, int sign, int64_t from_at, bool of_filter,
+                          uint32_t at) {
     for (uint32_t k = 0; k < n; k++) {
-        int64_t old = ck_row_i64(c->values[k], at), now = old + sign * ck_row_i64(from[k], at);
+        int64_t count = from_at < 0 ? 1
+                        : of_filter ? ck_row_bool(from[k], (uint32_t)from_at)
+                                    : ck_row_i64(from[k], (uint32_t)from_at);
+        int64_t old = ck_row_i64(c->values[k], at), now = old + sign * count;
         ck_row_set_i64(c->values[k], at, now);
         c->at[c->n] = (uint16_t)k;
         c->bits[c->n] = 1;
@@ -90,18 +94,20 @@ static void fresh_changes(changes *c, uint32_t n) {
 }
 
 /* Puts them into the set of the bucket. */
-static ck_status find_changes(ck_window_agg *op, const ck_batch *b, int sign, int64_t to_end, changes *c,
-                              ck_op_ctx *ctx) {
-    const ck_distinct_plan *d = &op->plan.distincts[op->set];
+static ck_status find_changes(ck_window_agg *op, const ck_window_sets *to, const ck_table *from, const ck_batch *b,
+                              int sign, int64_t to_end, changes *c, ck_op_ctx *ctx) {
+    const ck_distinct_plan *d = &to->plan->distincts[to->set];
     uint32_t n = b->sel_count;
     ck_table *set;
-    CK_TRY(changes_new(c, n, op->plan.retract, ctx));
-    CK_TRY(ck_table_bucket(op->sets[op->set], to_end, true, &set, ctx->error));
+    CK_TRY(changes_new(c, n, to->plan->retract, ctx));
+    CK_TRY(ck_table_bucket(to->sets[to->set], to_end, true, &set, ctx->error));
     ck_key_hash(&d->spec, b, ck_table_seed(set), op->hashes);
     ck_keys keys = {&d->spec, b, op->hashes, n};
     CK_TRY(ck_table_upsert(set, &keys, c->values, c->fresh, ctx->error));
-    if (op->plan.retract) {
-        count_changes(c, op->found, n, sign, values_at(set));
+    if (to->plan->retract) {
+        int64_t from_at = op->plan.retract ? (int64_t)values_at(from) : -1;
+        if (to->member >= 0) from_at = (int64_t)values_at(from) + to->member;
+        count_changes(c, op->found, n, sign, from_at, to->member >= 0, values_at(set));
         return ck_rows_erase_zero(set, c->values, n, values_at(set), ctx);
     }
     if (d->member_count > 1)
@@ -127,12 +133,14 @@ static ck_status lane_of(const changes *c, uint32_t member, ck_row **groups, ck_
 }
 
 /* What has changed into the groups. */
-static ck_status count_values(ck_window_agg *op, const ck_batch *b, const changes *c, int64_t to_end, ck_op_ctx *ctx) {
-    const ck_distinct_plan *d = &op->plan.distincts[op->set];
+static ck_status count_values(ck_window_agg *op, const ck_window_sets *sets, const ck_batch *b, const changes *c,
+                              int64_t to_end, ck_op_ctx *ctx) {
+    const ck_group_plan *p = sets->plan;
+    const ck_distinct_plan *d = &p->distincts[sets->set];
     ck_table *to;
     if (c->n == 0) return CK_OK;
-    CK_TRY(ck_table_bucket(op->table, to_end, true, &to, ctx->error));
-    CK_TRY(ck_window_enter(op, to_end, to, true, ctx));
+    CK_TRY(ck_table_bucket(sets->table, to_end, true, &to, ctx->error));
+    for (uint32_t i = 0; i < p->acc_count; i++) p->accs[i]->table = to;
     ck_batch *some = ck_batch_select((ck_batch *)(uintptr_t)b, c->at, c->n);
     if (!some) return ck_nomem(ctx->error, ctx->mem, c->n * sizeof *c->at);
     ck_key_hash(&op->bucket_keys, some, ck_table_seed(to), op->hashes);
@@ -141,39 +149,52 @@ static ck_status count_values(ck_window_agg *op, const ck_batch *b, const change
     for (uint32_t m = 0; s == CK_OK && m < d->member_count; m++) {
         ck_lane lane = {op->found, c->at, c->weights, c->n};
         if (d->member_count > 1) s = lane_of(c, m, op->found, &lane, ctx);
-        for (uint32_t i = 0; s == CK_OK && lane.n && i < op->plan.acc_count; i++) {
-            ck_acc *a = op->plan.accs[i];
-            if (a->distinct != op->set || a->lane != d->members[m].lane || a->shares_side) continue;
-            s = a->update(a, &lane, some, &op->plan.side_keys, ctx);
+        for (uint32_t i = 0; s == CK_OK && lane.n && i < p->acc_count; i++) {
+            ck_acc *a = p->accs[i];
+            if (a->distinct != sets->set || a->lane != d->members[m].lane || a->shares_side) continue;
+            s = a->update(a, &lane, some, &p->side_keys, ctx);
         }
+    }
+    if (s == CK_OK && p != &op->plan) { /* there a group is of as many rows as it has values */
+        const ck_lane lane = {op->found, c->at, c->weights, c->n};
+        s = p->row_count->update(p->row_count, &lane, some, &p->side_keys, ctx);
+        if (s == CK_OK) s = ck_rows_erase_zero(to, op->found, c->n, p->row_count->offset[0], ctx);
     }
     ck_batch_unref(&some);
     return s;
 }
 
-static ck_status merge_values(ck_window_agg *op, int sign, const ck_table *from, uint32_t n, int64_t to_end,
-                              ck_op_ctx *ctx) {
+static ck_status merge_values(ck_window_agg *op, const ck_window_sets *to, int sign, const ck_table *from, uint32_t n,
+                              int64_t to_end, ck_op_ctx *ctx) {
     ck_batch *b;
     changes c;
-    ck_status s = as_input(op, from, n, to_end, &b, ctx);
-    if (s == CK_OK) s = find_changes(op, b, sign, to_end, &c, ctx);
-    if (s == CK_OK) s = count_values(op, b, &c, to_end, ctx);
+    ck_status s = as_input(op, &to->plan->distincts[to->set], from, n, to_end, &b, ctx);
+    if (s == CK_OK) s = find_changes(op, to, from, b, sign, to_end, &c, ctx);
+    if (s == CK_OK) s = count_values(op, to, b, &c, to_end, ctx);
     ck_batch_unref(&b);
     return s;
 }
 
+ck_status ck_window_merge_set(ck_window_agg *op, const ck_window_sets *to, int sign, int64_t slice, int64_t to_end,
+                              uint32_t *merged, ck_op_ctx *ctx) {
+    ck_table *from;
+    CK_TRY(ck_table_bucket(op->sets[to->from], slice, false, &from, ctx->error));
+    while (from) {
+        if (*merged >= CK_WINDOW_MERGED_ROWS) return CK_MORE;
+        uint32_t n = ck_table_scan_next(from, &op->set_scan, op->found, CK_BATCH_ROWS_MAX);
+        if (n == 0) break;
+        CK_TRY(merge_values(op, to, sign, from, n, to_end, ctx));
+        *merged += n;
+    }
+    op->set_scan = (ck_table_scan){0};
+    return CK_OK;
+}
+
 ck_status ck_window_merge_sets(ck_window_agg *op, int sign, int64_t slice, int64_t to_end, uint32_t *merged,
                                ck_op_ctx *ctx) {
-    for (; op->set < op->plan.distinct_count; op->set++, op->set_scan = (ck_table_scan){0}) {
-        ck_table *from;
-        CK_TRY(ck_table_bucket(op->sets[op->set], slice, false, &from, ctx->error));
-        while (from) {
-            if (*merged >= CK_WINDOW_MERGED_ROWS) return CK_MORE;
-            uint32_t n = ck_table_scan_next(from, &op->set_scan, op->found, CK_BATCH_ROWS_MAX);
-            if (n == 0) break;
-            CK_TRY(merge_values(op, sign, from, n, to_end, ctx));
-            *merged += n;
-        }
+    for (; op->set < op->plan.distinct_count; op->set++) {
+        const ck_window_sets to = {&op->plan, op->table, op->sets, op->set, op->set, -1};
+        CK_TRY(ck_window_merge_set(op, &to, sign, slice, to_end, merged, ctx));
     }
     return CK_OK;
 }
