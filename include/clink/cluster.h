@@ -1,5 +1,6 @@
-/* clink over many processes: a coordinator, workers, and what is asked of a coordinator. All of one user on one machine
- * for now: only loopback addresses, and a token that the coordinator keeps where commands of the same user find it. */
+/* clink over many processes: a coordinator, workers, and what is asked of a coordinator. Who asks knows the
+ * coordinator's token, which commands of the same user on the same machine find by themselves. Nobody listens elsewhere
+ * than on loopback addresses without mutual TLS. */
 #ifndef CLINK_CLUSTER_H
 #define CLINK_CLUSTER_H
 
@@ -8,6 +9,12 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* Mutual TLS: PEM files, all or none. Everybody shows a certificate of the same CA, and whoever is dialled one for the
+ * host under which it is dialled. */
+typedef struct clink_tls {
+    const char *cert, *key, *ca;
+} clink_tls;
 
 /* ---- the coordinator ---- */
 
@@ -23,6 +30,7 @@ typedef struct clink_coordinator_options {
     int64_t watchdog_interval_ms, heartbeat_timeout_ms, restart_drain_timeout_ms; /* 0 = 100, 2000, 30000 */
     int64_t restart_budget_decay_ms;                                              /* 0 = never */
     uint32_t max_restarts;
+    clink_tls tls;
 } clink_coordinator_options;
 
 /* It leads when this returns; port may be NULL. The engine outlives it. */
@@ -41,10 +49,11 @@ typedef struct clink_worker_options {
     const char *token_file;
     const char *name;      /* the same over restarts; NULL: one of its own */
     const char *state_dir; /* NULL = in the runtime directory */
-    const char *data_host; /* a loopback address: where task hosts listen for each other; NULL = 127.0.0.1 */
+    const char *data_host; /* where task hosts listen for each other, and are dialled; NULL = 127.0.0.1 */
     uint32_t slots;        /* 0 = cores */
     void (*began)(void *arg, const char *name); /* it waits for work; may be NULL */
     void *began_arg;
+    clink_tls tls;
 } clink_worker_options;
 
 /* Works until SIGINT or SIGTERM comes: these, SIGCHLD and SIGUSR1 are blocked in the whole process, before the engine
@@ -61,6 +70,7 @@ typedef struct clink_cluster {
     const char *coordinator; /* NULL = 127.0.0.1:6123 */
     const char *token_file;
     int64_t timeout_ms; /* of an answer; 0 = 30000, -1 = for ever */
+    clink_tls tls;
 } clink_cluster;
 
 /* Compiles the script here and hands the job over. Answers are one JSON object, freed with clink_free: {"id", "name",

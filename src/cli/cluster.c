@@ -8,6 +8,9 @@ size_t cluster_flags_table(cluster_flags *f, flag *out) {
     const flag rows[] = {
         {"coordinator", 0, FLAG_TEXT, &f->coordinator, "HOST:PORT", "127.0.0.1:6123", "the coordinator's control port"},
         {"token-file", 0, FLAG_TEXT, &f->token_file, "FILE", "the runtime directory's", "where its token is"},
+        {"tls-cert", 0, FLAG_TEXT, &f->tls.cert, "FILE", "no TLS", "our certificate, PEM"},
+        {"tls-key", 0, FLAG_TEXT, &f->tls.key, "FILE", "no TLS", "its key, PEM, without a passphrase"},
+        {"tls-ca", 0, FLAG_TEXT, &f->tls.ca, "FILE", "no TLS", "the CA whose certificates are accepted"},
         {"json", 0, FLAG_SWITCH, &f->json, NULL, NULL, "one JSON object a line"},
         {"timeout-s", 0, FLAG_COUNT, &f->timeout_s, "N", "30", "how long an answer may take"},
     };
@@ -19,7 +22,8 @@ clink_cluster cluster_of(const cluster_flags *f, int64_t timeout_ms) {
     return (clink_cluster){.struct_bytes = sizeof(clink_cluster),
                            .coordinator = f->coordinator,
                            .token_file = f->token_file,
-                           .timeout_ms = timeout_ms};
+                           .timeout_ms = timeout_ms,
+                           .tls = f->tls};
 }
 
 clink_status cluster_open(clink_engine **engine, clink_error *e) {

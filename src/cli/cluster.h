@@ -9,10 +9,12 @@ typedef struct cluster_flags {
     const char *coordinator, *token_file;
     int64_t timeout_s;
     bool json;
+    clink_tls tls;
 } cluster_flags;
 
-enum { CLUSTER_FLAG_COUNT = 4 };
-/* --coordinator, --token-file, --json and, where an answer may take time, --timeout-s; how many. */
+enum { CLUSTER_FLAG_COUNT = 7 };
+/* --coordinator, --token-file, --tls-cert, --tls-key, --tls-ca, --json and, where an answer may take time, --timeout-s;
+ * how many. */
 size_t cluster_flags_table(cluster_flags *f, flag *out);
 clink_cluster cluster_of(const cluster_flags *f, int64_t timeout_ms);
 /* An engine for asking: one thread, nothing runs in it. */

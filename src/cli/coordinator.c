@@ -45,11 +45,14 @@ static int coordinator_main(const verb *v, int argc, char **argv) {
     o.watchdog_interval_ms = 100, o.heartbeat_timeout_ms = 2000, o.restart_drain_timeout_ms = 30000;
     const flag table[] = {
         {"port", 0, FLAG_COUNT, &port, "N", "6123", "the control port; 0: any that is free"},
-        {"bind", 0, FLAG_TEXT, &o.bind, "HOST", "127.0.0.1", "a loopback address: anything else needs mutual TLS"},
+        {"bind", 0, FLAG_TEXT, &o.bind, "HOST", "127.0.0.1", "where it listens; without TLS a loopback address"},
         {"metadata-dir", 0, FLAG_TEXT, &o.metadata_dir, "DIR", "jobs end with the coordinator",
          "where jobs are kept for the next coordinator"},
         {"token-file", 0, FLAG_TEXT, &o.token_file, "FILE", "in the runtime directory",
          "where the token is put that workers and clients have to know"},
+        {"tls-cert", 0, FLAG_TEXT, &o.tls.cert, "FILE", "no TLS", "our certificate, PEM"},
+        {"tls-key", 0, FLAG_TEXT, &o.tls.key, "FILE", "no TLS", "its key, PEM, without a passphrase"},
+        {"tls-ca", 0, FLAG_TEXT, &o.tls.ca, "FILE", "no TLS", "the CA whose certificates are accepted"},
         {"watchdog-interval-ms", 0, FLAG_COUNT, &o.watchdog_interval_ms, "N", "100", "how often workers are judged"},
         {"heartbeat-timeout-ms", 0, FLAG_COUNT, &o.heartbeat_timeout_ms, "N", "2000",
          "a worker silent for longer is lost; they beat at a third of it"},

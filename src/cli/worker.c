@@ -34,6 +34,9 @@ static int worker_main(const verb *v, int argc, char **argv) {
     const flag table[] = {
         {"coordinator", 0, FLAG_TEXT, &o.coordinator, "HOST:PORT", "127.0.0.1:6123", "the coordinator's control port"},
         {"token-file", 0, FLAG_TEXT, &o.token_file, "FILE", "the runtime directory's", "where its token is"},
+        {"tls-cert", 0, FLAG_TEXT, &o.tls.cert, "FILE", "no TLS", "our certificate, PEM"},
+        {"tls-key", 0, FLAG_TEXT, &o.tls.key, "FILE", "no TLS", "its key, PEM, without a passphrase"},
+        {"tls-ca", 0, FLAG_TEXT, &o.tls.ca, "FILE", "no TLS", "the CA whose certificates are accepted"},
         {"slots", 0, FLAG_COUNT, &slots, "N", "cores", "how many subtasks it takes"},
         {"name", 0, FLAG_TEXT, &o.name, "NAME", "one of its own", "who it is, the same when it is started again"},
         {"data-host", 0, FLAG_TEXT, &o.data_host, "HOST", "127.0.0.1",

@@ -69,15 +69,16 @@ static ck_status send_message(const ck_client_config *cfg, ck_connection *c, con
     return s == CK_FULL || s == CK_CLOSED ? CK_OK : s; /* a closed one says so by itself */
 }
 
-static ck_status ask(const ck_client_config *cfg, ck_net_loop *loop, const ck_token *token, const ck_message *m,
-                     asking *q, bool *in_time, ck_error *err) {
+static ck_status ask(const ck_client_config *cfg, ck_net_loop *loop, ck_tls *tls, const ck_token *token,
+                     const ck_message *m, asking *q, bool *in_time, ck_error *err) {
     ck_connection *c;
     const ck_connection_config connection = {.handler = &handler,
                                              .arg = q,
                                              .mem = ck_proc_mem(cfg->proc, CK_MEM_PLAN),
                                              .frame_bytes_max = CK_FRAME_CONTROL_BYTES_MAX,
                                              .queue_bytes_max = QUEUE_BYTES_MAX,
-                                             .connect_timeout_us = CONNECT_US};
+                                             .connect_timeout_us = CONNECT_US,
+                                             .tls = tls};
     const ck_message hello = {.kind = CK_MSG_HELLO,
                               .as.hello = {.version = CK_CLUSTER_VERSION, .token = ck_view_of(token->text)}};
     CK_TRY(ck_connection_dial(loop, cfg->address, &connection, &c, err));
@@ -118,6 +119,7 @@ ck_status ck_client_ask(const ck_client_config *cfg, const ck_message *m, ck_are
                         ck_error *err) {
     ck_token token;
     ck_net_loop *loop = NULL;
+    ck_tls *tls = NULL;
     asking q = {.lock = PTHREAD_MUTEX_INITIALIZER, .error = CK_ERROR_INIT};
     pthread_condattr_t attr;
     pthread_condattr_init(&attr);
@@ -125,10 +127,12 @@ ck_status ck_client_ask(const ck_client_config *cfg, const ck_message *m, ck_are
     pthread_cond_init(&q.changed, &attr);
     pthread_condattr_destroy(&attr);
     ck_status s = ck_token_find(cfg->proc, cfg->token_file, port_of(cfg->address), &token, err);
+    if (s == CK_OK) s = ck_tls_new(cfg->proc, &cfg->tls, &tls, err);
     if (s == CK_OK) s = ck_net_loop_new(cfg->proc, "client", &loop, err);
     bool in_time = false;
-    if (s == CK_OK) s = ask(cfg, loop, &token, m, &q, &in_time, err);
+    if (s == CK_OK) s = ask(cfg, loop, tls, &token, m, &q, &in_time, err);
     ck_net_loop_free(loop);
+    ck_tls_free(tls);
     if (s == CK_OK) {
         q.ended = in_time;
         s = read_reply(cfg, &q, a, out, err);

@@ -4,12 +4,14 @@
 
 #include "base/proc.h"
 #include "cluster/message.h"
+#include "net/tls.h"
 
 typedef struct ck_client_config {
     ck_proc *proc;
     const char *address;    /* "HOST:PORT" */
     const char *token_file; /* NULL: where the coordinator of that port has put it */
     int64_t timeout_us;     /* -1: for ever */
+    ck_tls_files tls;
 } ck_client_config;
 
 /* Asks m and waits for the REPLY; views in it are the arena's. CK_AGAIN: no answer in time. A refusal comes as a reply

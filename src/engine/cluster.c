@@ -22,6 +22,8 @@ struct clink_coordinator {
     ck_coordinator_server *server;
 };
 
+static ck_tls_files tls_files(const clink_tls *t) { return (ck_tls_files){t->cert, t->key, t->ca}; }
+
 /* ---- the coordinator ---- */
 
 static ck_coordinator_config machine_config(const clink_coordinator_options *o) {
@@ -55,6 +57,7 @@ clink_status clink_coordinator_start(clink_engine *e, const clink_coordinator_op
     ck_coordinator_server_config cfg = {.proc = &e->proc,
                                         .host = o->bind ? o->bind : "127.0.0.1",
                                         .port = o->port,
+                                        .tls = tls_files(&o->tls),
                                         .metadata_dir = o->metadata_dir,
                                         .token_file = o->token_file,
                                         .machine = machine_config(o)};
@@ -94,6 +97,7 @@ clink_status clink_worker_run(clink_engine *e, const clink_worker_options *o, cl
                                       .name = o->name,
                                       .slots = o->slots ? o->slots : ck_cores(),
                                       .state_dir = o->state_dir,
+                                      .tls = tls_files(&o->tls),
                                       .data_host = o->data_host ? o->data_host : "127.0.0.1",
                                       .verb = "task-host",
                                       .began = o->began,
@@ -308,6 +312,7 @@ static ck_status ask(clink_engine *e, const clink_cluster *c, const ck_message *
     const ck_client_config cfg = {.proc = &e->proc,
                                   .address = c->coordinator ? c->coordinator : DEFAULT_COORDINATOR,
                                   .token_file = c->token_file,
+                                  .tls = tls_files(&c->tls),
                                   .timeout_us = timeout_ms < 0 ? -1 : timeout_ms * 1000};
     ck_arena a;
     ck_msg_reply r;

@@ -28,6 +28,8 @@ typedef struct task_host {
     ck_arena arena;
     ck_msg_fence fence;
     const char *data_host;
+    ck_tls_files tls_files;
+    ck_tls *tls;
     ck_socket *listening; /* at address, for the other hosts; NULL: none is to dial this one */
     char address[CK_CLUSTER_NAME_MAX + 1];
     ck_net_loop *loop;
@@ -180,6 +182,7 @@ static ck_job_config job_config(task_host *h, const char **addresses, const ck_s
                       .process_count = (uint32_t)d->process_count,
                       .addresses = addresses,
                       .listening = &h->listening,
+                      .tls = h->tls,
                       .secret = ck_arena_strndup(&h->arena, d->secret.p, d->secret.n),
                       .connect_timeout_us = CONNECT_US,
                       .process_of = process_of,
@@ -340,6 +343,7 @@ static ck_status live(task_host *h, const char *socket, ck_error *err) {
                err));
     ck_error why = CK_ERROR_INIT;
     ck_status s = read_deploy(h, &why);
+    if (s == CK_OK) s = ck_tls_new(&h->e->proc, &h->tls_files, &h->tls, &why);
     if (s == CK_OK) s = open_data_port(h, &why);
     if (s == CK_OK)
         s = say(h, &(ck_message){.kind = CK_MSG_READY, .as.ready = {h->fence, ck_view_of(h->address)}}, &why);
@@ -348,6 +352,7 @@ static ck_status live(task_host *h, const char *socket, ck_error *err) {
     ck_job_free(h->job);
     h->job = NULL;
     ck_socket_close(h->listening);
+    ck_tls_free(h->tls);
     ck_memory_stage_free(&outputs.memory);
     return say_ended(h, s, &why, err);
 }
@@ -368,9 +373,10 @@ static void wait_until_said(task_host *h) {
 
 int clink_task_host(clink_engine *e, int argc, char **argv) {
     ck_error err = CK_ERROR_INIT;
-    if (!e || argc != 5 || is_orphan(argv[3])) return 2;
+    if (!e || argc != 8 || is_orphan(argv[3])) return 2;
     (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     task_host h = {.e = e, .mem = ck_proc_mem(&e->proc, CK_MEM_PLAN), .data_host = argv[4]};
+    if (argv[5][0]) h.tls_files = (ck_tls_files){argv[5], argv[6], argv[7]};
     h.fence = (ck_msg_fence){0, strtoull(argv[1], NULL, 10), strtoull(argv[2], NULL, 10)};
     h.end = &h.first;
     ck_arena_init(&h.arena, h.mem, ARENA_BYTES_MAX);

@@ -1,17 +1,18 @@
 /* See connection.h.
  *
- *   NEW ---dial's first turn---> CONNECTING ---writable---> OPEN
- *    |                               |                        |
- *    +---------- close, failure, the loop's end --------------+---> CLOSED (on_close)
+ *   NEW ---dial's first turn---> CONNECTING ---writable---> SHAKING ---TLS---> OPEN
+ *    |                               |                         |               |
+ *    +---------- close, failure, the loop's end ---------------+---------------+---> CLOSED (on_close)
  *
- * An accepted connection goes from NEW to OPEN at once. The state and the socket are the loop thread's; senders share
- * with it only what stands under the lock. */
+ * An accepted connection goes from NEW to SHAKING, and without TLS to OPEN, at once. The state and the socket are the
+ * loop thread's; senders share with it only what stands under the lock. */
 #include "net/connection.h"
 
 #include <pthread.h>
 #include <stdio.h>
 
 #include "net/net_int.h"
+#include "net/tls_int.h"
 #include "os/clock.h"
 
 enum {
@@ -19,7 +20,7 @@ enum {
     READ_BYTES_A_TURN = 1 << 20, /* then the others' turn */
 };
 
-typedef enum conn_state { CONN_NEW, CONN_CONNECTING, CONN_OPEN, CONN_CLOSED } conn_state;
+typedef enum conn_state { CONN_NEW, CONN_CONNECTING, CONN_SHAKING, CONN_OPEN, CONN_CLOSED } conn_state;
 
 struct ck_connection {
     net_watch watch; /* first */
@@ -31,6 +32,9 @@ struct ck_connection {
     /* of the loop's thread */
     conn_state state;
     ck_socket *socket;
+    net_tls *tls;      /* NULL: none */
+    bool shake_writes; /* SHAKING: it waits for room, else for bytes */
+    bool unread;       /* with TLS: what has come may be there and not in the socket */
     ck_frame_reader reader;
     ck_net_timer timer;             /* of connecting, then of the greeting */
     bool reads, writes;             /* what the poller was told */
@@ -123,6 +127,8 @@ static void finish(ck_connection *c, ck_status why, const ck_error *err) {
     CK_ASSERT(c->state != CONN_CLOSED);
     c->state = CONN_CLOSED;
     end_greeting(c);
+    net_tls_free(c->tls);
+    c->tls = NULL;
     ck_socket_close(c->socket);
     c->socket = NULL;
     ck_frame_reader_destroy(&c->reader);
@@ -202,7 +208,8 @@ static ck_status write_some(ck_connection *c, ck_error *err) {
         ck_view parts[2 * FRAMES_A_WRITE];
         size_t count = pieces_to_write(c, parts), sent;
         if (count == 0) return CK_OK;
-        ck_status s = ck_socket_writev(c->socket, parts, count, &sent, err);
+        ck_status s = c->tls ? net_tls_writev(c->tls, parts, count, &sent, err)
+                             : ck_socket_writev(c->socket, parts, count, &sent, err);
         if (s == CK_AGAIN) return CK_OK; /* write_blocked stands: the poller says when */
         if (s != CK_OK) return s;
         if (advance(c, sent) && c->cfg.handler->on_room) c->cfg.handler->on_room(c->cfg.arg, c);
@@ -237,20 +244,42 @@ static ck_status deliver_frames(ck_connection *c, ck_error *err) {
 }
 
 static ck_status read_some(ck_connection *c, ck_error *err) {
+    c->unread = c->tls != NULL;
     for (size_t total = 0; total < READ_BYTES_A_TURN && !c->paused;) {
         void *p;
         size_t room, got;
         ck_status s = ck_frame_reader_space(&c->reader, &p, &room, err);
-        if (s == CK_OK) s = ck_socket_read(c->socket, p, room, &got, err);
-        if (s == CK_AGAIN) return CK_OK;
+        if (s == CK_OK)
+            s = c->tls ? net_tls_read(c->tls, p, room, &got, err) : ck_socket_read(c->socket, p, room, &got, err);
+        if (s == CK_AGAIN) {
+            c->unread = false;
+            return CK_OK;
+        }
         if (s == CK_CLOSED && !ck_frame_reader_between(&c->reader)) ck_error_prefix(err, "in the middle of a frame: ");
         if (s != CK_OK) return s;
         ck_frame_reader_filled(&c->reader, got);
         CK_TRY(deliver_frames(c, err));
-        if (got < room) return CK_OK; /* that was all: the poller says when there is more */
+        if (got < room && !c->tls) return CK_OK; /* that was all: the poller says when there is more */
         total += got;
     }
     return CK_OK;
+}
+
+/* ---- notes: the loop has something to do ---- */
+
+/* Under the lock; true: post the note once it is released. */
+static bool claim_note(ck_connection *c) {
+    if (c->notified || c->closed) return false;
+    c->notified = true;
+    ck_connection_ref(c);
+    return true;
+}
+
+static void post_note(ck_connection *c) {
+    pthread_mutex_lock(&c->lock);
+    bool note = claim_note(c);
+    pthread_mutex_unlock(&c->lock);
+    if (note) ck_net_loop_post(c->loop, &c->note);
 }
 
 /* ---- one turn ---- */
@@ -260,7 +289,9 @@ static ck_status update_interest(ck_connection *c, ck_error *err) {
     pthread_mutex_lock(&c->lock);
     bool blocked = c->write_blocked;
     pthread_mutex_unlock(&c->lock);
-    bool reads = c->state == CONN_OPEN && !c->paused, writes = c->state == CONN_CONNECTING || blocked;
+    bool shaking = c->state == CONN_SHAKING;
+    bool reads = shaking ? !c->shake_writes : c->state == CONN_OPEN && !c->paused;
+    bool writes = shaking ? c->shake_writes : c->state == CONN_CONNECTING || blocked;
     if (reads == c->reads && writes == c->writes) return CK_OK;
     CK_TRY(ck_poller_set(net_loop_poller(c->loop), c->socket, reads, writes, &c->watch, err));
     c->reads = reads, c->writes = writes;
@@ -282,15 +313,35 @@ static void settle(ck_connection *c, ck_status s, ck_error *err) {
         return;
     }
     if (s == CK_OK) s = update_interest(c, err);
-    if (s != CK_OK) finish_failed(c, s, err);
+    if (s != CK_OK)
+        finish_failed(c, s, err);
+    else if (c->state == CONN_OPEN && c->unread && !c->paused)
+        post_note(c); /* the poller would not say so */
 }
 
 static ck_status opened(ck_connection *c, ck_error *err) {
-    ck_net_loop_cancel(c->loop, &c->timer);
+    if (!c->acceptor) {
+        ck_net_loop_cancel(c->loop, &c->timer);
+        await_greeting(c);
+    }
     c->state = CONN_OPEN;
-    await_greeting(c);
+    c->unread = c->tls != NULL;
     if (c->cfg.handler->on_open) c->cfg.handler->on_open(c->cfg.arg, c);
     return write_some(c, err);
+}
+
+static ck_status shake(ck_connection *c, ck_error *err) {
+    ck_status s = net_tls_shake(c->tls, &c->shake_writes, err);
+    return s == CK_OK ? opened(c, err) : s == CK_AGAIN ? CK_OK : s;
+}
+
+/* The socket is connected. */
+static ck_status connected(ck_connection *c, ck_error *err) {
+    if (c->acceptor) await_greeting(c); /* its time begins with the handshake */
+    if (!c->cfg.tls) return opened(c, err);
+    c->state = CONN_SHAKING;
+    CK_TRY(net_tls_new(c->cfg.tls, c->socket, c->acceptor ? NULL : c->peer, &c->tls, err));
+    return shake(c, err);
 }
 
 static void ready_watch(net_watch *w, const ck_poll_event *e) {
@@ -300,7 +351,9 @@ static void ready_watch(net_watch *w, const ck_poll_event *e) {
     if (c->state == CONN_CLOSED) return; /* by an earlier event of this turn */
     if (c->state == CONN_CONNECTING) {
         s = ck_socket_connected(c->socket, &err);
-        if (s == CK_OK) s = opened(c, &err);
+        if (s == CK_OK) s = connected(c, &err);
+    } else if (c->state == CONN_SHAKING) {
+        s = shake(c, &err);
     } else {
         if (e->closed && c->paused)
             s = ck_fail(&err, CK_CLOSED, "%s has reset the connection", c->peer); /* no reading would tell */
@@ -314,7 +367,7 @@ static void ready_watch(net_watch *w, const ck_poll_event *e) {
 static void timed_out(ck_net_timer *t) {
     ck_connection *c = (ck_connection *)((char *)t - offsetof(ck_connection, timer));
     ck_error err = CK_ERROR_INIT;
-    if (c->state == CONN_OPEN) {
+    if (c->state == CONN_OPEN || c->acceptor) {
         finish_failed(c,
                       ck_fail(&err, CK_REFUSED, "%s has not said who it is within %lld ms", c->peer,
                               (long long)(c->cfg.greeting_timeout_us / 1000)),
@@ -348,18 +401,11 @@ static void run_note(ck_net_post *m) {
             c->paused = false;
             s = deliver_frames(c, &err); /* those that had arrived already */
         }
+        if (s == CK_OK && c->state == CONN_OPEN && c->unread && !c->paused) s = read_some(c, &err);
         if (s == CK_OK && c->state == CONN_OPEN) s = write_some(c, &err);
         settle(c, s, &err);
     }
     ck_connection_unref(&c); /* the note's */
-}
-
-/* Under the lock; true: post the note once it is released. */
-static bool claim_note(ck_connection *c) {
-    if (c->notified || c->closed) return false;
-    c->notified = true;
-    ck_connection_ref(c);
-    return true;
 }
 
 /* ---- what others call ---- */
@@ -451,6 +497,6 @@ ck_status net_connection_adopt(ck_net_loop *l, ck_socket *s, const ck_connection
     c->acceptor = a;
     net_loop_add(l, &c->watch);
     ck_error why = CK_ERROR_INIT;
-    settle(c, opened(c, &why), &why); /* a failure from here on is told by on_close */
+    settle(c, connected(c, &why), &why); /* a failure from here on is told by on_close */
     return CK_OK;
 }

@@ -9,6 +9,7 @@
 
 #include "net/frame.h"
 #include "net/loop.h"
+#include "net/tls.h"
 #include "os/socket.h"
 
 typedef struct ck_connection ck_connection;
@@ -37,6 +38,7 @@ typedef struct ck_connection_config {
      * (0: for ever). */
     size_t greeting_bytes_max;
     int64_t greeting_timeout_us;
+    ck_tls *tls; /* outlives the connection, which is open once both certificates are taken; NULL: plain bytes */
 } ck_connection_config;
 
 /* Starts to connect to an address of os/socket.h; frames sent meanwhile wait. A failure to connect comes by on_close. A

@@ -48,6 +48,7 @@ typedef struct ck_job_placement {
     const char *const *addresses;    /* data port of every process, "HOST:PORT" */
     ck_socket **listening;           /* at ours; taken when it is needed, else left. NULL: one is made */
     const char *secret;              /* the same everywhere; who does not know it is turned away */
+    struct ck_tls *tls;              /* between the processes; outlives the job; NULL: none */
     int64_t connect_timeout_us;      /* until all are there; 0 = 10 s */
     uint32_t (*process_of)(void *arg, uint64_t vertex, uint32_t subtask);
     void *process_of_arg;

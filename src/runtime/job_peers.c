@@ -65,6 +65,7 @@ ck_status ck_job_make_links(ck_job *j, ck_error *err) {
                            .addresses = p->addresses,
                            .listening = p->listening,
                            .secret = p->secret,
+                           .tls = p->tls,
                            .graph_hash = ck_graph_hash(j->graph),
                            .bytes_max = ck_job_channel_bytes(j, 1),
                            .events_max = LINK_EVENTS_MAX,

@@ -238,7 +238,8 @@ static bool fill_config(ck_links *l, ck_connection_config *out, bool dialled, ui
                                   .queue_bytes_max = CONNECTION_QUEUE_BYTES,
                                   .connect_timeout_us = CONNECT_TIMEOUT_US,
                                   .greeting_bytes_max = dialled && peer == 0 ? CK_FRAME_BYTES_MAX : GREETING_BYTES_MAX,
-                                  .greeting_timeout_us = dialled ? 0 : GREETING_US};
+                                  .greeting_timeout_us = dialled ? 0 : GREETING_US,
+                                  .tls = l->cfg.tls};
     return true;
 }
 

@@ -17,6 +17,7 @@
 
 #include "data/type.h"
 #include "net/frame.h"
+#include "net/tls.h"
 #include "runtime/channel.h"
 
 typedef struct ck_links ck_links;
@@ -30,6 +31,7 @@ typedef struct ck_links_config {
     const char *const *addresses; /* of every process; borrowed until links are up */
     ck_socket **listening; /* at our address; taken by up, which sets it to NULL. NULL: up listens there itself */
     const char *secret;    /* NULL = empty */
+    ck_tls *tls;           /* NULL: none */
     uint64_t graph_hash;
     size_t bytes_max; /* of each outgoing channel */
     uint32_t events_max;

@@ -32,34 +32,35 @@ class Cluster:
         self.runtime = tempfile.mkdtemp(prefix="ck", dir="/tmp")  # paths of sockets are short
         self.env = {"XDG_RUNTIME_DIR": self.runtime}
         self.processes, self.workers, self.address = [], {}, None
+        self.flags = ()  # of everybody
 
     def start(self, *args, cwd=None):
         p = subprocess.Popen([CLINK, *map(str, args)], cwd=cwd or self.cwd, env={**os.environ, **self.env}, stderr=subprocess.PIPE, text=True)
         self.processes.append(p)
         return p
 
-    def coordinator(self, timeout_ms=30000):
+    def coordinator(self, *flags, timeout_ms=30000):
         """The timeout is long: on a loaded machine nobody is lost for being slow. A worker that is killed is found at once."""
         port = self.address.split(":")[1] if self.address else 0
-        p = self.start("coordinator", "--port", port, "--metadata-dir", "cluster", "--heartbeat-timeout-ms", timeout_ms)
+        p = self.start("coordinator", "--port", port, "--metadata-dir", "cluster", "--heartbeat-timeout-ms", timeout_ms, *self.flags, *flags)
         lines = [p.stderr.readline()]
-        while "coordinator at 127.0.0.1:" not in lines[-1]:  # workers of an older one may come before it says so
+        while "coordinator at " not in lines[-1]:  # workers of an older one may come before it says so
             assert lines[-1], lines
             lines.append(p.stderr.readline())
         line = lines[-1]
-        self.address = re.search(r"at (\S+:\d+)", line).group(1)
+        self.address = "127.0.0.1:" + re.search(r"at \S+:(\d+)", line).group(1)
         self.leader = p
         return self
 
-    def worker(self, name, slots):
-        p = self.start("worker", "--coordinator", self.address, "--name", name, "--slots", slots, cwd="/")  # paths are the client's
+    def worker(self, name, slots, *flags):
+        p = self.start("worker", "--coordinator", self.address, "--name", name, "--slots", slots, *self.flags, *flags, cwd="/")  # paths are the client's
         line = p.stderr.readline()
         assert f"{name} waits for work" in line
         self.workers[name] = p
         return p
 
     def ask(self, *args, ok=True):
-        return run_clink(*args, "--coordinator", self.address, cwd=self.cwd, env=self.env, ok=ok, timeout=DEADLINE_S)
+        return run_clink(*args, "--coordinator", self.address, *self.flags, cwd=self.cwd, env=self.env, ok=ok, timeout=DEADLINE_S)
 
     def submit(self, sql, *flags, ok=True):
         (self.cwd / "job.sql").write_text(sql)

@@ -2,6 +2,8 @@
 import os
 import re
 import socket
+import ssl
+import subprocess
 import threading
 import time
 from pathlib import Path
@@ -116,7 +118,132 @@ def test_silent_strangers_do_not_keep_the_coordinator(cluster):
         s.close()
 
 
+# ---- mutual TLS ----
+
+
+def openssl(*args, cwd):
+    subprocess.run(["openssl", *map(str, args)], cwd=cwd, check=True, capture_output=True)
+
+
+@pytest.fixture(scope="module")
+def certs(tmp_path_factory):
+    """Two CAs, and certificates: `node` as all should have it, `old` expired, `alien` of the other CA."""
+    d = tmp_path_factory.mktemp("certs")
+    (d / "cnf").write_text("[req]\ndistinguished_name=dn\n[dn]\n")
+    key = ("req", "-config", "cnf", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
+    for ca in ("ca", "other"):
+        openssl(*key, "-x509", "-days", 30, "-subj", f"/CN={ca}", "-addext", "basicConstraints=critical,CA:TRUE", "-keyout", f"{ca}.key", "-out", f"{ca}.pem", cwd=d)
+    for name, ca, days in (("node", "ca", 30), ("old", "ca", -1), ("alien", "other", 30)):
+        openssl(*key, "-subj", f"/CN={name}", "-addext", "subjectAltName=IP:127.0.0.1,IP:127.0.0.2", "-keyout", f"{name}.key", "-out", f"{name}.csr", cwd=d)
+        openssl("x509", "-req", "-in", f"{name}.csr", "-CA", f"{ca}.pem", "-CAkey", f"{ca}.key", "-days", days, "-copy_extensions", "copy", "-out", f"{name}.pem", cwd=d)
+    return d
+
+
+def tls(certs, name, ca="ca"):
+    return ("--tls-cert", certs / f"{name}.pem", "--tls-key", certs / f"{name}.key", "--tls-ca", certs / f"{ca}.pem")
+
+
+@pytest.fixture
+def tls_cluster(tmp_path, certs):
+    c = Cluster(tmp_path)
+    c.flags = tls(certs, "node")
+    yield c
+    c.end()
+
+
+def test_a_cluster_over_tls_writes_what_run_writes(tls_cluster):
+    """And goes on after the loss of a worker; nothing readable is on the wire."""
+    c = tls_cluster
+    c.coordinator()
+    for name in ("w1", "w2", "w3"):
+        c.worker(name, 4)
+    job = c.submit(COPY, *KEPT, "-p", "6")
+    c.until_checkpoint(job["id"])
+    hosts = hosts_of(c)
+    assert len({tuple(sorted(e)) for h in hosts for e in tcp_ports(h, ESTABLISHED)}) == 3
+    c.workers.pop("w1").kill()
+    end = c.until_status(job["id"], "finished")
+    assert end["restarts"] >= 1
+    check(c, COPY)
+
+
+def test_a_worker_whose_certificate_is_not_taken_does_not_come_in(tls_cluster, certs):
+    c = tls_cluster
+    c.coordinator()
+    for name, ca, why in (("alien", "ca", "does not accept our certificate: unknown ca"), ("old", "ca", "does not accept our certificate: certificate expired"),
+                          ("node", "other", "is not accepted: unable to get local issuer certificate")):
+        p = c.start("worker", "--coordinator", c.address, "--name", f"bad-{name}", *tls(certs, name, ca), cwd="/")
+        lines = [p.stderr.readline()]
+        while "no coordinator at" not in lines[-1]:
+            assert lines[-1], lines
+            lines.append(p.stderr.readline())
+        assert why in lines[-1] and "trying on" in lines[-1]
+    r = c.submit(COPY, ok=False)
+    assert r.code == 1 and "no slot available" in r.err  # nobody of them is there
+    c.worker("good", 1)
+    assert c.submit(COPY)["status"]
+
+
+def test_a_client_whose_certificate_is_not_taken_is_told_why(tls_cluster, certs):
+    c = tls_cluster
+    c.coordinator()
+    assert c.ask("list", "--json").rows == []
+    good, c.flags = c.flags, ()
+    for flags, why in (
+        (tls(certs, "alien"), "does not accept our certificate: unknown ca"),
+        (tls(certs, "old"), "does not accept our certificate: certificate expired"),
+        (tls(certs, "node", "other"), "is not accepted: unable to get local issuer certificate"),
+        ((), "closed the connection"),
+        (good[:4], "--tls-cert, --tls-key and --tls-ca belong together: --tls-ca is missing"),
+        (("--tls-cert", "none.pem", *good[2:]), "--tls-cert none.pem cannot be read as a certificate"),
+    ):
+        r = c.ask("list", *flags, ok=False)
+        assert r.code == 1 and why in r.err and r.err.count("\n") == 1, r.err
+    nameless = ssl.create_default_context(cafile=certs / "ca.pem")
+    port = int(c.address.split(":")[1])
+    with pytest.raises(ssl.SSLError, match="CERTIFICATE_REQUIRED"):  # who shows none is told so
+        with socket.create_connection(("127.0.0.1", port), timeout=60) as s, nameless.wrap_socket(s, server_hostname="127.0.0.1") as t:
+            t.recv(1)
+    assert c.ask("list", "--json", *good).rows == []
+
+
+def test_a_token_is_asked_for_over_tls_too(tls_cluster):
+    c = tls_cluster
+    c.coordinator()
+    wrong = c.cwd / "wrong"
+    wrong.write_text("0" * 64)
+    r = c.ask("list", "--token-file", wrong, ok=False)
+    assert r.code == 1 and "closed the connection" in r.err
+
+
+def test_other_addresses_are_listened_on_with_tls(tmp_path, certs):
+    """Coordinator and workers at every address; the hosts of the job meet at one that is not the default."""
+    c = Cluster(tmp_path)
+    c.flags = tls(certs, "node")
+    try:
+        c.coordinator("--bind", "0.0.0.0")
+        write_ndjson(c.cwd / "in.ndjson", [{"k": i % 97, "v": i} for i in range(5000)])
+        for name in ("w1", "w2"):
+            c.worker(name, 4, "--data-host", "127.0.0.2")
+        assert c.submit(SUMS.replace("OUT", "out"), "-p", "4", "--wait")["status"] == "finished"
+    finally:
+        c.end()
+    run_clink("run", "-e", SUMS.replace("OUT", "alone"), cwd=tmp_path)
+    assert sorted(map(str, read_rows(tmp_path / "out"))) == sorted(map(str, read_rows(tmp_path / "alone")))
+
+
+def refused(tmp_path, *args):
+    r = run_clink(*args, cwd=tmp_path, env={"XDG_RUNTIME_DIR": str(tmp_path)}, ok=False)
+    assert r.code == 1 and r.err.count("\n") == 1, r.err
+    return r.err
+
+
 @pytest.mark.parametrize("verb,flag", [("coordinator", "--bind"), ("worker", "--data-host")])
-def test_only_loopback_is_listened_on(tmp_path, verb, flag):
-    r = run_clink(verb, flag, "0.0.0.0", cwd=tmp_path, env={"XDG_RUNTIME_DIR": str(tmp_path)}, ok=False)
-    assert r.code == 1 and f"{flag} 0.0.0.0: only a loopback address is listened on" in r.err and r.err.count("\n") == 1
+def test_without_tls_only_loopback_is_listened_on(tmp_path, verb, flag):
+    assert f"{flag} 192.0.2.7: without --tls-cert, --tls-key and --tls-ca only a loopback address is listened on" in refused(tmp_path, verb, flag, "192.0.2.7")
+
+
+def test_where_a_worker_is_reached_has_to_be_said(tmp_path, certs):
+    assert "--data-host 0.0.0.0: others dial it" in refused(tmp_path, "worker", "--data-host", "0.0.0.0", *tls(certs, "node"))
+    err = refused(tmp_path, "worker", "--coordinator", "192.0.2.7:6123", *tls(certs, "node"))
+    assert "the coordinator is at 192.0.2.7:6123: --data-host has to say under which address this worker is reached" in err

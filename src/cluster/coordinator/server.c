@@ -39,6 +39,7 @@ struct ck_coordinator_server {
     ck_net_loop *loop;
     ck_listener *listener;
     ck_token token;
+    ck_tls *tls;
     ck_records *records; /* NULL: none are kept */
     ck_coordinator *c;   /* NULL: it leads no more */
     ck_net_timer timer;
@@ -234,7 +235,8 @@ static bool accepted(void *arg, ck_connection_config *cfg) {
                                   .frame_bytes_max = CK_FRAME_CONTROL_BYTES_MAX,
                                   .queue_bytes_max = QUEUE_BYTES_MAX,
                                   .greeting_bytes_max = GREETING_BYTES_MAX,
-                                  .greeting_timeout_us = GREETING_US};
+                                  .greeting_timeout_us = GREETING_US,
+                                  .tls = s->tls};
     return true;
 }
 
@@ -299,9 +301,10 @@ static ck_status listen_at(ck_coordinator_server *s, const ck_coordinator_server
 ck_status ck_coordinator_server_start(const ck_coordinator_server_config *cfg, ck_coordinator_server **out,
                                       uint16_t *port, ck_error *err) {
     *out = NULL;
-    if (!ck_socket_is_loopback(cfg->host))
+    if (!ck_socket_is_loopback(cfg->host) && !cfg->tls.cert)
         return ck_fail(err, CK_REFUSED,
-                       "--bind %s: only a loopback address is listened on; anything else needs mutual TLS", cfg->host);
+                       "--bind %s: without --tls-cert, --tls-key and --tls-ca only a loopback address is listened on",
+                       cfg->host);
     ck_mem mem = ck_proc_mem(cfg->proc, CK_MEM_PLAN);
     ck_coordinator_server *s = ck_alloc_zero(mem, sizeof *s);
     if (!s) return ck_nomem(err, mem, sizeof *s);
@@ -309,7 +312,8 @@ ck_status ck_coordinator_server_start(const ck_coordinator_server_config *cfg, c
     s->interval_us = cfg->machine.watchdog_interval_us;
     s->timer.fire = ticked;
     pthread_mutex_init(&s->lock, NULL);
-    ck_status st = lead(s, cfg, err);
+    ck_status st = ck_tls_new(s->proc, &cfg->tls, &s->tls, err);
+    if (st == CK_OK) st = lead(s, cfg, err);
     if (st == CK_OK) st = listen_at(s, cfg, port, err);
     if (st != CK_OK) {
         ck_coordinator_server_stop(s);
@@ -333,6 +337,7 @@ void ck_coordinator_server_stop(ck_coordinator_server *s) {
     ck_net_loop_free(s->loop); /* peers and probes close */
     ck_coordinator_free(s->c);
     ck_records_close(s->records);
+    ck_tls_free(s->tls);
     pthread_mutex_destroy(&s->lock);
     ck_free(s->mem, s, sizeof *s);
 }

@@ -7,12 +7,14 @@
 
 #include "base/proc.h"
 #include "cluster/coordinator/coordinator.h"
+#include "net/tls.h"
 
 typedef struct ck_coordinator_server ck_coordinator_server;
 
 typedef struct ck_coordinator_server_config {
     ck_proc *proc;
-    const char *host;              /* must be a loopback address: nothing else is encrypted */
+    const char *host; /* without TLS it must be a loopback address */
+    ck_tls_files tls;
     uint16_t port;                 /* 0: any */
     const char *metadata_dir;      /* made when missing, locked; NULL: what is known ends with the process */
     const char *token_file;        /* NULL: where commands of the same user look */

@@ -76,7 +76,18 @@ static void tell_reaped(supervisor *s, uint64_t job, uint64_t attempt, int statu
 
 static int spawn_process(const supervisor *s, const request *r, pid_t *pid) {
     char job[24], attempt[24], parent[24];
-    const char *const argv[] = {"clink", s->cfg->verb, s->socket + 5, job, attempt, parent, s->cfg->data_host, NULL};
+    const ck_tls_files *tls = &s->cfg->tls;
+    const char *const argv[] = {"clink",
+                                s->cfg->verb,
+                                s->socket + 5,
+                                job,
+                                attempt,
+                                parent,
+                                s->cfg->data_host,
+                                tls->cert ? tls->cert : "",
+                                tls->key ? tls->key : "",
+                                tls->ca ? tls->ca : "",
+                                NULL};
     snprintf(job, sizeof job, "%llu", (unsigned long long)r->job);
     snprintf(attempt, sizeof attempt, "%llu", (unsigned long long)r->attempt);
     snprintf(parent, sizeof parent, "%ld", (long)getpid());
@@ -176,20 +187,62 @@ static ck_status make_dir(supervisor *s, ck_error *err) {
     return s->socket ? CK_OK : ck_nomem(err, s->mem, 0);
 }
 
-static ck_status start(supervisor *s, ck_error *err) {
-    if (!ck_socket_is_loopback(s->cfg->data_host))
+/* Where others reach the hosts here has to be an address that leads here from wherever they are. */
+static ck_status check_data_host(const ck_supervisor_config *cfg, ck_error *err) {
+    char host[CK_CLUSTER_NAME_MAX + 1];
+    const char *at = cfg->data_host, *colon = strrchr(cfg->coordinator, ':');
+    bool bracket = cfg->coordinator[0] == '[';
+    size_t n = colon ? (size_t)(colon - cfg->coordinator) : 0;
+    snprintf(host, sizeof host, "%.*s", (int)(n > 2 * bracket ? n - 2 * bracket : 0), cfg->coordinator + bracket);
+    if (strcmp(at, "0.0.0.0") == 0 || strcmp(at, "::") == 0)
         return ck_fail(err, CK_REFUSED,
-                       "--data-host %s: only a loopback address is listened on; anything else needs mutual TLS",
-                       s->cfg->data_host);
+                       "--data-host %s: others dial it, so that it has to be one address of this machine", at);
+    if (!ck_socket_is_loopback(at) && !cfg->tls.cert)
+        return ck_fail(
+            err, CK_REFUSED,
+            "--data-host %s: without --tls-cert, --tls-key and --tls-ca only a loopback address is listened on", at);
+    if (ck_socket_is_loopback(at) && host[0] && !ck_socket_is_loopback(host))
+        return ck_fail(err, CK_REFUSED,
+                       "the coordinator is at %s: --data-host has to say under which address this worker is reached",
+                       cfg->coordinator);
+    return CK_OK;
+}
+
+static bool turned_away(void *arg, ck_connection_config *cfg) {
+    (void)arg, (void)cfg;
+    return false;
+}
+
+/* On this machine the hosts' socket shows that the worker lives; from elsewhere a port that takes nobody in. */
+static ck_status listen_for_probes(supervisor *s, ck_view *address, ck_error *err) {
+    const char *host = s->cfg->data_host, *format = strchr(host, ':') ? "[%s]:%u" : "%s:%u";
+    char any_port[CK_CLUSTER_NAME_MAX + 1];
+    uint16_t port;
+    *address = ck_view_of(s->socket);
+    if (ck_socket_is_loopback(host)) return CK_OK;
+    snprintf(any_port, sizeof any_port, format, host, 0u);
+    CK_TRY(ck_listener_open(s->loop, any_port, 1, turned_away, s, &s->probed, &port, err));
+    char *at = ck_arena_alloc(&s->arena, CK_CLUSTER_NAME_MAX + 1);
+    if (!at) return ck_nomem(err, s->mem, CK_CLUSTER_NAME_MAX + 1);
+    snprintf(at, CK_CLUSTER_NAME_MAX + 1, format, host, port);
+    *address = ck_view_of(at);
+    return CK_OK;
+}
+
+static ck_status start(supervisor *s, ck_error *err) {
+    ck_view address;
+    CK_TRY(check_data_host(s->cfg, err));
+    CK_TRY(ck_tls_new(s->proc, &s->cfg->tls, &s->tls, err));
     CK_TRY(make_dir(s, err));
+    CK_TRY(ck_net_loop_new(s->proc, "worker", &s->loop, err));
+    CK_TRY(listen_for_probes(s, &address, err));
     uint64_t incarnation = ck_random_u64(s->proc);
     const ck_session_config session = {.mem = s->mem,
                                        .worker = ck_view_of(s->name),
-                                       .address = ck_view_of(s->socket),
+                                       .address = address,
                                        .incarnation = incarnation ? incarnation : 1,
                                        .slots = s->cfg->slots};
     CK_TRY(ck_session_new(&session, &s->session, err));
-    CK_TRY(ck_net_loop_new(s->proc, "worker", &s->loop, err));
     CK_TRY(hosts_listen(s, err));
     uplink_start(s);
     if (s->cfg->began) s->cfg->began(s->cfg->arg, s->name);
@@ -198,8 +251,10 @@ static ck_status start(supervisor *s, ck_error *err) {
 
 static void stop(supervisor *s) {
     end_children(s);
-    if (s->listener) ck_listener_close(s->listener);
+    ck_listener_close(s->listener);
+    ck_listener_close(s->probed);
     ck_net_loop_free(s->loop);
+    ck_tls_free(s->tls);
     for (request *r; (r = take_request(s)) != NULL;) ck_free(s->mem, r, sizeof *r);
     for (hosted *h; (h = s->hosts) != NULL;) {
         s->hosts = h->next;

@@ -10,6 +10,7 @@
 
 #include "base/proc.h"
 #include "cluster/message.h"
+#include "net/tls.h"
 
 typedef struct ck_supervisor_config {
     ck_proc *proc;
@@ -19,7 +20,8 @@ typedef struct ck_supervisor_config {
     uint32_t slots;
     const char *state_dir; /* NULL: in the runtime directory */
     const char *data_host; /* where hosts listen for each other, and dial each other */
-    const char *verb;      /* of this program, for a host: verb SOCKET JOB ATTEMPT PARENT DATA-HOST */
+    ck_tls_files tls;      /* towards the coordinator, and between hosts */
+    const char *verb;      /* of this program, for a host: verb SOCKET JOB ATTEMPT PARENT DATA-HOST CERT KEY CA */
     void (*began)(void *arg, const char *name); /* once, when it waits for work; may be NULL */
     void *arg;
 } ck_supervisor_config;

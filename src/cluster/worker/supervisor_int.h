@@ -52,7 +52,9 @@ typedef struct supervisor {
 
     /* loop */
     ck_net_loop *loop;
-    ck_listener *listener;
+    ck_listener *listener; /* of hosts */
+    ck_listener *probed;   /* that it is here can be seen over the network, where it is; NULL: on this machine only */
+    ck_tls *tls;           /* NULL: none */
     ck_session *session;
     ck_connection *up;    /* to the coordinator; a reference */
     bool up_open, silent; /* silent: that nobody is there has been said */

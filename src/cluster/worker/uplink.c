@@ -66,7 +66,8 @@ static void dial(supervisor *s) {
                                       .mem = s->mem,
                                       .frame_bytes_max = CK_FRAME_CONTROL_BYTES_MAX,
                                       .queue_bytes_max = QUEUE_BYTES_MAX,
-                                      .connect_timeout_us = CONNECT_US};
+                                      .connect_timeout_us = CONNECT_US,
+                                      .tls = s->tls};
     const char *colon = strrchr(s->cfg->coordinator, ':');
     uint16_t port = colon ? (uint16_t)strtoul(colon + 1, NULL, 10) : 0;
     ck_status st = ck_token_find(s->proc, s->cfg->token_file, port, &token, &err);
