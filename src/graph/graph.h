@@ -46,6 +46,8 @@ typedef struct ck_graph_op {
     bool final;                    /* emits once, at END (decisions 3); over unbounded input: EMIT ON CLOSE */
     uint64_t state_fingerprint;    /* of the slots' schemas: ck_slots_fingerprint; 0 = no state */
     uint64_t semantic_fingerprint; /* of everything that changes results: expressions, modes, final, settings */
+    const uint64_t *branches;      /* what it would be over each branch of a UNION ALL alone; none: count 0 */
+    uint32_t branch_count;
 } ck_graph_op;
 
 typedef struct ck_graph {

@@ -65,12 +65,9 @@ static ck_status read_bool(reader *r, yyjson_val *obj, const char *name, bool re
     return CK_OK;
 }
 
-static ck_status read_hex(reader *r, yyjson_val *obj, const char *name, uint64_t *out) {
-    yyjson_val *v;
-    CK_TRY(member(r, obj, name, false, is_str, "a string", &v));
-    if (!v) return CK_OK;
+static ck_status parse_hex(reader *r, yyjson_val *v, const char *name, uint64_t *out) {
     const char *p = yyjson_get_str(v);
-    bool ok = yyjson_get_len(v) == 16;
+    bool ok = yyjson_is_str(v) && yyjson_get_len(v) == 16;
     uint64_t x = 0;
     for (size_t i = 0; ok && i < 16; i++) {
         char c = p[i];
@@ -80,6 +77,26 @@ static ck_status read_hex(reader *r, yyjson_val *obj, const char *name, uint64_t
     }
     if (!ok) return ck_fail(r->err, CK_INVALID, "member %s is not 16 lower-case hex digits", name);
     *out = x;
+    return CK_OK;
+}
+
+static ck_status read_hex(reader *r, yyjson_val *obj, const char *name, uint64_t *out) {
+    yyjson_val *v;
+    CK_TRY(member(r, obj, name, false, is_str, "a string", &v));
+    return v ? parse_hex(r, v, name, out) : CK_OK;
+}
+
+static ck_status read_branches(reader *r, yyjson_val *obj, ck_graph_op *op) {
+    yyjson_val *v, *one;
+    size_t i, n;
+    CK_TRY(member(r, obj, "branches", false, is_arr, "an array", &v));
+    if (yyjson_arr_size(v) > CK_GRAPH_INPUTS_MAX)
+        return ck_fail(r->err, CK_INVALID, "member branches has over %d of them", CK_GRAPH_INPUTS_MAX);
+    uint64_t *branches = ck_arena_array(r->arena, yyjson_arr_size(v) + 1, sizeof *branches);
+    if (!branches) return nomem(r);
+    yyjson_arr_foreach(v, i, n, one) CK_TRY(parse_hex(r, one, "branches", &branches[i]));
+    op->branches = branches;
+    op->branch_count = (uint32_t)yyjson_arr_size(v);
     return CK_OK;
 }
 
@@ -197,7 +214,8 @@ static ck_status read_op(reader *r, yyjson_val *v, ck_graph_op *op) {
     CK_TRY(read_bool(r, v, "final", false, &op->final));
     CK_TRY(read_schema(r, v, &op->schema));
     CK_TRY(read_hex(r, v, "state_fingerprint", &op->state_fingerprint));
-    return read_hex(r, v, "semantic_fingerprint", &op->semantic_fingerprint);
+    CK_TRY(read_hex(r, v, "semantic_fingerprint", &op->semantic_fingerprint));
+    return read_branches(r, v, op);
 }
 
 static ck_status read_graph(reader *r, yyjson_val *root, ck_graph **out) {

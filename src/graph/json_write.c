@@ -4,7 +4,8 @@
  *   {"name", "key_groups", "timezone", "settings":{..},
  *    "ops":[{"uid", "type", "label"?, "params":{..}, "inputs":[{"uid", "port", "kind", "key"?, "mode", "bounded"}],
  *            "key":[..], "parallelism", "min_parallelism"?, "max_parallelism"?, "final", "schema":[{"name", "type",
- *            "nullable"}], "state_fingerprint":"16 hex", "semantic_fingerprint":"16 hex"}]}
+ *            "nullable"}], "state_fingerprint":"16 hex", "semantic_fingerprint":"16 hex",
+ *            "branches"?:["16 hex"]}]}
  *
  * Fingerprints are hex strings because JSON numbers end at 2^53 for many readers. Numbers inside params and settings
  * keep their text. */
@@ -149,6 +150,15 @@ static void put_inputs(writer *w, yyjson_mut_val *obj, const ck_graph_op *op) {
     put(w, obj, "inputs", arr);
 }
 
+static void put_branches(writer *w, yyjson_mut_val *obj, const ck_graph_op *op) {
+    yyjson_mut_val *arr = yyjson_mut_arr(w->doc);
+    for (uint32_t i = 0; i < op->branch_count && arr; i++) {
+        char *hex = ck_arena_printf(w->scratch, "%016llx", (unsigned long long)op->branches[i]);
+        if (!hex || !yyjson_mut_arr_add_str(w->doc, arr, hex)) w->failed = true;
+    }
+    put(w, obj, "branches", arr);
+}
+
 static void put_op(writer *w, yyjson_mut_val *o, const ck_graph_op *op) {
     if (w->form != FORM_SEMANTIC) put_str(w, o, "uid", op->uid);
     put_str(w, o, "type", op->type);
@@ -166,6 +176,7 @@ static void put_op(writer *w, yyjson_mut_val *o, const ck_graph_op *op) {
     if (w->form == FORM_PUBLIC) {
         put_hex(w, o, "state_fingerprint", op->state_fingerprint);
         put_hex(w, o, "semantic_fingerprint", op->semantic_fingerprint);
+        if (op->branch_count) put_branches(w, o, op);
     }
 }
 

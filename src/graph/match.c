@@ -35,6 +35,21 @@ static bool meaning_alone(const ck_graph_op *s, const ck_graph_op *w) {
     return same_kind(s, w) && s->state_fingerprint && w->state_fingerprint && same_meaning(s, w);
 }
 
+static bool has_branch(const ck_graph_op *op, uint64_t branch) {
+    for (uint32_t i = 0; i < op->branch_count; i++)
+        if (op->branches[i] == branch) return true;
+    return false;
+}
+
+/* It keeps rows of one table more, or of one statement more. */
+static bool more_branches(const ck_graph_op *s, const ck_graph_op *w) {
+    uint32_t count = s->branch_count ? s->branch_count : 1;
+    if (!same_kind(s, w) || !s->state_fingerprint || w->branch_count <= count) return false;
+    for (uint32_t i = 0; i < count; i++)
+        if (!has_branch(w, s->branch_count ? s->branches[i] : s->semantic_fingerprint)) return false;
+    return true;
+}
+
 /* Free stored candidates of a wanted operator, and free wanted ones that would have its first. */
 static uint32_t stored_for(const matching *m, const ck_graph_op *w, candidate_fn *fits, uint32_t *first) {
     uint32_t n = 0;
@@ -91,11 +106,13 @@ ck_status ck_graph_match(ck_arena *a, const ck_graph *stored, const ck_graph *wa
     CK_TRY(pass(&m, uid_and_meaning, false));
     CK_TRY(pass(&m, name_and_meaning, true));
     CK_TRY(pass(&m, meaning_alone, true));
+    CK_TRY(pass(&m, more_branches, true));
     CK_TRY(pass(&m, same_uid, false));
     CK_TRY(pass(&m, same_name, true));
     for (uint32_t i = 0; i < wanted->op_count; i++) {
         const ck_graph_op *s = m.of_wanted[i], *w = &wanted->ops[i];
-        pairs[n++] = (ck_graph_pair){s, w, s && same_meaning(s, w)};
+        bool same = s && same_meaning(s, w);
+        pairs[n++] = (ck_graph_pair){s, w, same, s && !same && more_branches(s, w)};
     }
     for (uint32_t i = 0; i < stored->op_count; i++)
         if (!m.taken[i]) pairs[n++] = (ck_graph_pair){.stored = &stored->ops[i]};

@@ -4,9 +4,10 @@
  *
  *   1. equal uid and equal meaning
  *   2. equal name (the uid before '~') and equal meaning, one on either side; several are refused by name
- *   3. equal uid, another meaning
- *   4. equal name, one on either side, another meaning
- *   5. nobody: dropped, or new
+ *   3. one on either side whose branches of a UNION ALL are those of the stored one, and more
+ *   4. equal uid, another meaning
+ *   5. equal name, one on either side, another meaning
+ *   6. nobody: dropped, or new
  *
  * The rules: docs/formats.md, "Job graph". Pure; nothing is read. */
 #ifndef CK_GRAPH_MATCH_H
@@ -17,7 +18,8 @@
 typedef struct ck_graph_pair {
     const ck_graph_op *stored; /* NULL: the operator is new */
     const ck_graph_op *wanted; /* NULL: it is dropped */
-    bool same_meaning;         /* both are there, and the semantic fingerprints are equal */
+    bool same_meaning;         /* both are there, and the semantic fingerprints are equal, */
+    bool more_branches;        /* or this: the rows it got are all among those it gets */
 } ck_graph_pair;
 
 /* One pair an operator, those of `wanted` first, in its order. Only operators of one type are paired. CK_NOMEM;

@@ -30,7 +30,15 @@ static int teardown(void **state) {
     return left ? -1 : 0;
 }
 
-/* "uid=meaning uid=meaning ...": operators with state; a type per first letter. */
+/* "1,2,3": what an operator would be over each branch of a UNION ALL alone. */
+static void read_branches(fixture *f, const char *text, ck_graph_op *op) {
+    uint64_t *branches = ck_arena_array(&f->arena, 8, sizeof *branches);
+    char *end;
+    op->branches = branches;
+    for (; *text == ',' || *text == ':'; text = end) branches[op->branch_count++] = strtoull(text + 1, &end, 10);
+}
+
+/* "uid=meaning uid=meaning:branch,branch ...": operators with state; a type per first letter. */
 static ck_graph *graph_of(fixture *f, const char *text) {
     static const ck_schema none;
     ck_graph *g = CK_ARENA_NEW(&f->arena, ck_graph);
@@ -44,13 +52,16 @@ static ck_graph *graph_of(fixture *f, const char *text) {
                                               .schema = &none,
                                               .state_fingerprint = 1,
                                               .semantic_fingerprint = (uint64_t)strtoull(text, NULL, 10)};
+        text += strspn(text, "0123456789");
+        read_branches(f, text, &g->ops[g->op_count - 1]);
         while (*text && *text != ' ') text++;
         if (*text) text++;
     }
     return g;
 }
 
-/* "wanted<-stored" with '!' behind where the meaning changed, '-' for nobody, separated by spaces. */
+/* "wanted<-stored" with '!' behind where the meaning changed, '+' where branches came, '-' for nobody, separated by
+ * spaces. */
 static const char *match(fixture *f, const char *stored, const char *wanted) {
     ck_graph_pair *pairs;
     uint32_t n;
@@ -62,7 +73,9 @@ static const char *match(fixture *f, const char *stored, const char *wanted) {
         out =
             ck_arena_printf(&f->arena, "%s%s%s<-%s%s", out, i ? " " : "", pairs[i].wanted ? pairs[i].wanted->uid : "-",
                             pairs[i].stored ? pairs[i].stored->uid : "-",
-                            pairs[i].stored && pairs[i].wanted && !pairs[i].same_meaning ? "!" : "");
+                            !pairs[i].stored || !pairs[i].wanted || pairs[i].same_meaning ? ""
+                            : pairs[i].more_branches                                      ? "+"
+                                                                                          : "!");
     return out;
 }
 
@@ -84,6 +97,12 @@ static void operators_find_their_own(void **state) {
         {"two that changed in one way each", "a~1=1 a~2=1", "a~1=1 a~4=1", "a~1<-a~1 a~4<-a~2"},
         {"two candidates", "a~1=1 a~2=1", "a~3=1 a~4=1", "refused"},
         {"two candidates of the checkpoint", "a~1=1 a~2=1", "a=1", "refused"},
+        {"a branch more than none", "ab=1", "ac=9:2,1", "ac<-ab+"},
+        {"a branch more than two", "ab=8:1,2", "ab=9:1,3,2", "ab<-ab+"},
+        {"a branch less", "ab=8:1,2,3", "ab=9:1,2", "ab<-ab!"},
+        {"another branch", "ab=8:1,2", "ac=9:1,3,4", "ac<-- -<-ab"},
+        {"branches in another order are others", "ab=8:1,2", "ab=9:2,1", "ab<-ab!"},
+        {"a branch that two could go on in", "ab=1 ac=1", "ad=9:1,2", "ad<-- -<-ab -<-ac"},
         {"several of other meanings are nobody's", "a~1=1 a~2=2", "a~3=3 a~4=4", "a~3<-- a~4<-- -<-a~1 -<-a~2"},
     };
     for (size_t i = 0; i < CK_ARRAY_COUNT(cases); i++) {

@@ -84,9 +84,9 @@ static ck_status bounds(interval_join *op, const ck_op_spec *spec, yyjson_val *r
 static bool left_only(interval_kind k) { return k == SEMI || k == ANTI; }
 
 static ck_status make_plan(interval_join *op, ck_arena *a, const ck_op_spec *spec, yyjson_val **root, ck_error *err) {
-    static const char *const known[] = {"kind",     "left_keys", "right_keys", "left_time", "right_time", "lower_us",
-                                        "upper_us", "residual",  "left_late",  "right_late", "slack_us",  "windowed",
-                                        NULL};
+    static const char *const known[] = {"kind",     "left_keys", "right_keys", "left_time", "right_time",
+                                        "lower_us", "upper_us",  "residual",   "left_late", "right_late",
+                                        "slack_us", "windowed",  NULL};
     static const char *const kinds[] = {"inner", "left", "right", "full", "semi", "anti"};
     CK_TRY(ck_params_inputs(spec, 2, 1u << CK_MODE_UPSERT | 1u << CK_MODE_RETRACT, err));
     CK_TRY(ck_params_read(a, spec, known, root, err));
@@ -410,7 +410,8 @@ static ck_status forget(interval_join *op, uint32_t side, ck_op_ctx *ctx) {
     ck_view hi = ck_instant_key(op->forget_to - s->reach_us + 1, end);
     uint32_t keys = 0, rows = 0, most = ctx->settings->batch_rows;
     bool cut = false;
-    while (!cut && keys < CK_BATCH_ROWS_MAX && ck_partition_timers_take(&s->timers, op->forget_to, &op->partitions[keys]))
+    while (!cut && keys < CK_BATCH_ROWS_MAX &&
+           ck_partition_timers_take(&s->timers, op->forget_to, &op->partitions[keys]))
         if (op->waits[side])
             rows = lonely(op, s, op->partitions[keys++], hi, rows, most, &cut);
         else
@@ -485,4 +486,8 @@ static const ck_operator_vtbl interval_vtbl = {
     .watermark_delay_us = interval_delay,
 };
 
-const ck_op_desc ck_op_interval_join = {.type = "interval_join", .op = &interval_vtbl, .create = interval_create, .slots = interval_slots, .again = ck_op_again_by_time};
+const ck_op_desc ck_op_interval_join = {.type = "interval_join",
+                                        .op = &interval_vtbl,
+                                        .create = interval_create,
+                                        .slots = interval_slots,
+                                        .again = ck_op_again_by_time};

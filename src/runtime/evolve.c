@@ -175,15 +175,35 @@ static bool has_text(yyjson_val *list, const char *z) {
     return false;
 }
 
-/* Every branch a table was filled by still fills it; another one may have come. */
+/* Rows over some branches of a UNION ALL are among those over these and more. over NULL or empty: over one alone. */
+static bool is_among(yyjson_val *rows, yyjson_val *over, yyjson_val *more) {
+    size_t i, n;
+    yyjson_val *v;
+    if (yyjson_arr_size(more) <= (yyjson_arr_size(over) ? yyjson_arr_size(over) : 1)) return false;
+    if (yyjson_arr_size(over) == 0) return has_text(more, yyjson_get_str(rows));
+    yyjson_arr_foreach(over, i, n, v) if (!yyjson_is_str(v) || !has_text(more, yyjson_get_str(v))) return false;
+    return true;
+}
+
+static bool is_among_some(yyjson_val *rows, yyjson_val *over, yyjson_val *now_over) {
+    size_t i, n;
+    yyjson_val *more;
+    yyjson_arr_foreach(now_over, i, n, more) if (is_among(rows, over, more)) return true;
+    return false;
+}
+
+/* Every branch a table was filled by still fills it; another one may have come, also below a GROUP BY. */
 static ck_status compare_rows(evolving *e, ck_evolve_op *to) {
-    yyjson_val *was, *now, *v;
+    yyjson_val *was, *now, *was_over, *now_over, *v;
     size_t i, n;
     CK_TRY(member_of(e, to->stored, "rows", &was));
     CK_TRY(member_of(e, to->wanted, "rows", &now));
+    CK_TRY(member_of(e, to->stored, "over", &was_over));
+    CK_TRY(member_of(e, to->wanted, "over", &now_over));
     if (!yyjson_is_arr(was) || !yyjson_is_arr(now)) return CK_OK;
     yyjson_arr_foreach(was, i, n, v) {
         if (!yyjson_is_str(v) || has_text(now, yyjson_get_str(v))) continue;
+        if (is_among_some(v, yyjson_arr_get(was_over, i), now_over)) continue;
         to->refused = true;
         return add_why(e, to, "the rows it gets are chosen otherwise: another filter, key or join") ? CK_OK : nomem(e);
     }
@@ -198,12 +218,13 @@ static ck_status compare_options(evolving *e, ck_evolve_op *to) {
     return options_that_differ(e, to, now, was, true, "is new");
 }
 
-static ck_status compare(evolving *e, ck_evolve_op *to, bool same_meaning) {
+static ck_status compare(evolving *e, ck_evolve_op *to, const ck_graph_pair *p) {
     to->verdict = CK_EVOLVE_REUSE;
     CK_TRY(compare_slots(e, to));
     if (is_sink(to->wanted)) CK_TRY(compare_rows(e, to));
     if (is_source(e, to->wanted) || is_sink(to->wanted)) return compare_options(e, to);
-    if (same_meaning) return CK_OK;
+    if (p->same_meaning) return CK_OK;
+    if (p->more_branches) return add_why(e, to, "a further branch of its UNION ALL begins empty") ? CK_OK : nomem(e);
     to->refused = true;
     return add_why(e, to, "its input, filters or keys mean something else") ? CK_OK : nomem(e);
 }
@@ -241,7 +262,7 @@ static ck_status judge(evolving *e, const ck_graph_pair *p) {
     if (!op || !(keeps(e, op) || (p->stored && keeps(e, p->stored)))) return CK_OK;
     ck_evolve_op *to = &e->ops[e->count++];
     *to = (ck_evolve_op){.stored = p->stored, .wanted = p->wanted, .why = ""};
-    if (p->stored && p->wanted) return compare(e, to, p->same_meaning);
+    if (p->stored && p->wanted) return compare(e, to, p);
     if (p->wanted) {
         to->verdict = CK_EVOLVE_NEW;
         to->why = op->state_fingerprint && !is_sink(op) ? "starts empty: it sees rows from this checkpoint on" : "";

@@ -124,7 +124,7 @@ ck_status ck_script_job(ck_script *s, const ck_script_output *from, uint32_t fro
     CK_TRY(unite(s, from, from_count, outputs, &count));
     for (uint32_t i = 0; i < count; i++) {
         CK_TRY(ck_plan_mean(&b->plan, outputs[i].node));
-        CK_TRY(ck_plan_branches(&b->plan, outputs[i].node, &outputs[i].rows, &outputs[i].branch_count));
+        CK_TRY(ck_plan_branches(&b->plan, outputs[i].node, &outputs[i].branches, &outputs[i].branch_count));
     }
     CK_TRY(ck_optimise_rows(&b->plan, outputs, count));
     CK_TRY(ck_script_late_rows(s, outputs, count));

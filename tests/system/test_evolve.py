@@ -272,3 +272,26 @@ def test_a_second_branch_begins_empty_beside_the_old_one(job):
             mine = [i for i in range(job.rows) if "k%d" % (i % 7) == k[1:]]
             assert a in {sum(mine[:n]) for n in range(1, len(mine) + 1)}, (k, a)
     assert any(k[0] == "o" for k in got)
+
+
+def test_a_group_gets_the_rows_of_a_further_branch(job):
+    """The branch is read from its beginning, and what was grouped stays: that is the answer of the new script over all rows."""
+    both = SUM.replace("FROM src WHERE v > 2", "FROM (SELECT k, v FROM src WHERE v > 2 UNION ALL SELECT k, v * 1000 AS v FROM other WHERE v < 10)") + COPY
+    code, lines, err = job.explain(both)
+    assert code == 0 and any(line.startswith("reuse") and "(was group_agg(k)<-src)" in line and "a further branch of its UNION ALL begins empty" in line
+                             for line in lines), (lines, err)
+    job.append(100)
+    assert job.life(both)[0] == 0
+    job.append(10)
+    three = both.replace("WHERE v < 10)", "WHERE v < 10 UNION ALL SELECT k, v FROM src WHERE v < 0)")
+    code, lines, err = job.explain(three)
+    assert code == 0 and any("begins empty" in line for line in lines), (lines, err)
+    assert job.life(three)[0] == 0
+    want = sums(job.rows)
+    for i in range(10):
+        want["k%d" % (i % 7)] += i * 1000
+    assert {r["k"]: r["a"] for r in job.table("1")} == want
+    code, lines, err = job.explain(both)  # one less
+    assert code == 3 and any(line.startswith("refused") and "its input, filters or keys mean something else" in line for line in lines), lines
+    code, lines, err = job.explain(three.replace("v < 10 ", "v < 11 "))  # one of them is another
+    assert code == 3, lines

@@ -17,7 +17,7 @@ typedef struct ck_output {
     const ck_schema *schema;       /* as bound: names survive what the optimiser does */
     const uint32_t *key;           /* columns of node: the table's primary key */
     uint32_t key_count;
-    const uint64_t *rows; /* what the rows mean (ck_plan_meaning), of each branch of UNION ALL; of the bound plan */
+    const ck_plan_branch *branches; /* of UNION ALL; of the bound plan */
     uint32_t branch_count;
     bool rows_meet; /* several rows of the node may have one key: the greatest is what the table shows */
     ck_pos pos;

@@ -67,6 +67,16 @@ uint64_t ck_lower_semantic(const ck_lower_state *s, uint64_t meaning) {
     return h ? h : 1;
 }
 
+static ck_status note_meaning(ck_lower_state *s, const ck_plan_node *n, ck_planned_op *op) {
+    uint64_t *branches = CK_LOWER_ARRAY(s, n->meaning.branch_count + 1u, uint64_t);
+    if (!branches) return CK_NOMEM;
+    op->semantic_fingerprint = ck_lower_semantic(s, n->meaning.state);
+    op->branches = branches;
+    op->branch_count = n->meaning.branch_count;
+    for (uint32_t i = 0; i < op->branch_count; i++) branches[i] = ck_lower_semantic(s, n->meaning.branches[i]);
+    return CK_OK;
+}
+
 ck_status ck_lower_node(ck_lower_state *s, const ck_plan_node *n, ck_lowered *out) {
     static ck_status (*const by_kind[])(ck_lower_state *, const ck_plan_node *,
                                         ck_lowered *) = {[CK_PLAN_SCAN] = ck_lower_scan,
@@ -91,7 +101,7 @@ ck_status ck_lower_node(ck_lower_state *s, const ck_plan_node *n, ck_lowered *ou
         ck_planned_op *op = &s->ops[made.op];
         if (op->stateful && !op->growth && !n->bounded && !(op->growth = ck_lower_growth(s, n)))
             return ck_lower_nomem(s);
-        if (op->stateful && n->meaning.known) op->semantic_fingerprint = ck_lower_semantic(s, n->meaning.state);
+        if (op->stateful && n->meaning.known) CK_TRY(note_meaning(s, n, op));
         s->nodes[n->id] = made;
     }
     *out = s->nodes[n->id];
@@ -130,7 +140,9 @@ static ck_status add_op(ck_lower_state *s, ck_graph_builder *b, const ck_planned
                      .max_parallelism = op->single ? 0 : CK_PARALLELISM_DEFAULT,
                      .final = op->final,
                      .state_fingerprint = op->state_fingerprint,
-                     .semantic_fingerprint = op->semantic_fingerprint};
+                     .semantic_fingerprint = op->semantic_fingerprint,
+                     .branches = op->branches,
+                     .branch_count = op->branch_count};
     if (!g.schema || (op->label && !g.label)) return ck_lower_nomem(s);
     if (op->has_key && op->key.count) g.key = op->key.at, g.key_count = op->key.count;
     CK_TRY(graph_inputs(s, op, &g.inputs));

@@ -38,6 +38,8 @@ typedef struct ck_planned_op {
     uint32_t slot_count;
     uint64_t state_fingerprint;
     uint64_t semantic_fingerprint; /* 0: the graph makes it of the parameters */
+    const uint64_t *branches;      /* the same over each branch of a UNION ALL alone; none: count 0 */
+    uint32_t branch_count;
 } ck_planned_op;
 
 /* What a plan node became. */

@@ -5,6 +5,31 @@
 #include "base/json.h"
 #include "sql/lower/lower_int.h"
 
+static ck_status put_hashes(ck_lower_state *s, ck_lower_params *p, yyjson_mut_val *list, const uint64_t *hashes,
+                            uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) {
+        const char *hex = ck_arena_printf(s->arena, "%016llx", (unsigned long long)hashes[i]);
+        if (!list || !hex || !yyjson_mut_arr_add_str(p->doc, list, hex)) return ck_lower_nomem(s);
+    }
+    return CK_OK;
+}
+
+/* For a later script that goes on from this job's checkpoints: whether its rows are chosen alike. "over": by entry of
+ * "rows" over which branches of a UNION ALL. */
+static ck_status rows_params(ck_lower_state *s, ck_lower_params *p, const ck_output *o) {
+    yyjson_mut_val *rows = o->branch_count ? yyjson_mut_obj_add_arr(p->doc, p->root, "rows") : NULL, *over;
+    bool any = false;
+    for (uint32_t i = 0; i < o->branch_count; i++) {
+        CK_TRY(put_hashes(s, p, rows, &o->branches[i].rows, 1));
+        any |= o->branches[i].over_count > 0;
+    }
+    if (!any) return CK_OK;
+    if (!(over = yyjson_mut_obj_add_arr(p->doc, p->root, "over"))) return ck_lower_nomem(s);
+    for (uint32_t i = 0; i < o->branch_count; i++)
+        CK_TRY(put_hashes(s, p, yyjson_mut_arr_add_arr(p->doc, over), o->branches[i].over, o->branches[i].over_count));
+    return CK_OK;
+}
+
 static ck_status add_table(ck_lower_state *s, yyjson_mut_doc *doc, yyjson_mut_val *to, const ck_table_decl *t) {
     bool fine = to && yyjson_mut_obj_add_str(doc, to, "table", t->name);
     yyjson_mut_val *options = fine ? yyjson_mut_obj_add_obj(doc, to, "options") : NULL;
@@ -25,12 +50,7 @@ static ck_status table_params(ck_lower_state *s, const ck_output *o, const char 
     if (letters)
         CK_TRY(add_table(s, p.doc, yyjson_mut_obj_add_obj(p.doc, p.root, "letters"), &letters->table.decl));
     CK_TRY(ck_lower_params_columns(s, &p, "primary_key", (ck_columns){o->key, o->key_count}));
-    /* For a later script that goes on from this job's checkpoints: whether its rows are chosen alike. */
-    yyjson_mut_val *rows = o->branch_count ? yyjson_mut_obj_add_arr(p.doc, p.root, "rows") : NULL;
-    for (uint32_t i = 0; i < o->branch_count; i++) {
-        const char *hex = ck_arena_printf(s->arena, "%016llx", (unsigned long long)o->rows[i]);
-        if (!rows || !hex || !yyjson_mut_arr_add_str(p.doc, rows, hex)) return ck_lower_nomem(s);
-    }
+    CK_TRY(rows_params(s, &p, o));
     return ck_lower_params_end(s, &p, out);
 }
 

@@ -6,7 +6,7 @@
 #include "base/hash.h"
 #include "sql/plan/plan_int.h"
 
-enum { NAME_BYTES = 17 };
+enum { NAME_BYTES = 17, BRANCHES_MAX = 256 };
 
 static uint64_t word(const char *z) { return ck_fnv1a(z, strlen(z)); }
 static uint64_t with(uint64_t h, uint64_t x) { return ck_hash_combine(h, x); }
@@ -269,9 +269,7 @@ static ck_status by_kind(ck_plan *p, const ck_plan_node *n, ck_plan_meaning *m, 
     return CK_OK;
 }
 
-ck_status ck_plan_mean(ck_plan *p, ck_plan_node *n) {
-    if (n->meaning.known) return CK_OK;
-    for (uint32_t i = 0; i < n->input_count; i++) CK_TRY(ck_plan_mean(p, n->inputs[i]));
+static ck_status mean(ck_plan *p, const ck_plan_node *n, ck_plan_meaning *out) {
     ck_plan_meaning m = {.known = true};
     uint64_t *columns = CK_PLAN_ARRAY(p, n->schema->field_count, uint64_t);
     if (!columns) return CK_NOMEM;
@@ -280,8 +278,71 @@ ck_status ck_plan_mean(ck_plan *p, ck_plan_node *n) {
     /* What was kept for the end was never said, and what was said as it came is not said again. */
     if (!m.state) m.state = m.rows;
     m.state = with(m.state, n->final);
-    n->meaning = m;
+    *out = m;
     return CK_OK;
+}
+
+/* ---- one branch of several ---- */
+
+/* Rows of a branch stay rows of it. */
+static bool passes_branches(const ck_plan_node *n) {
+    return n->kind == CK_PLAN_FILTER || n->kind == CK_PLAN_PROJECT || n->kind == CK_PLAN_WINDOW;
+}
+
+static bool keeps_rows(const ck_plan_node *n) {
+    return n->kind == CK_PLAN_AGGREGATE || n->kind == CK_PLAN_WINDOW_AGG || n->kind == CK_PLAN_TOP_N ||
+           n->kind == CK_PLAN_OVER || n->kind == CK_PLAN_SORT;
+}
+
+static bool is_over_branches(const ck_plan_node *n) { return passes_branches(n) || keeps_rows(n); }
+
+/* Queries that are used twice make many of few nodes: counted up to one more than there is room for. */
+static uint32_t branches_of(const ck_plan_node *n) {
+    uint32_t count = 0;
+    while (is_over_branches(n)) n = n->inputs[0];
+    if (n->kind != CK_PLAN_UNION) return 1;
+    for (uint32_t i = 0; i < n->input_count && count <= BRANCHES_MAX; i++) count += branches_of(n->inputs[i]);
+    return count <= BRANCHES_MAX ? count : BRANCHES_MAX + 1;
+}
+
+/* What n means when of the UNION ALL below it only this branch were there. */
+static ck_status mean_over(ck_plan *p, const ck_plan_node *n, uint32_t branch, ck_plan_meaning *out) {
+    ck_plan_meaning below, whole;
+    *out = n->meaning;
+    if (n->kind == CK_PLAN_UNION) {
+        uint32_t i = 0, count;
+        for (; (count = branches_of(n->inputs[i])) <= branch; i++) branch -= count;
+        return mean_over(p, n->inputs[i], branch, out);
+    }
+    if (!is_over_branches(n) || branches_of(n) == 1) return CK_OK;
+    CK_TRY(mean_over(p, n->inputs[0], branch, &below));
+    whole = n->inputs[0]->meaning;
+    n->inputs[0]->meaning = below;
+    ck_status s = mean(p, n, out);
+    n->inputs[0]->meaning = whole;
+    return s;
+}
+
+static ck_status mean_branches(ck_plan *p, ck_plan_node *n) {
+    uint32_t count = keeps_rows(n) ? branches_of(n) : 1;
+    if (count == 1 || count > BRANCHES_MAX) return CK_OK;
+    uint64_t *states = CK_PLAN_ARRAY(p, count, uint64_t);
+    if (!states) return CK_NOMEM;
+    for (uint32_t i = 0; i < count; i++) {
+        ck_plan_meaning one;
+        CK_TRY(mean_over(p, n, i, &one));
+        states[i] = one.state;
+    }
+    n->meaning.branches = states;
+    n->meaning.branch_count = count;
+    return CK_OK;
+}
+
+ck_status ck_plan_mean(ck_plan *p, ck_plan_node *n) {
+    if (n->meaning.known) return CK_OK;
+    for (uint32_t i = 0; i < n->input_count; i++) CK_TRY(ck_plan_mean(p, n->inputs[i]));
+    CK_TRY(mean(p, n, &n->meaning));
+    return mean_branches(p, n);
 }
 
 /* ---- branches ---- */
@@ -291,24 +352,41 @@ static const ck_plan_node *below_projections(const ck_plan_node *n) {
     return n;
 }
 
-static void collect_branches(const ck_plan_node *n, uint64_t *out, uint32_t *count) {
-    n = below_projections(n);
-    if (n->kind != CK_PLAN_UNION) {
-        if (out) out[*count] = n->meaning.rows;
-        ++*count;
-        return;
+static ck_status note_branch(ck_plan *p, const ck_plan_node *n, ck_plan_branch *out) {
+    uint32_t count = branches_of(n);
+    *out = (ck_plan_branch){.rows = n->meaning.rows};
+    if (count == 1 || count > BRANCHES_MAX) return CK_OK;
+    uint64_t *over = CK_PLAN_ARRAY(p, count, uint64_t);
+    if (!over) return CK_NOMEM;
+    for (uint32_t i = 0; i < count; i++) {
+        ck_plan_meaning one;
+        CK_TRY(mean_over(p, n, i, &one));
+        over[i] = one.rows;
     }
-    for (uint32_t i = 0; i < n->input_count; i++) collect_branches(n->inputs[i], out, count);
+    out->over = over;
+    out->over_count = count;
+    return CK_OK;
 }
 
-ck_status ck_plan_branches(ck_plan *p, const ck_plan_node *n, const uint64_t **out, uint32_t *count) {
-    uint32_t total = 0;
-    collect_branches(n, NULL, &total);
-    if (total > CK_PLAN_NODES_MAX) return ck_fail(p->err, CK_INVALID, "a UNION ALL has %u branches", total);
-    uint64_t *rows = CK_PLAN_ARRAY(p, total, uint64_t);
-    if (!rows) return CK_NOMEM;
-    *count = 0;
-    collect_branches(n, rows, count);
-    *out = rows;
+static ck_status collect_branches(ck_plan *p, const ck_plan_node *n, ck_plan_branch *out, uint32_t *count) {
+    n = below_projections(n);
+    if (*count > CK_PLAN_NODES_MAX) return CK_OK; /* the caller refuses it */
+    if (n->kind != CK_PLAN_UNION) {
+        if (out) CK_TRY(note_branch(p, n, &out[*count]));
+        ++*count;
+        return CK_OK;
+    }
+    for (uint32_t i = 0; i < n->input_count; i++) CK_TRY(collect_branches(p, n->inputs[i], out, count));
     return CK_OK;
+}
+
+ck_status ck_plan_branches(ck_plan *p, const ck_plan_node *n, const ck_plan_branch **out, uint32_t *count) {
+    uint32_t total = 0;
+    CK_TRY(collect_branches(p, n, NULL, &total));
+    if (total > CK_PLAN_NODES_MAX) return ck_fail(p->err, CK_INVALID, "a UNION ALL has over %d branches", CK_PLAN_NODES_MAX);
+    ck_plan_branch *branches = CK_PLAN_ARRAY(p, total, ck_plan_branch);
+    if (!branches) return CK_NOMEM;
+    *count = 0;
+    *out = branches;
+    return collect_branches(p, n, branches, count);
 }

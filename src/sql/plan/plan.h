@@ -153,6 +153,9 @@ typedef struct ck_plan_meaning {
     uint64_t rows;           /* which rows come out, and how often */
     uint64_t state;          /* what is kept, whatever is computed of it; of nodes that keep nothing: as rows */
     const uint64_t *columns; /* of each column of the schema */
+    /* What `state` would be over one branch alone of the UNION ALL that a node keeps rows of; none: count 0. */
+    const uint64_t *branches;
+    uint32_t branch_count;
 } ck_plan_meaning;
 
 /* Where rows of an input go that come too late for a node. */
@@ -348,8 +351,15 @@ void ck_plan_keep_identity(ck_plan_node *made, const ck_plan_node *bound);
 
 /* Fills the meaning of n and of what is below it, where it is not known: of the bound plan, before it is rewritten. */
 CK_NODISCARD ck_status ck_plan_mean(ck_plan *p, ck_plan_node *n);
-/* The meaning of rows of each branch of UNION ALL that n is, of n itself where it is none; after ck_plan_mean. */
-CK_NODISCARD ck_status ck_plan_branches(ck_plan *p, const ck_plan_node *n, const uint64_t **out, uint32_t *count);
+/* What rows of one branch mean; and what they would if of a UNION ALL below it (under a GROUP BY, say) only one branch
+ * were there, for each; none: count 0. */
+typedef struct ck_plan_branch {
+    uint64_t rows;
+    const uint64_t *over;
+    uint32_t over_count;
+} ck_plan_branch;
+/* Each branch of UNION ALL that n is, n itself where it is none; after ck_plan_mean. */
+CK_NODISCARD ck_status ck_plan_branches(ck_plan *p, const ck_plan_node *n, const ck_plan_branch **out, uint32_t *count);
 
 /* ---- helpers ---- */
 
