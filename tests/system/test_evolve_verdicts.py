@@ -1,0 +1,83 @@
+"""From one savepoint: what explain --restore, check-savepoint and the start of a job say of each kind of change of a script, as
+docs/failure-semantics.md and docs/schema-evolution.md have it. One table of all verdicts; what goes on is run by the tests beside this."""
+import pytest
+
+from conftest import run_clink
+from test_evolve_columns import Tables, old_row
+
+DDL = """CREATE TABLE src ({cols}) WITH (connector='file', format='json', path='{inp}', follow='true');
+CREATE TABLE other (k VARCHAR, v BIGINT, w INT, x INT) WITH (connector='file', format='json', path='{inp}', follow='true');
+CREATE TABLE copy (v BIGINT) WITH (connector='file', format='json', path='{out}-copy');
+CREATE TABLE {sink} (k VARCHAR, a BIGINT, b INT, c BIGINT, d DOUBLE, PRIMARY KEY (k) NOT ENFORCED) WITH (connector='file', format='json', path='{out}1', mode='upsert');
+CREATE TABLE more (k VARCHAR, a BIGINT, PRIMARY KEY (k) NOT ENFORCED) WITH (connector='file', format='json', path='{out}2', mode='upsert');
+"""
+COLS = "k VARCHAR, v BIGINT NOT NULL, w INT, x INT"
+AGGREGATES = "SUM(v), CAST(MAX(w) AS INT), COUNT(w), CAST(NULL AS DOUBLE)"
+
+
+def text(cols=COLS, sink="res", aggregates=AGGREGATES, rows="src WHERE v > 2", key="k", copy="INSERT INTO copy SELECT v FROM src;\n", end="", first=False):
+    insert = "INSERT INTO %s SELECT %s, %s FROM %s GROUP BY %s;\n" % (sink, key, aggregates, rows, key)
+    return DDL.replace("{cols}", cols).replace("{sink}", sink) + (copy + insert if first else insert + copy) + end
+
+
+GROUP = "group_agg(k)<-src"
+FROM_NOW, BACKFILL, ALLOW = ("--added-state", "from_now"), ("--added-state", "backfill"), ("--allow-semantic-change",)
+COUNT = AGGREGATES.replace("CAST(NULL AS DOUBLE)", "CAST(COUNT(*) AS DOUBLE)")
+PRUNED = AGGREGATES.replace("CAST(NULL AS DOUBLE)", "CAST(SUM(x) AS DOUBLE)")
+FRESH = AGGREGATES.replace("CAST(NULL AS DOUBLE)", "CAST(SUM(y) AS DOUBLE)")
+
+# change: the script's, flags, verdict, of which operator, what is said
+VERDICTS = {
+    "the same": (text(), (), "reuse", GROUP, ""),
+    "one more INSERT": (text(end="INSERT INTO more SELECT k, SUM(x) FROM other GROUP BY k;\n"), (), "reuse", GROUP, ""),
+    "the one more": (text(end="INSERT INTO more SELECT k, SUM(x) FROM other GROUP BY k;\n"), (), "new", "group_agg(k)<-other", "starts empty"),
+    "a renamed sink": (text(sink="renamed"), (), "reuse", "sink:renamed", "(was sink:res)"),
+    "reordered statements": (text(first=True), (), "reuse", GROUP, ""),
+    "a further branch": (text(rows="(SELECT k, v, w FROM src WHERE v > 2 UNION ALL SELECT k, v, w FROM other)"), (), "reuse", GROUP, "a further branch of its UNION ALL begins empty"),
+    "a column comes": (text(cols=COLS + ", y BIGINT", aggregates=FRESH), (), "migrate", GROUP, "adds 'sum(y)'"),
+    "columns in another order": (text(cols="x INT, w INT, v BIGINT NOT NULL, k VARCHAR"), (), "reuse", GROUP, ""),
+    "a wider column": (text(cols=COLS.replace("w INT", "w BIGINT")), (), "migrate", GROUP, "'max(w)' INTEGER -> BIGINT"),
+    "NOT NULL dropped": (text(cols=COLS.replace("v BIGINT NOT NULL", "v BIGINT")), (), "reuse|migrate", GROUP, ""),
+    "a column renamed": (text(cols=COLS.replace("w INT", "z INT RENAMED FROM w"), aggregates=AGGREGATES.replace("(w)", "(z)")), (), "migrate", GROUP, "'max(w)' is 'max(z)' now"),
+    "an aggregate dropped": (text(aggregates=AGGREGATES.replace("CAST(MAX(w) AS INT)", "CAST(NULL AS INT)")), (), "migrate", GROUP, "drops 'max(w)'"),
+    "a derivable aggregate": (text(aggregates=AGGREGATES.replace("CAST(NULL AS DOUBLE)", "CAST(SUM(v) AS DOUBLE) / 2")), (), "reuse", GROUP, ""),
+    "COUNT(*)": (text(aggregates=COUNT), (), "refused", GROUP, "'count(*)' is not in the checkpoint"),
+    "COUNT(*) from now": (text(aggregates=COUNT), FROM_NOW, "migrate", GROUP, "adds 'count(*)' from now on"),
+    "COUNT(*) backfilled": (text(aggregates=COUNT), BACKFILL, "backfill", GROUP, "'count(*)' is not in the checkpoint: computed by reading its input again"),
+    "a pruned column": (text(aggregates=PRUNED), (), "refused", GROUP, "'sum(cast(x AS BIGINT))' is not in the checkpoint"),
+    "a pruned column backfilled": (text(aggregates=PRUNED), BACKFILL, "backfill", GROUP, "'sum(cast(x AS BIGINT))' is not in the checkpoint"),
+    "another WHERE": (text(rows="src WHERE v > 5"), (), "refused", GROUP, "its input, filters or keys mean something else"),
+    "another WHERE allowed": (text(rows="src WHERE v > 5"), ALLOW, "reuse", GROUP, "filters"),
+    "another key": (text(key="k || 'x'"), (), "refused", GROUP, "its state is given up"),
+    "a narrower column": (text(cols=COLS.replace("w INT", "w SMALLINT")), (), "refused", GROUP, "'max(w)' is stored as INTEGER, this job has SMALLINT"),
+    "a narrower column backfilled": (text(cols=COLS.replace("w INT", "w SMALLINT"), aggregates=COUNT), BACKFILL, "refused", GROUP, "'max(w)' is stored as INTEGER, this job has SMALLINT"),
+    "a statement less": (text().replace("INSERT INTO copy SELECT v FROM src;\n", ""), (), "refused", "sink:copy", "what it has written stays as it is"),
+    "a statement less allowed": (text().replace("INSERT INTO copy SELECT v FROM src;\n", ""), ALLOW, "drop", "sink:copy", ""),
+}
+
+
+@pytest.fixture(scope="module")
+def job(tmp_path_factory):
+    j = Tables(tmp_path_factory.mktemp("verdicts"), lambda i: {**old_row(i), "x": i})
+    code, err = j.life(text())
+    assert code == 0, err
+    return j
+
+
+@pytest.mark.parametrize("change", sorted(VERDICTS))
+def test_a_change(job, change):
+    sql, flags, verdict, uid, why = VERDICTS[change]
+    code, lines, err = job.explain(sql, *flags)
+    assert code == (3 if verdict == "refused" else 4 if verdict == "drop" else 0), (lines, err)
+    mine = [line for line in lines if line.split()[0] in verdict.split("|") and uid in line]
+    assert any(why in line for line in mine), lines
+    if not flags:  # who only looks says the same
+        r = run_clink("check-savepoint", job.ck, "--expected", job.script(sql), ok=False)
+        assert r.code == (3 if verdict == "refused" else 0), r.out + r.err
+        assert verdict != "refused" or why in r.out, r.out
+
+
+def test_a_used_column_that_is_gone(job):
+    """The script itself has no such column any more: it does not come as far as the savepoint."""
+    code, lines, err = job.explain(text(cols=COLS.replace("w INT, ", "")))
+    assert code == 1 and 'column "w"' in err, err
