@@ -29,11 +29,12 @@ def test_a_sample(matrix):
     assert reached * 2 > len(todo), "most of the kills never came"
 
 
-def test_a_sample_with_every_row_in_rocksdb(tmp_path):
+@pytest.mark.parametrize("backend", ["rocksdb", "file"])
+def test_a_sample_with_nothing_in_memory(tmp_path, backend):
     rnd = random.Random(SEED + 1)
-    rocks = Matrix(str(tmp_path), SEED, "rocksdb")
+    out = Matrix(str(tmp_path), SEED, backend)
     todo = rnd.sample(list(cells(rnd)), 3 if SANITIZED else 6) + rnd.sample(list(twice(rnd)), 1 if SANITIZED else 2)
-    assert any([rocks.run(c) for c in todo]), "none of the kills ever came"
+    assert any([out.run(c) for c in todo]), "none of the kills ever came"
 
 
 @pytest.mark.parametrize("backend", ["changelog", "changelog-inside", "changelog-rocksdb"])
