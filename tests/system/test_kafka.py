@@ -151,6 +151,27 @@ def test_starts(broker):
     assert [x["id"] for x in r.rows] == [7, 8, 9]
 
 
+@pytest.mark.parametrize("idle_ms", ["0", "300"])
+def test_each_partition_has_a_time_of_its_own(broker, tmp_path, idle_ms):
+    """One that is far ahead makes the rows of another not late, and an empty one holds all back - until it counts as idle."""
+    topic, windows, raw = broker.topic(2), tmp_path / "windows", tmp_path / "raw"
+    job = Job(tmp_path, table("o", "id BIGINT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts", topic, broker, idle_timeout_ms=idle_ms)
+              + f"CREATE TABLE w (at TIMESTAMP(3), n BIGINT) WITH (connector='file', format='json', path='{windows}');\n"
+              + f"CREATE TABLE r (id BIGINT) WITH (connector='file', format='json', path='{raw}');\nEXECUTE STATEMENT SET BEGIN\n"
+              + "INSERT INTO w SELECT window_start, COUNT(*) FROM TABLE(TUMBLE(TABLE o, DESCRIPTOR(ts), INTERVAL '1' SECOND)) GROUP BY window_start, window_end;\n"
+              + "INSERT INTO r SELECT id FROM o;\nEND;\n")
+    rows = [{"id": i, "ts": f"2026-01-01 00:00:{i:02d}"} for i in (*range(10), 50)]
+    job.start(1)
+    broker.send(topic, rows, partition=0)
+    wait_for(lambda: len(read_rows(raw)) == 11, job)
+    if idle_ms == "0":
+        assert read_rows(windows) == []
+        broker.send(topic, rows, partition=1)
+    wait_for(lambda: len(read_rows(windows)) >= 10, job)
+    job.kill()
+    assert sorted(r["n"] for r in read_rows(windows)) == [2 if idle_ms == "0" else 1] * 10
+
+
 def test_how_far_a_table_is_behind_its_topic_is_on_the_line_of_progress(broker):
     """Nobody reads what is printed: the table falls behind. Then somebody does, and it catches up."""
     topic, count = broker.topic(2), 60000

@@ -49,6 +49,24 @@ def test_raw_keys_are_the_value_alone(broker, tmp_path, declared, values, delive
         assert sorted((x["id"], x["k"]) for x in map(json.loads, r.out.splitlines())) == list(enumerate(values))
 
 
+def test_keys_go_where_kafkas_own_clients_send_them(broker, tmp_path):
+    ours, theirs = broker.topic(7), broker.topic(7)
+    keys = [f"key {i * 7919 % 1000}" for i in range(300)]
+    (tmp_path / "in.ndjson").write_text("".join(json.dumps({"k": k}) + "\n" for k in keys))
+    p = Producer({"bootstrap.servers": broker.address, "partitioner": "murmur2_random"})
+    for k in keys:
+        p.produce(theirs, "{}", key=k)
+    assert p.flush(60) == 0
+    run_clink("run", "-e", f"CREATE TABLE src (k VARCHAR) WITH (connector='file', format='json', path='{tmp_path}/in.ndjson');\n"
+              + table("dst", "k VARCHAR", ours, broker, key="k", key__format="raw") + "INSERT INTO dst SELECT k FROM src;")
+
+    def places(topic):
+        back = table("back", "x BIGINT, k VARCHAR METADATA FROM 'key', p INTEGER METADATA FROM 'partition'", topic, broker, bounded="true")
+        return {(r["k"], r["p"]) for r in run_clink("run", "-e", back + "SELECT k, p FROM back").rows}
+
+    assert places(ours) == places(theirs) and len({p for _, p in places(ours)}) == 7
+
+
 def test_raw_keys_of_changes(broker, orders):
     """The latest record of a key is its row, a deletion one without a value, as with JSON."""
     topic = broker.topic(3)
