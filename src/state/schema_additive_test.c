@@ -4,11 +4,7 @@
  * before and after, an object a line: tests/system/test_schema_pairs.py judges them by a model of its own. */
 #include "state/schema_additive.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
-
-#include "os/test_proc.h"
+#include "state/schemas_test_support.h"
 
 enum { FIELDS_MAX = 9 };
 
@@ -28,27 +24,6 @@ static const ck_type types[] = {
     {.kind = CK_TYPE_BYTES},
     {.kind = CK_TYPE_DATE},
 };
-
-typedef struct fixture {
-    ck_test_proc t;
-    ck_mem mem;
-    ck_arena arena;
-} fixture;
-
-static int setup(void **state) {
-    static fixture f;
-    ck_test_proc_init(&f.t);
-    f.mem = ck_proc_mem(&f.t.proc, CK_MEM_STATE);
-    ck_arena_init(&f.arena, f.mem, SIZE_MAX);
-    *state = &f;
-    return 0;
-}
-static int teardown(void **state) {
-    fixture *f = *state;
-    ck_arena_destroy(&f->arena);
-    ck_test_proc_destroy(&f->t);
-    return 0;
-}
 
 /* ---- random pairs ---- */
 

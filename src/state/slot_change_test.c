@@ -1,33 +1,8 @@
 /* Schemas against each other by rule, and stored rows that become rows of another schema. */
 #include "state/slot_change.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
-
-#include "os/test_proc.h"
+#include "state/schemas_test_support.h"
 #include "state/state.h"
-
-typedef struct fixture {
-    ck_test_proc t;
-    ck_mem mem;
-    ck_arena arena;
-} fixture;
-
-static int setup(void **state) {
-    static fixture f;
-    ck_test_proc_init(&f.t);
-    f.mem = ck_proc_mem(&f.t.proc, CK_MEM_STATE);
-    ck_arena_init(&f.arena, f.mem, SIZE_MAX);
-    *state = &f;
-    return 0;
-}
-static int teardown(void **state) {
-    fixture *f = *state;
-    ck_arena_destroy(&f->arena);
-    ck_test_proc_destroy(&f->t);
-    return 0;
-}
 
 /* "name:type name:type", type one of s i b (SMALLINT, INTEGER, BIGINT), v, 9 (VARCHAR(9)), d (DOUBLE); '!' NOT NULL. */
 static const ck_field *fields_of(fixture *f, const char *text, uint32_t *count) {

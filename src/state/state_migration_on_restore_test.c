@@ -2,39 +2,12 @@
  * name begins alike, failing steps, times to live, renamed slots, slots that say no version. */
 #include "state/state_migration_on_restore.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
-
 #include "os/modules.h"
-#include "os/test_proc.h"
 #include "state/mark.h"
 #include "state/rocks.h"
+#include "state/schemas_test_support.h"
 
 enum { VALUES = 1000, OP = 7 };
-
-typedef struct fixture {
-    ck_test_proc t;
-    ck_mem mem;
-    ck_arena arena;
-    ck_state_migrations m;
-} fixture;
-
-static int setup(void **state) {
-    static fixture f;
-    ck_test_proc_init(&f.t);
-    f.mem = ck_proc_mem(&f.t.proc, CK_MEM_STATE);
-    ck_arena_init(&f.arena, f.mem, SIZE_MAX);
-    ck_state_migrations_init(&f.m, &f.arena);
-    *state = &f;
-    return 0;
-}
-static int teardown(void **state) {
-    fixture *f = *state;
-    ck_arena_destroy(&f->arena);
-    ck_test_proc_destroy(&f->t);
-    return 0;
-}
 
 #define OK(call)                                                                                                       \
     do {                                                                                                               \

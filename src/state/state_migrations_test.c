@@ -1,34 +1,7 @@
 /* The registry: chains, what goes before what, names that changed, what is not taken. */
 #include "state/state_migrations.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
-
-#include "os/test_proc.h"
-
-typedef struct fixture {
-    ck_test_proc t;
-    ck_mem mem;
-    ck_arena arena;
-    ck_state_migrations m;
-} fixture;
-
-static int setup(void **state) {
-    static fixture f;
-    ck_test_proc_init(&f.t);
-    f.mem = ck_proc_mem(&f.t.proc, CK_MEM_STATE);
-    ck_arena_init(&f.arena, f.mem, SIZE_MAX);
-    ck_state_migrations_init(&f.m, &f.arena);
-    *state = &f;
-    return 0;
-}
-static int teardown(void **state) {
-    fixture *f = *state;
-    ck_arena_destroy(&f->arena);
-    ck_test_proc_destroy(&f->t);
-    return 0;
-}
+#include "state/schemas_test_support.h"
 
 /* user is one letter, which the step puts behind the value. */
 static ck_status append(void *user, ck_view value, ck_bytes *out, ck_error *err) {
