@@ -92,6 +92,21 @@ def test_an_old_savepoint_goes_on(name, parallelism, tmp_path):
         assert now[t] == want[t], t
 
 
+@pytest.mark.parametrize("name", sorted(os.listdir(GOLDEN)))
+def test_an_old_graph_is_still_read(name, tmp_path):
+    """The job graph that a release stored, by itself: every operator of it is one of this build, and goes on with its savepoint."""
+    ck = os.path.join(GOLDEN, name, "ck")
+    manifest = sorted(f for f in os.listdir(ck) if f.endswith(".json") and f.startswith("checkpoint-"))[-1]
+    with open(os.path.join(ck, manifest)) as f:
+        graph = json.load(f)["graph"]
+    (tmp_path / "graph.json").write_text(graph if isinstance(graph, str) else json.dumps(graph))
+    r = run_clink("check-savepoint", ck, "--expected", tmp_path / "graph.json", ok=False)
+    assert r.code == 0 and "compatible with" in r.out and "incompatible" not in r.out, r.out + r.err
+    (tmp_path / "graph.json").write_text((graph if isinstance(graph, str) else json.dumps(graph)).replace('"group_agg"', '"group_of_a_later_release"'))
+    r = run_clink("check-savepoint", ck, "--expected", tmp_path / "graph.json", ok=False)
+    assert r.code != 0, r.out
+
+
 if __name__ == "__main__":
     make(sys.argv[2])
     stop_half_way(sys.argv[2], sys.argv[1])
