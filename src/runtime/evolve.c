@@ -68,6 +68,23 @@ static ck_status plan_slot(evolving *e, const ck_slot_schema *described, const c
     return s == CK_OK ? CK_OK : nomem(e);
 }
 
+static bool has_order_field(const ck_slot_schema *s, const ck_order_field *f) {
+    for (uint32_t i = 0; i < s->order_count; i++)
+        if (strcmp(s->order[i].field.name, f->field.name) == 0 && ck_type_eq(s->order[i].field.type, f->field.type))
+            return true;
+    return false;
+}
+
+/* Rows that are kept in the order of all their columns (top-N): a column more is a place more in that order. */
+static bool lacks_order(const ck_slot_schema *was, const ck_slot_schema *now) {
+    bool same = was && was->mode == now->mode && was->partition_count == now->partition_count &&
+                was->order_count < now->order_count && strcmp(was->state_type, now->state_type) == 0;
+    for (uint32_t i = 0; same && i < now->partition_count; i++)
+        same = ck_type_eq(was->partition[i].type, now->partition[i].type);
+    for (uint32_t i = 0; same && i < was->order_count; i++) same = has_order_field(now, &was->order[i]);
+    return same;
+}
+
 /* Whether all that keeps the state from going on is what the checkpoint has not. */
 static ck_status only_lacks(evolving *e, const ck_slot_schema *described, const ck_expected_slot *want, bool *out) {
     ck_slot_schema empty = *want->schema;
@@ -86,7 +103,8 @@ static ck_status only_lacks(evolving *e, const ck_slot_schema *described, const 
     empty.values = values;
     const ck_expected_slot as = {want->op_id, want->uid, &empty};
     CK_TRY(plan_slot(e, described, &as, &plan, &there));
-    *out = !there || plan.verdict != CK_SLOT_REFUSED;
+    const ck_stored_slot *stored = ck_stored_slot_of(&e->state, &e->cfg->registry->migrations, want);
+    *out = !there || plan.verdict != CK_SLOT_REFUSED || lacks_order(stored ? stored->schema : described, want->schema);
     return CK_OK;
 }
 
