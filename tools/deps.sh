@@ -11,11 +11,11 @@ cache=${XDG_CACHE_HOME:-$HOME/.cache}/clink/downloads
 
 packages="gcc cmake ninja-build bison flex curl unzip ca-certificates python3 python3-venv libcmocka-dev libisal-dev libzstd-dev
   liblz4-dev zlib1g-dev libxxhash-dev libpcre2-dev libssl-dev libedit-dev librdkafka-dev libpq-dev librocksdb-dev libcurl4-openssl-dev"
-if [ -n "$for_tests" ]; then packages="$packages clang mold valgrind default-jre-headless postgresql openssl"; fi
+if [ -n "$for_tests" ]; then packages="$packages clang mold valgrind default-jre-headless postgresql openssl etcd-server"; fi
 need=""
 for p in $packages; do dpkg-query -W -f='${Status}' "$p" 2>/dev/null | grep -q 'ok installed' || need="$need $p"; done
 # A compiler, cmake, ninja, curl or python that came another way is fine.
-for pair in gcc:gcc cmake:cmake ninja-build:ninja curl:curl unzip:unzip python3:python3 clang:clang mold:mold valgrind:valgrind default-jre-headless:java openssl:openssl; do
+for pair in gcc:gcc cmake:cmake ninja-build:ninja curl:curl unzip:unzip python3:python3 clang:clang mold:mold valgrind:valgrind default-jre-headless:java openssl:openssl etcd-server:etcd; do
   command -v "${pair#*:}" >/dev/null 2>&1 && need=$(printf '%s' "$need" | sed -E "s/(^| )${pair%%:*}( |$)/ /")
 done
 if [ -n "${need// /}" ]; then

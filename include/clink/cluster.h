@@ -26,6 +26,8 @@ typedef struct clink_coordinator_options {
     const char *bind;         /* NULL = 127.0.0.1 */
     uint16_t port;            /* 0 = any */
     const char *metadata_dir; /* jobs are kept there for the next coordinator; NULL: they end with this one */
+    const char *ha;           /* etcd://HOST:PORT[,...][/PREFIX]: kept there; of several coordinators one leads */
+    int64_t lease_ms;         /* with ha: so long after a leader's last sign another one may lead; 0 = 5000 */
     const char *token_file;   /* NULL = in the runtime directory */
     int64_t watchdog_interval_ms, heartbeat_timeout_ms, restart_drain_timeout_ms; /* 0 = 100, 2000, 30000 */
     int64_t restart_budget_decay_ms;                                              /* 0 = never */
@@ -33,7 +35,8 @@ typedef struct clink_coordinator_options {
     clink_tls tls;
 } clink_coordinator_options;
 
-/* It leads when this returns; port may be NULL. The engine outlives it. */
+/* It leads when this returns; port may be NULL. The engine outlives it. With ha CLINK_TIMEOUT: another one leads, which
+ * the error names; ask again a little later. */
 CLINK_API clink_status clink_coordinator_start(clink_engine *engine, const clink_coordinator_options *options,
                                                clink_coordinator **coordinator, uint16_t *port, clink_error *error);
 /* CLINK_OK: it leads. Otherwise why it does not any more. Thread: any. */

@@ -6,7 +6,8 @@
 
 size_t cluster_flags_table(cluster_flags *f, flag *out) {
     const flag rows[] = {
-        {"coordinator", 0, FLAG_TEXT, &f->coordinator, "HOST:PORT", "127.0.0.1:6123", "the coordinator's control port"},
+        {"coordinator", 0, FLAG_TEXT, &f->coordinator, "HOST:PORT", "127.0.0.1:6123",
+         "the coordinator's control port; several with commas, one leads"},
         {"token-file", 0, FLAG_TEXT, &f->token_file, "FILE", "the runtime directory's", "where its token is"},
         {"tls-cert", 0, FLAG_TEXT, &f->tls.cert, "FILE", "no TLS", "our certificate, PEM"},
         {"tls-key", 0, FLAG_TEXT, &f->tls.key, "FILE", "no TLS", "its key, PEM, without a passphrase"},

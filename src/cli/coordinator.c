@@ -1,5 +1,6 @@
 /* clink coordinator: who runs what, until it is asked to stop. */
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <time.h>
 
@@ -7,36 +8,68 @@
 #include "cli/script.h"
 #include "cli/verbs.h"
 
+static bool is_asked_to_stop(const sigset_t *stop, int ms) {
+    const struct timespec turn = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L};
+    return sigtimedwait(stop, NULL, &turn) > 0;
+}
+
 /* SIGINT and SIGTERM are blocked; a look at what the coordinator does now and then is enough. */
 static clink_status wait_for_stop(clink_coordinator *c, const sigset_t *stop, clink_error *e) {
-    const struct timespec turn = {.tv_nsec = 200000000};
     for (;;) {
-        if (sigtimedwait(stop, NULL, &turn) > 0) return CLINK_OK;
+        if (is_asked_to_stop(stop, 200)) return CLINK_OK;
         clink_status s = clink_coordinator_state(c, e);
         if (s != CLINK_OK) return s;
     }
 }
 
-static int lead(const clink_coordinator_options *o) {
-    clink_engine *engine = NULL;
+/* While another coordinator leads. CLINK_CANCELLED: it was asked to stop meanwhile. */
+static clink_status stand_by(clink_engine *engine, const clink_coordinator_options *o, const sigset_t *stop,
+                             clink_coordinator **c, uint16_t *port, bool patient, clink_error *e) {
+    bool said = false;
+    for (;;) {
+        clink_status s = clink_coordinator_start(engine, o, c, port, e);
+        bool again = s == CLINK_TIMEOUT || (patient && s == CLINK_IO && e->retriable);
+        if (!again) return s;
+        if (!said) fprintf(stderr, "clink: standing by: %s\n", e->message);
+        said = patient = true;
+        if (is_asked_to_stop(stop, 200)) return CLINK_CANCELLED;
+    }
+}
+
+/* patient: etcd may be away for now. *again: it leads no more, and may another time. */
+static int lead_once(clink_engine *engine, const clink_coordinator_options *o, const sigset_t *stop, bool patient,
+                     bool *again) {
     clink_coordinator *c = NULL;
     clink_error e = {0};
     uint16_t port = 0;
+    clink_status s = stand_by(engine, o, stop, &c, &port, patient, &e);
+    *again = false;
+    if (s == CLINK_CANCELLED) return 0;
+    if (s == CLINK_OK) {
+        const char *where = o->ha ? o->ha : o->metadata_dir;
+        fprintf(stderr, "clink: coordinator at %s:%u%s%s\n", o->bind, port, where ? ", jobs are kept in " : "",
+                where ? where : "");
+        s = wait_for_stop(c, stop, &e);
+        *again = o->ha && (s == CLINK_IO || s == CLINK_REFUSED);
+    }
+    clink_coordinator_stop(c);
+    return s == CLINK_OK ? 0 : report_error(s, &e);
+}
+
+static int lead(const clink_coordinator_options *o) {
+    clink_engine *engine = NULL;
+    clink_error e = {0};
     sigset_t stop;
+    int rc = 1;
     sigemptyset(&stop);
     sigaddset(&stop, SIGINT);
     sigaddset(&stop, SIGTERM);
     sigprocmask(SIG_BLOCK, &stop, NULL);
     clink_status s = cluster_open(&engine, &e);
-    if (s == CLINK_OK) s = clink_coordinator_start(engine, o, &c, &port, &e);
-    if (s == CLINK_OK) {
-        fprintf(stderr, "clink: coordinator at %s:%u%s%s\n", o->bind, port,
-                o->metadata_dir ? ", jobs are kept in " : "", o->metadata_dir ? o->metadata_dir : "");
-        s = wait_for_stop(c, &stop, &e);
-    }
-    clink_coordinator_stop(c);
+    if (s != CLINK_OK) return report_error(s, &e);
+    for (bool again = true, patient = false; again; patient = true) rc = lead_once(engine, o, &stop, patient, &again);
     clink_close(engine);
-    return s == CLINK_OK ? 0 : report_error(s, &e);
+    return rc;
 }
 
 static int coordinator_main(const verb *v, int argc, char **argv) {
@@ -48,6 +81,10 @@ static int coordinator_main(const verb *v, int argc, char **argv) {
         {"bind", 0, FLAG_TEXT, &o.bind, "HOST", "127.0.0.1", "where it listens; without TLS a loopback address"},
         {"metadata-dir", 0, FLAG_TEXT, &o.metadata_dir, "DIR", "jobs end with the coordinator",
          "where jobs are kept for the next coordinator"},
+        {"ha", 0, FLAG_TEXT, &o.ha, "etcd://HOST:PORT", "no other coordinator",
+         "keep jobs in etcd; of several coordinators one leads, and the others stand by"},
+        {"ha-lease-ms", 0, FLAG_COUNT, &o.lease_ms, "N", "5000",
+         "so long after a leader's last sign another may lead; at least 2000"},
         {"token-file", 0, FLAG_TEXT, &o.token_file, "FILE", "in the runtime directory",
          "where the token is put that workers and clients have to know"},
         {"tls-cert", 0, FLAG_TEXT, &o.tls.cert, "FILE", "no TLS", "our certificate, PEM"},
@@ -72,6 +109,9 @@ static int coordinator_main(const verb *v, int argc, char **argv) {
     if (argc) return usage_error(v, "'%s' is one argument too many", argv[0]);
     if (port > UINT16_MAX) return usage_error(v, "--port is 0 to %d", UINT16_MAX);
     if (max_restarts > UINT32_MAX) return usage_error(v, "--max-restarts is too large");
+    if (o.ha && o.metadata_dir) return usage_error(v, "--ha and --metadata-dir are two places for the same");
+    if (o.lease_ms && (o.lease_ms < 2000 || o.lease_ms > 600000))
+        return usage_error(v, "--ha-lease-ms is 2000 to 600000");
     if (o.watchdog_interval_ms < 1 || o.heartbeat_timeout_ms < 1)
         return usage_error(v, "--watchdog-interval-ms and --heartbeat-timeout-ms are at least 1");
     o.port = (uint16_t)port;
@@ -83,6 +123,7 @@ const verb verb_coordinator = {
     .name = "coordinator",
     .summary = "lead a cluster of workers",
     .usage = "clink coordinator [flags]",
-    .example = "  clink coordinator --metadata-dir cluster   # started again, it goes on with the jobs kept there",
+    .example = "  clink coordinator --metadata-dir cluster   # started again, it goes on with the jobs kept there\n"
+               "  clink coordinator --ha etcd://127.0.0.1:2379   # one of several",
     .main = coordinator_main,
 };

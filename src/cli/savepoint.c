@@ -71,10 +71,11 @@ const verb verb_savepoint = {
     .name = "savepoint",
     .summary = "take a savepoint of a cluster's job, or remove one that is no longer wanted",
     .usage = "clink savepoint ID [flags]\n       clink savepoint --dispose DIR:N",
-    .notes = "A job of clink run takes savepoints itself: kill -USR1 PID takes one, kill -USR2 PID stops with one. PID is "
-             "in the\n"
-             "last line of job.lock in its checkpoint directory. clink run --restore N goes back to one, and\n"
-             "clink checkpoint-verify DIR shows which stand.",
+    .notes =
+        "A job of clink run takes savepoints itself: kill -USR1 PID takes one, kill -USR2 PID stops with one. PID is "
+        "in the\n"
+        "last line of job.lock in its checkpoint directory. clink run --restore N goes back to one, and\n"
+        "clink checkpoint-verify DIR shows which stand.",
     .example = "  clink savepoint 1\n  clink savepoint --dispose ck:12",
     .main = savepoint_main,
 };

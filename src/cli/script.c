@@ -469,8 +469,8 @@ bool run_start_begin(const verb *v, size_t (*table)(run_flags *f, flag *out), in
         flags_print_help(v, rows, n);
         return false;
     }
-    *rc = out->f.job ? no_script(v, &out->f, argv, argc, &out->s)
-                     : script_load(v, &out->f.execute, argv, argc, &out->s);
+    *rc =
+        out->f.job ? no_script(v, &out->f, argv, argc, &out->s) : script_load(v, &out->f.execute, argv, argc, &out->s);
     if (!*rc) *rc = run_flags_apply(v, &out->f, &out->s, &out->run);
     if (!*rc) *rc = run_flags_output(v, &out->f, &out->run);
     if (!*rc) {

@@ -32,7 +32,8 @@ static int worker_main(const verb *v, int argc, char **argv) {
     clink_worker_options o = {.struct_bytes = sizeof o};
     int64_t slots = 0;
     const flag table[] = {
-        {"coordinator", 0, FLAG_TEXT, &o.coordinator, "HOST:PORT", "127.0.0.1:6123", "the coordinator's control port"},
+        {"coordinator", 0, FLAG_TEXT, &o.coordinator, "HOST:PORT", "127.0.0.1:6123",
+         "the coordinator's control port; several with commas, one leads"},
         {"token-file", 0, FLAG_TEXT, &o.token_file, "FILE", "the runtime directory's", "where its token is"},
         {"tls-cert", 0, FLAG_TEXT, &o.tls.cert, "FILE", "no TLS", "our certificate, PEM"},
         {"tls-key", 0, FLAG_TEXT, &o.tls.key, "FILE", "no TLS", "its key, PEM, without a passphrase"},

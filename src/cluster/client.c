@@ -5,10 +5,12 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "cluster/addresses.h"
 #include "cluster/token.h"
 #include "net/connection.h"
+#include "os/clock.h"
 
-enum { CONNECT_US = 10000000, QUEUE_BYTES_MAX = 32 << 20 };
+enum { AGAIN_MS = 100, CONNECT_US = 10000000, QUEUE_BYTES_MAX = 32 << 20 };
 
 typedef struct asking {
     pthread_mutex_t lock; /* guards all */
@@ -110,13 +112,9 @@ static ck_status read_reply(const ck_client_config *cfg, asking *q, ck_arena *a,
     return ck_fail(err, (ck_status)out->status, "%.*s", (int)out->error.n, out->error.p);
 }
 
-static uint16_t port_of(const char *address) {
-    const char *colon = strrchr(address, ':');
-    return colon ? (uint16_t)strtoul(colon + 1, NULL, 10) : 0;
-}
-
-ck_status ck_client_ask(const ck_client_config *cfg, const ck_message *m, ck_arena *a, ck_msg_reply *out,
-                        ck_error *err) {
+/* One address, once. CK_NOTFOUND: nobody listens there, and nobody was asked. */
+static ck_status ask_one(const ck_client_config *cfg, const ck_message *m, ck_arena *a, ck_msg_reply *out,
+                         ck_error *err) {
     ck_token token;
     ck_net_loop *loop = NULL;
     ck_tls *tls = NULL;
@@ -126,7 +124,7 @@ ck_status ck_client_ask(const ck_client_config *cfg, const ck_message *m, ck_are
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_cond_init(&q.changed, &attr);
     pthread_condattr_destroy(&attr);
-    ck_status s = ck_token_find(cfg->proc, cfg->token_file, port_of(cfg->address), &token, err);
+    ck_status s = ck_token_find(cfg->proc, cfg->token_file, ck_address_port(cfg->address), &token, err);
     if (s == CK_OK) s = ck_tls_new(cfg->proc, &cfg->tls, &tls, err);
     if (s == CK_OK) s = ck_net_loop_new(cfg->proc, "client", &loop, err);
     bool in_time = false;
@@ -140,4 +138,33 @@ ck_status ck_client_ask(const ck_client_config *cfg, const ck_message *m, ck_are
     ck_frame_free(&q.reply);
     pthread_cond_destroy(&q.changed);
     return s;
+}
+
+/* Asking twice is as good as once. */
+static bool only_looks(const ck_message *m) {
+    uint64_t command = m->as.command.command;
+    return m->kind == CK_MSG_COMMAND &&
+           (command == CK_COMMAND_LIST || command == CK_COMMAND_STATUS || command == CK_COMMAND_WAIT);
+}
+
+ck_status ck_client_ask(const ck_client_config *cfg, const ck_message *m, ck_arena *a, ck_msg_reply *out,
+                        ck_error *err) {
+    const uint32_t count = ck_addresses_count(cfg->address);
+    const int64_t end_us = cfg->timeout_us < 0 ? INT64_MAX : ck_mono_us(cfg->proc) + cfg->timeout_us;
+    for (uint32_t turn = 0;; turn++) {
+        char address[CK_ADDRESS_BYTES_MAX];
+        ck_client_config one = *cfg;
+        one.address = address;
+        *out = (ck_msg_reply){0};
+        ck_addresses_at(cfg->address, turn, address);
+        ck_status s = ask_one(&one, m, a, out, err);
+        bool answered = out->status != CK_OK || s == CK_OK;
+        bool again = s == CK_NOTFOUND || (s == CK_CLOSED && only_looks(m)); /* it died while it was asked */
+        if (answered || !again || count == 1) return s;
+        if (turn % count < count - 1) continue;
+        if (ck_mono_us(cfg->proc) >= end_us)
+            return ck_fail(err, CK_NOTFOUND, "no coordinator leads at any of %s", cfg->address);
+        const struct timespec pause = {.tv_nsec = AGAIN_MS * 1000000L};
+        (void)nanosleep(&pause, NULL);
+    }
 }

@@ -8,13 +8,14 @@
 
 typedef struct ck_client_config {
     ck_proc *proc;
-    const char *address;    /* "HOST:PORT" */
+    const char *address;    /* "HOST:PORT", or several (addresses.h): the one that listens is asked */
     const char *token_file; /* NULL: where the coordinator of that port has put it */
     int64_t timeout_us;     /* -1: for ever */
     ck_tls_files tls;
 } ck_client_config;
 
-/* Asks m and waits for the REPLY; views in it are the arena's. CK_AGAIN: no answer in time. A refusal comes as a reply
+/* Asks m and waits for the REPLY; views in it are the arena's. CK_AGAIN: no answer in time. CK_NOTFOUND: nobody listens; of several
+ * addresses not within the timeout. A refusal comes as a reply
  * whose status is not CK_OK, and is returned as that status with its sentence. Blocks. */
 CK_NODISCARD ck_status ck_client_ask(const ck_client_config *cfg, const ck_message *m, ck_arena *a, ck_msg_reply *out,
                                      ck_error *err);

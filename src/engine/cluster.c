@@ -15,7 +15,7 @@
 #include "runtime/restore_gate.h"
 #include "yyjson.h"
 
-enum { ANSWER_BYTES_MAX = 256 << 20, CLIENT_TIMEOUT_MS = 30000 };
+enum { LEASE_S = 5, ANSWER_BYTES_MAX = 256 << 20, CLIENT_TIMEOUT_MS = 30000 };
 #define DEFAULT_COORDINATOR "127.0.0.1:6123"
 
 struct clink_coordinator {
@@ -38,7 +38,7 @@ static ck_coordinator_config machine_config(const clink_coordinator_options *o) 
 
 static ck_status check_times(const clink_coordinator_options *o, ck_error *err) {
     const int64_t times[] = {o->watchdog_interval_ms, o->heartbeat_timeout_ms, o->restart_drain_timeout_ms,
-                             o->restart_budget_decay_ms};
+                             o->restart_budget_decay_ms, o->lease_ms};
     for (size_t i = 0; i < CK_ARRAY_COUNT(times); i++)
         if (times[i] < 0 || times[i] > INT32_MAX)
             return ck_fail(err, CK_INVALID, "the times of a coordinator are at most %d milliseconds", INT32_MAX);
@@ -59,6 +59,8 @@ clink_status clink_coordinator_start(clink_engine *e, const clink_coordinator_op
                                         .port = o->port,
                                         .tls = tls_files(&o->tls),
                                         .metadata_dir = o->metadata_dir,
+                                        .ha = o->ha,
+                                        .lease_s = o->lease_ms ? (o->lease_ms + 999) / 1000 : LEASE_S,
                                         .token_file = o->token_file,
                                         .machine = machine_config(o)};
     clink_coordinator *c = calloc(1, sizeof *c);

@@ -153,8 +153,9 @@ static ck_status check(const ck_coordinator *c, const ck_msg_submit *m, uint32_t
     if (n > CK_CLUSTER_TASKS_MAX)
         return ck_fail(err, CK_REFUSED, "the job has %llu tasks; at most %d are taken", (unsigned long long)n,
                        CK_CLUSTER_TASKS_MAX);
-    if (ck_message_bytes(&(ck_message){.kind = CK_MSG_SUBMIT, .as.submit = *m}) > CK_CLUSTER_SPEC_MAX)
-        return ck_fail(err, CK_FULL, "the job's description is longer than %d bytes", CK_CLUSTER_SPEC_MAX);
+    size_t bytes_max = c->cfg.job_bytes_max ? c->cfg.job_bytes_max : CK_CLUSTER_SPEC_MAX;
+    if (ck_message_bytes(&(ck_message){.kind = CK_MSG_SUBMIT, .as.submit = *m}) > bytes_max)
+        return ck_fail(err, CK_FULL, "the job's description is longer than %zu bytes", bytes_max);
     if (c->job_count >= CK_CLUSTER_JOBS_MAX)
         return ck_fail(err, CK_FULL, "there are %u jobs; drop some that have ended", c->job_count);
     *tasks = (uint32_t)n;

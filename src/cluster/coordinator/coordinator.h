@@ -29,6 +29,7 @@ typedef struct ck_coordinator_config {
     int64_t restart_budget_decay_us; /* so long without a restart, and the job's budget is whole again; 0 = never */
     int64_t restart_backoff_us;      /* before the second restart in a row, then doubling ... */
     int64_t restart_backoff_max_us;  /* ... up to this */
+    size_t job_bytes_max;            /* of a job's description, where records have less room; 0: as a frame takes */
 } ck_coordinator_config;
 
 /* The specification's defaults. */

@@ -1,133 +1,26 @@
 #include "cluster/coordinator/records.h"
 
-#include <stdio.h>
-
 #include "base/cursor.h"
 #include "os/durable.h"
-#include "os/fs.h"
 
-enum { HEAD_BYTES = 5, ARENA_BYTES_MAX = 128 << 20 };
-
-struct ck_records {
-    ck_proc *proc;
-    ck_mem mem;
-    ck_arena arena; /* of one call */
-    ck_arena_mark mark;
-    const char *dir;
-    ck_file *lock;
-};
-
-static void forget_call(ck_records *r) { ck_arena_reset_to(&r->arena, r->mark); }
-
-static const char *path_of(ck_records *r, uint64_t number) {
-    if (number == 0) return ck_arena_printf(&r->arena, "%s/leader.rec", r->dir);
-    return ck_arena_printf(&r->arena, "%s/job-%llu.rec", r->dir, (unsigned long long)number);
+void ck_record_head(const ck_frame *f, uint8_t head[CK_RECORD_HEAD_BYTES]) {
+    uint32_t crc = ck_crc32c(0, f->p, f->n);
+    head[0] = f->kind;
+    for (int i = 0; i < 4; i++) head[1 + i] = (uint8_t)(crc >> (24 - 8 * i));
 }
 
-/* ---- reading ---- */
-
-static ck_status read_record(ck_records *r, const char *path, ck_message *out, ck_error *err) {
-    ck_view bytes;
+ck_status ck_record_read(ck_view bytes, const char *name, ck_arena *a, ck_message *out, ck_error *err) {
     uint8_t kind;
     uint32_t crc;
-    CK_TRY(ck_fs_read_all(r->proc, path, CK_FRAME_CONTROL_BYTES_MAX + HEAD_BYTES, &r->arena, &bytes, err));
     ck_cursor c = ck_cursor_of(bytes.p, bytes.n);
     if (!ck_cursor_u8(&c, &kind) || !ck_cursor_u32be(&c, &crc) || ck_crc32c(0, c.p, c.left) != crc)
-        return ck_fail(err, CK_CORRUPT, "%s is damaged", path);
+        return ck_fail(err, CK_CORRUPT, "%s is damaged", name);
     const ck_frame f = {.kind = kind, .p = (uint8_t *)(uintptr_t)c.p, .n = c.left};
-    if (ck_message_read(&f, &r->arena, out, err) != CK_OK) return ck_error_prefix(err, "%s: ", path);
+    return ck_message_read(&f, a, out, err) == CK_OK ? CK_OK : ck_error_prefix(err, "%s: ", name);
+}
+
+ck_status ck_record_next_epoch(const ck_message *m, const char *name, uint64_t *epoch, ck_error *err) {
+    if (m->kind != CK_MSG_RECORD_LEADER) return ck_fail(err, CK_CORRUPT, "%s is no leader's record", name);
+    *epoch = m->as.leader.epoch + 1;
     return CK_OK;
-}
-
-static ck_status last_epoch(ck_records *r, uint64_t *epoch, ck_error *err) {
-    ck_message m;
-    const char *path = path_of(r, 0);
-    ck_stat st;
-    *epoch = 1;
-    if (!path) return ck_nomem(err, r->mem, 0);
-    ck_status s = r->proc->fs->stat(r->proc->fs, path, &st, err);
-    if (s == CK_NOTFOUND) return CK_OK;
-    if (s == CK_OK) s = read_record(r, path, &m, err);
-    if (s == CK_OK && m.kind != CK_MSG_RECORD_LEADER) s = ck_fail(err, CK_CORRUPT, "%s is no leader's record", path);
-    if (s == CK_OK) *epoch = m.as.leader.epoch + 1;
-    return s;
-}
-
-ck_status ck_records_recover(ck_records *r, ck_coordinator *c, ck_error *err) {
-    const char **names;
-    size_t count;
-    ck_status s = r->proc->fs->list(r->proc->fs, r->dir, &r->arena, &names, &count, err);
-    for (size_t i = 0; s == CK_OK && i < count; i++) {
-        size_t n = strlen(names[i]);
-        ck_message m;
-        if (names[i][0] == '.' || n < 4 || strcmp(names[i] + n - 4, ".rec") != 0) continue;
-        const char *path = ck_arena_printf(&r->arena, "%s/%s", r->dir, names[i]);
-        s = path ? read_record(r, path, &m, err) : ck_nomem(err, r->mem, 0);
-        if (s == CK_OK && ck_coordinator_recover(c, &m, err) != CK_OK) s = ck_error_prefix(err, "%s: ", path);
-    }
-    forget_call(r);
-    return s;
-}
-
-/* ---- writing ---- */
-
-ck_status ck_records_keep(ck_records *r, uint64_t number, const ck_frame *f, ck_error *err) {
-    ck_tmpfile t = {0};
-    uint8_t head[HEAD_BYTES] = {f->kind};
-    uint32_t crc = ck_crc32c(0, f->p, f->n);
-    for (int i = 0; i < 4; i++) head[1 + i] = (uint8_t)(crc >> (24 - 8 * i));
-    const char *path = path_of(r, number);
-    ck_status s = path ? ck_tmpfile_init(&t, r->proc, r->mem, path, err) : ck_nomem(err, r->mem, 0);
-    if (s == CK_OK) s = ck_tmpfile_write(&t, head, sizeof head, err);
-    if (s == CK_OK) s = ck_tmpfile_write(&t, f->p, f->n, err);
-    if (s == CK_OK) s = ck_durable_replace(&t, err);
-    ck_tmpfile_destroy(&t);
-    forget_call(r);
-    return s;
-}
-
-ck_status ck_records_forget(ck_records *r, uint64_t number, ck_error *err) {
-    const char *path = path_of(r, number);
-    ck_status s = path ? r->proc->fs->unlink(r->proc->fs, path, err) : ck_nomem(err, r->mem, 0);
-    if (s == CK_OK) s = r->proc->fs->fsync_dir(r->proc->fs, r->dir, err);
-    forget_call(r);
-    return s == CK_NOTFOUND ? CK_OK : s;
-}
-
-/* ---- the directory ---- */
-
-static ck_status open_dir(ck_records *r, const char *dir, uint64_t *epoch, ck_error *err) {
-    r->dir = ck_arena_strdup(&r->arena, dir);
-    const char *lock = ck_arena_printf(&r->arena, "%s/coordinator.lock", dir);
-    if (!r->dir || !lock) return ck_nomem(err, r->mem, 0);
-    r->mark = ck_arena_mark_now(&r->arena);
-    CK_TRY(ck_fs_mkdirs(r->proc, dir, err));
-    CK_TRY(r->proc->fs->open(r->proc->fs, lock, CK_OPEN_READWRITE, &r->lock, err));
-    ck_status s = r->proc->fs->lock(r->lock, err);
-    if (s == CK_EXISTS) return ck_fail(err, s, "another coordinator has %s", dir);
-    if (s == CK_OK) s = last_epoch(r, epoch, err);
-    forget_call(r);
-    return s;
-}
-
-ck_status ck_records_open(ck_proc *proc, const char *dir, ck_records **out, uint64_t *epoch, ck_error *err) {
-    ck_mem mem = ck_proc_mem(proc, CK_MEM_PLAN);
-    ck_records *r = ck_alloc_zero(mem, sizeof *r);
-    *out = NULL;
-    if (!r) return ck_nomem(err, mem, sizeof *r);
-    r->proc = proc, r->mem = mem;
-    ck_arena_init(&r->arena, mem, ARENA_BYTES_MAX);
-    ck_status s = open_dir(r, dir, epoch, err);
-    if (s != CK_OK)
-        ck_records_close(r);
-    else
-        *out = r;
-    return s;
-}
-
-void ck_records_close(ck_records *r) {
-    if (!r) return;
-    if (r->lock) r->proc->fs->close(r->lock);
-    ck_arena_destroy(&r->arena);
-    ck_free(r->mem, r, sizeof *r);
 }

@@ -3,7 +3,8 @@
 #include <pthread.h>
 #include <stdio.h>
 
-#include "cluster/coordinator/records.h"
+#include "cluster/coordinator/records_dir.h"
+#include "cluster/coordinator/records_etcd.h"
 #include "cluster/token.h"
 #include "net/connection.h"
 #include "os/clock.h"
@@ -16,6 +17,7 @@ enum {
     PROBE_US = 2000000,
     GREETING_BYTES_MAX = 512,
     GREETING_US = 10000000,
+    ETCD_JOB_BYTES_MAX = 512 << 10, /* its record grows by hosts and what is skipped, and stays below 1 MiB */
 };
 
 typedef struct peer {
@@ -141,8 +143,17 @@ static ck_status perform(ck_coordinator_server *s, ck_action *a, ck_error *err) 
     return CK_OK;
 }
 
+/* false: not any more. Nothing is said then, since another one may have said something else. */
+static bool may_lead(ck_coordinator_server *s) {
+    ck_error err = CK_ERROR_INIT;
+    ck_status st = s->c && s->records ? ck_records_hold(s->records, &err) : CK_OK;
+    if (st != CK_OK) resign(s, st, &err);
+    return st == CK_OK;
+}
+
 static void drain(ck_coordinator_server *s) {
     ck_error err = CK_ERROR_INIT;
+    if (!may_lead(s)) return;
     for (ck_action *a; s->c && (a = ck_coordinator_next(s->c)) != NULL;) {
         ck_status st = perform(s, a, &err);
         ck_action_free(s->c, a);
@@ -245,7 +256,7 @@ static bool accepted(void *arg, ck_connection_config *cfg) {
 static void ticked(ck_net_timer *t) {
     ck_coordinator_server *s = (ck_coordinator_server *)((char *)t - offsetof(ck_coordinator_server, timer));
     ck_error err = CK_ERROR_INIT;
-    if (!s->c) return;
+    if (!s->c || !may_lead(s)) return;
     int64_t now_us = ck_mono_us(s->proc);
     ck_status st = ck_coordinator_tick(s->c, now_us, &err);
     if (st != CK_OK) {
@@ -263,6 +274,19 @@ static void start_ticking(ck_net_post *m) {
 
 /* ---- start and stop ---- */
 
+static void address_of(const ck_coordinator_server_config *cfg, char *out, size_t size) {
+    (void)snprintf(out, size, strchr(cfg->host, ':') ? "[%s]:%u" : "%s:%u", cfg->host, cfg->port);
+}
+
+static ck_status open_etcd(ck_coordinator_server *s, const ck_coordinator_server_config *cfg,
+                           ck_coordinator_config *machine, ck_error *err) {
+    char address[300];
+    const ck_records_etcd_config etcd = {.proc = s->proc, .url = cfg->ha, .address = address, .lease_s = cfg->lease_s};
+    address_of(cfg, address, sizeof address);
+    machine->job_bytes_max = ETCD_JOB_BYTES_MAX;
+    return ck_records_etcd_open(&etcd, &s->records, &machine->epoch, &s->token, err);
+}
+
 /* The records, and an epoch above all that were here. */
 static ck_status lead(ck_coordinator_server *s, const ck_coordinator_server_config *cfg, ck_error *err) {
     ck_coordinator_config machine = cfg->machine;
@@ -273,7 +297,8 @@ static ck_status lead(ck_coordinator_server *s, const ck_coordinator_server_conf
     machine.secrets = s->proc->random;
     machine.epoch = 1;
     ck_status st = CK_OK;
-    if (cfg->metadata_dir) st = ck_records_open(s->proc, cfg->metadata_dir, &s->records, &machine.epoch, err);
+    if (cfg->metadata_dir) st = ck_records_dir_open(s->proc, cfg->metadata_dir, &s->records, &machine.epoch, err);
+    if (cfg->ha) st = open_etcd(s, cfg, &machine, err);
     if (st == CK_OK) st = ck_coordinator_new(&machine, &s->c, err);
     if (st == CK_OK && s->records) st = ck_records_recover(s->records, s->c, err);
     if (st == CK_OK) st = ck_coordinator_begin(s->c, ck_mono_us(s->proc), err);
@@ -288,8 +313,8 @@ static ck_status lead(ck_coordinator_server *s, const ck_coordinator_server_conf
 static ck_status listen_at(ck_coordinator_server *s, const ck_coordinator_server_config *cfg, uint16_t *port,
                            ck_error *err) {
     char address[300];
-    snprintf(address, sizeof address, strchr(cfg->host, ':') ? "[%s]:%u" : "%s:%u", cfg->host, cfg->port);
-    ck_token_make(s->proc, &s->token); /* before anybody can show one */
+    address_of(cfg, address, sizeof address);
+    if (!cfg->ha) ck_token_make(s->proc, &s->token); /* before anybody can show one */
     CK_TRY(ck_net_loop_new(s->proc, "coordinator", &s->loop, err));
     CK_TRY(ck_listener_open(s->loop, address, CONNECTIONS_MAX, accepted, s, &s->listener, port, err));
     CK_TRY(ck_token_publish(s->proc, cfg->token_file, *port, &s->token, err));
@@ -305,6 +330,8 @@ ck_status ck_coordinator_server_start(const ck_coordinator_server_config *cfg, c
         return ck_fail(err, CK_REFUSED,
                        "--bind %s: without --tls-cert, --tls-key and --tls-ca only a loopback address is listened on",
                        cfg->host);
+    if (cfg->ha && cfg->metadata_dir)
+        return ck_fail(err, CK_INVALID, "--ha and --metadata-dir are two places for the same");
     ck_mem mem = ck_proc_mem(cfg->proc, CK_MEM_PLAN);
     ck_coordinator_server *s = ck_alloc_zero(mem, sizeof *s);
     if (!s) return ck_nomem(err, mem, sizeof *s);

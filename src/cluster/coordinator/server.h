@@ -17,14 +17,18 @@ typedef struct ck_coordinator_server_config {
     ck_tls_files tls;
     uint16_t port;                 /* 0: any */
     const char *metadata_dir;      /* made when missing, locked; NULL: what is known ends with the process */
+    const char *ha;                /* etcd://...: there, and whichever coordinator its lease has leads; NULL: none */
+    int64_t lease_s;               /* with ha */
     const char *token_file;        /* NULL: where commands of the same user look */
     ck_coordinator_config machine; /* mem, epoch and seed are the server's to fill */
 } ck_coordinator_server_config;
 
-/* Reads the records, listens, leads. CK_EXISTS: somebody has the port, or the directory. Blocks (I/O). */
+/* Reads the records, listens, leads. CK_EXISTS: somebody has the port, or the directory. CK_AGAIN, with ha: another one
+ * leads; nobody listens here meanwhile. Blocks (I/O). */
 CK_NODISCARD ck_status ck_coordinator_server_start(const ck_coordinator_server_config *cfg, ck_coordinator_server **out,
                                                    uint16_t *port, ck_error *err);
-/* CK_OK: it leads. Otherwise why it does not any more: a record could not be written, memory ran out. */
+/* CK_OK: it leads. Otherwise why it does not any more: a record could not be written, the lease has run out,
+ * memory ran out. */
 CK_NODISCARD ck_status ck_coordinator_server_state(ck_coordinator_server *s, ck_error *err);
 void ck_coordinator_server_stop(ck_coordinator_server *s); /* jobs go on where they are; NULL is fine */
 

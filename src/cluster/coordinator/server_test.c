@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "cluster/client.h"
-#include "cluster/coordinator/records.h"
+#include "cluster/coordinator/records_dir.h"
 #include "cluster/token.h"
 #include "os/durable.h"
 #include "os/socket.h"
@@ -148,11 +148,11 @@ static void a_directory_has_one_coordinator_and_epochs_grow(void **state) {
     ck_records *r;
     uint64_t epoch;
     ck_error err = CK_ERROR_INIT;
-    assert_int_equal(ck_records_open(&f->t.proc, f->metadata, &r, &epoch, &err), CK_EXISTS);
+    assert_int_equal(ck_records_dir_open(&f->t.proc, f->metadata, &r, &epoch, &err), CK_EXISTS);
     for (uint64_t n = 2; n < 5; n++) {
         ck_coordinator_server_stop(f->server);
         f->server = NULL;
-        OK(ck_records_open(&f->t.proc, f->metadata, &r, &epoch, &err));
+        OK(ck_records_dir_open(&f->t.proc, f->metadata, &r, &epoch, &err));
         assert_int_equal(epoch, n); /* leader n - 1 has been here */
         ck_records_close(r);
         start(f);
@@ -174,7 +174,7 @@ static void records_come_back_and_damaged_ones_are_named(void **state) {
         .as.job = {.job = {.fence = {1, 9, 2}, .name = CK_VIEW("n"), .roles = {role, 1}}, .states = {states, 1}}};
     snprintf(dir, sizeof dir, "%s/other", ck_test_dir(&f->t));
     snprintf(path, sizeof path, "%s/job-9.rec", dir);
-    OK(ck_records_open(&f->t.proc, dir, &r, &epoch, &err));
+    OK(ck_records_dir_open(&f->t.proc, dir, &r, &epoch, &err));
     OK(ck_message_frame(mem, &m, &frame, &err));
     OK(ck_records_keep(r, 9, frame, &err));
     OK(ck_records_keep(r, 10, frame, &err));
@@ -214,7 +214,7 @@ static void a_record_that_cannot_be_written_ends_its_leading(void **state) {
                                        .goal = 2,
                                        .states = {ended, 1}}};
     ck_coordinator_server_stop(f->server);
-    OK(ck_records_open(&f->t.proc, f->metadata, &records, &epoch, &err));
+    OK(ck_records_dir_open(&f->t.proc, f->metadata, &records, &epoch, &err));
     OK(ck_message_frame(ck_proc_mem(&f->t.proc, CK_MEM_PLAN), &suspended, &frame, &err));
     OK(ck_records_keep(records, 9, frame, &err));
     ck_frame_free(&frame);

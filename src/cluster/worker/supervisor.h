@@ -14,7 +14,7 @@
 
 typedef struct ck_supervisor_config {
     ck_proc *proc;
-    const char *coordinator; /* "HOST:PORT" */
+    const char *coordinator; /* "HOST:PORT", or several (addresses.h) */
     const char *token_file;  /* NULL: where the coordinator of that port has put it */
     const char *name;        /* the same over restarts; NULL: one of its own */
     uint32_t slots;

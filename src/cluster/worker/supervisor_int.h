@@ -57,6 +57,7 @@ typedef struct supervisor {
     ck_tls *tls;           /* NULL: none */
     ck_session *session;
     ck_connection *up;    /* to the coordinator; a reference */
+    uint32_t turn;        /* of the coordinator's addresses: which is dialled */
     bool up_open, silent; /* silent: that nobody is there has been said */
     ck_net_timer timer;
     ck_net_post first;

@@ -1,6 +1,5 @@
 /* The worker's connection to the coordinator: dialled until somebody is there, and again when it breaks. */
-#include <stdlib.h>
-
+#include "cluster/addresses.h"
 #include "cluster/token.h"
 #include "cluster/worker/supervisor_int.h"
 #include "os/clock.h"
@@ -42,6 +41,7 @@ static void closed(void *arg, ck_connection *c, ck_status why, const ck_error *e
     ck_connection_unref(&s->up);
     s->up_open = false;
     ck_session_disconnected(s->session);
+    s->turn++;
     if (why == CK_CANCELLED || s->silent) return;
     s->silent = true; /* once for each time it goes away */
     ck_log_line(s->proc->log, CK_LOG_WARN, "no coordinator at %s%s%s; trying on", s->cfg->coordinator,
@@ -54,6 +54,7 @@ static void give_up_dialling(supervisor *s, const ck_error *err) {
     if (!s->silent)
         ck_log_line(s->proc->log, CK_LOG_WARN, "no coordinator at %s: %s; trying on", s->cfg->coordinator, err->msg);
     s->silent = true;
+    s->turn++;
 }
 
 /* The token is read each time: a coordinator that is started again has another one. */
@@ -68,10 +69,10 @@ static void dial(supervisor *s) {
                                       .queue_bytes_max = QUEUE_BYTES_MAX,
                                       .connect_timeout_us = CONNECT_US,
                                       .tls = s->tls};
-    const char *colon = strrchr(s->cfg->coordinator, ':');
-    uint16_t port = colon ? (uint16_t)strtoul(colon + 1, NULL, 10) : 0;
-    ck_status st = ck_token_find(s->proc, s->cfg->token_file, port, &token, &err);
-    if (st == CK_OK) st = ck_connection_dial(s->loop, s->cfg->coordinator, &cfg, &s->up, &err);
+    char address[CK_ADDRESS_BYTES_MAX];
+    ck_addresses_at(s->cfg->coordinator, s->turn, address);
+    ck_status st = ck_token_find(s->proc, s->cfg->token_file, ck_address_port(address), &token, &err);
+    if (st == CK_OK) st = ck_connection_dial(s->loop, address, &cfg, &s->up, &err);
     if (st == CK_OK) {
         const ck_message hello = {.kind = CK_MSG_HELLO,
                                   .as.hello = {.version = CK_CLUSTER_VERSION, .token = ck_view_of(token.text)}};

@@ -1,0 +1,27 @@
+/* Records in etcd, for whichever coordinator leads. PREFIX/leader says who does: it is bound to a lease, and every
+ * record is written in a transaction that asks whether that key is still the one this coordinator has made. So one that
+ * was stopped, or cut off, and replaced writes nothing any more, whatever it believes.
+ *
+ *   PREFIX/leader      its address; its lease is kept alive by a thread
+ *   PREFIX/token       the cluster's token, the same for all leaders
+ *   PREFIX/leader.rec  its record, PREFIX/job-N.rec those of the jobs
+ *
+ * It stops by itself before the lease can have run out: whoever comes next may lead from then on. */
+#ifndef CK_CLUSTER_COORDINATOR_RECORDS_ETCD_H
+#define CK_CLUSTER_COORDINATOR_RECORDS_ETCD_H
+
+#include "cluster/coordinator/records.h"
+#include "cluster/token.h"
+
+typedef struct ck_records_etcd_config {
+    ck_proc *proc;
+    const char *url;     /* etcd.h; borrowed during the call */
+    const char *address; /* this coordinator's, for others to know */
+    int64_t lease_s;     /* 2 to 600 */
+} ck_records_etcd_config;
+
+/* CK_AGAIN: another one leads, with its address; try again. *token: the cluster's. Blocks. */
+CK_NODISCARD ck_status ck_records_etcd_open(const ck_records_etcd_config *cfg, ck_records **out, uint64_t *epoch,
+                                            ck_token *token, ck_error *err);
+
+#endif
