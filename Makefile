@@ -74,6 +74,8 @@ bench-parallel: release ## wall time with two subtasks beside one, and what thre
 	@python3 bench/parallel.py
 bench-hops: release ## instructions a row costs in a HOP of 1 to 1,000 slides
 	@python3 bench/hops.py build/clink build/hops
+bench-cluster: release ## a cluster: kill to new output, submit to first row, 1,000 subtasks deployed, shuffles
+	@python3 bench/cluster.py
 bench-state: release ## barrier pause, snapshot rate, deltas, restore, backends, and q5 and q17 with checkpoints beside none
 	@$(CMAKE) -S . -B build -DCK_BENCH=ON >/dev/null && ninja -C build -j $(JOBS) --quiet checkpoint_bench
 	@python3 bench/state.py

@@ -1,0 +1,199 @@
+"""What a cluster of real processes takes: from a kill to new committed output, from a submit to the first row, to deploy many subtasks, and what a
+shuffle between processes costs beside one inside a process.   cluster.py [-r 5] [--only kill,silence,deploy,first,shuffle]
+Phases of a kill: detect (until the job is no longer running), restart (drain, back-off, deploy, restore: until it runs again) and commit (until its next
+checkpoint is complete: replay and catching up, and the rest of an interval). They are polled every 5 ms over one connection after the other."""
+import argparse
+import json
+import os
+import re
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
+CLINK = os.environ.get("CLINK_BIN", os.path.join(TOP, "build", "clink"))
+INTERVAL_MS, KEYS = 1000, 2_600_000  # 100 MB of state: a group of a BIGINT key with COUNT and SUM takes 38 bytes
+
+STATE = f"""CREATE TABLE t (k BIGINT, v BIGINT) WITH (connector='datagen', rate_limit='RATE', 'fields.k.kind'='sequence');
+CREATE TABLE o (g BIGINT, n BIGINT, s BIGINT, PRIMARY KEY (g) NOT ENFORCED) WITH (connector='blackhole');
+INSERT INTO o SELECT k % {KEYS}, COUNT(*), SUM(v) FROM t GROUP BY k % {KEYS}"""
+FIRST = """CREATE TABLE t (k BIGINT) WITH (connector='datagen', rate_limit='1000', 'fields.k.kind'='sequence');
+CREATE TABLE o (k BIGINT) WITH (connector='file', format='json', path='out');
+INSERT INTO o SELECT k FROM t"""
+SHUFFLE = """CREATE TABLE t (k BIGINT, v BIGINT) WITH (connector='datagen', rows='20000000', 'fields.k.kind'='sequence');
+CREATE TABLE o (g BIGINT, n BIGINT, s BIGINT, PRIMARY KEY (g) NOT ENFORCED) WITH (connector='blackhole');
+INSERT INTO o SELECT k % 1000, COUNT(*), SUM(v) FROM (SELECT DISTINCT k, v FROM t WHERE k % 1000 < 100) GROUP BY k % 1000"""
+
+
+class Cluster:
+    def __init__(self, workers, slots, *flags):
+        self.dir = tempfile.mkdtemp(prefix="ckb", dir="/tmp")
+        self.env = {**os.environ, "XDG_RUNTIME_DIR": self.dir}
+        self.processes = []
+        p = self.start("coordinator", "--port", "0", *flags)
+        self.address = re.search(r"at (\S+:\d+)", p.stderr.readline()).group(1)
+        self.workers = {}
+        for i in range(workers):
+            self.workers[f"w{i}"] = self.start("worker", "--coordinator", self.address, "--name", f"w{i}", "--slots", slots)
+            self.workers[f"w{i}"].stderr.readline()
+
+    def start(self, *args):
+        p = subprocess.Popen([CLINK, *map(str, args)], cwd=self.dir, env=self.env, stderr=subprocess.PIPE, text=True)
+        self.processes.append(p)
+        return p
+
+    def ask(self, *args, data=None):
+        r = subprocess.run([CLINK, *map(str, args), "--coordinator", self.address, "--json"], cwd=self.dir, env=self.env, input=data, capture_output=True, text=True)
+        if r.returncode:
+            raise RuntimeError(r.stderr)
+        return json.loads(r.stdout) if r.stdout else None
+
+    def submit(self, sql, *flags):
+        with open(os.path.join(self.dir, "job.sql"), "w") as f:
+            f.write(sql)
+        end = time.monotonic() + 30
+        while True:  # workers register a moment after they have started
+            try:
+                return self.ask("submit", *flags, "job.sql")["id"]
+            except RuntimeError as e:
+                if "no slot available" not in str(e) or time.monotonic() > end:
+                    raise
+                time.sleep(0.05)
+
+    def until(self, job, what):
+        while True:
+            s = self.ask("status", job)
+            if what(s):
+                return time.monotonic(), s
+            if s["status"] in ("failed", "finished", "cancelled"):
+                sys.exit(f"job {job} is {s['status']}: {s['error']}")
+            time.sleep(0.005)
+
+    def stop(self):
+        for p in self.processes:
+            p.terminate()
+        for p in self.processes:
+            try:
+                p.wait(30)
+            except subprocess.TimeoutExpired:
+                p.kill()
+                p.wait()
+        shutil.rmtree(self.dir, ignore_errors=True)
+
+
+def children(pid):
+    with open(f"/proc/{pid}/task/{pid}/children") as f:
+        return [int(x) for x in f.read().split()]
+
+
+def kill(silence):
+    """-> milliseconds of detect, restart, commit"""
+    c = Cluster(3, 4)
+    try:
+        job = c.submit(STATE.replace("RATE", "1000000"), "-p", "2", "--checkpoint-dir", "ck", "--checkpoint-interval-ms", INTERVAL_MS)
+        _, s = c.until(job, lambda s: (s["rows_in"] or 0) >= KEYS and s["checkpoint"] > 0)
+        _, s = c.until(job, lambda t, at=s["checkpoint"]: t["checkpoint"] > at + 1)
+        worker = c.workers[s["subtasks"][0]["worker"]].pid
+        host = children(worker)[0]
+        began = time.monotonic()
+        if silence:
+            os.kill(worker, signal.SIGSTOP)  # as a machine that loses its power: nobody says anything
+            os.kill(host, signal.SIGKILL)
+        else:
+            os.kill(host, signal.SIGKILL)
+        detected, _ = c.until(job, lambda t: t["status"] != "running" or t["attempt"] > s["attempt"])
+        runs, t = c.until(job, lambda t: t["status"] == "running" and t["attempt"] > s["attempt"])
+        committed, _ = c.until(job, lambda u, at=t["checkpoint"]: u["checkpoint"] > at)
+        if silence:
+            os.kill(worker, signal.SIGCONT)
+        return [(b - a) * 1000 for a, b in ((began, detected), (detected, runs), (runs, committed), (began, committed))]
+    finally:
+        c.stop()
+
+
+def deploy():
+    """-> milliseconds from the submit of 1,000 subtasks until all run"""
+    c = Cluster(1, 1100)
+    try:
+        inserts = "".join(f"INSERT INTO o SELECT k FROM t WHERE k % 7 = {i};" for i in range(10))
+        sql = FIRST.split(";\nINSERT")[0].replace("connector='file', format='json', path='out'", "connector='blackhole'") + ";BEGIN STATEMENT SET;" + inserts + "END"
+        began = time.monotonic()
+        job = c.submit(sql, "-p", "500", "--key-groups", "512")
+        runs, s = c.until(job, lambda s: s["status"] == "running")
+        return [(runs - began) * 1000, s["tasks"]]
+    finally:
+        c.stop()
+
+
+def first():
+    """-> milliseconds from the submit until a row is in a file of the sink, and until its answer"""
+    c = Cluster(1, 4)
+    try:
+        out = os.path.join(c.dir, "out")
+        c.submit(FIRST, "--name", "warm")
+        c.ask("drop", 1)
+        shutil.rmtree(out, ignore_errors=True)
+        began = time.monotonic()
+        job = c.submit(FIRST)
+        answered = time.monotonic()
+        c.until(job, lambda s: (s["rows_in"] or 0) > 0)
+        return [(answered - began) * 1000, (time.monotonic() - began) * 1000]
+    finally:
+        c.stop()
+
+
+def cpu_of(pids):
+    total = 0
+    for pid in pids:
+        try:
+            with open(f"/proc/{pid}/stat") as f:
+                fields = f.read().rsplit(")", 1)[1].split()
+            total += int(fields[11]) + int(fields[12]) + int(fields[13]) + int(fields[14])
+        except OSError:
+            pass
+    return total / os.sysconf("SC_CLK_TCK")
+
+
+def shuffle():
+    """-> CPU seconds of the same job with -p 2 in one process, and in two"""
+    spent = []
+    for workers, slots in ((1, 8), (2, 4)):
+        c = Cluster(workers, slots)
+        try:
+            pids = [p.pid for p in c.workers.values()]
+            before = cpu_of(pids)  # a worker's reaped children are in its own
+            job = c.submit(SHUFFLE, "-p", "2")
+            while c.ask("status", job)["status"] not in ("finished", "failed"):
+                time.sleep(0.05)
+            time.sleep(0.3)
+            spent.append(cpu_of(pids) - before)
+        finally:
+            c.stop()
+    return spent
+
+
+BENCHES = {"kill": (lambda: kill(False), ["detect ms", "restart ms", "commit ms", "in all ms"]),
+           "silence": (lambda: kill(True), ["detect ms", "restart ms", "commit ms", "in all ms"]),
+           "deploy": (deploy, ["ms", "subtasks"]),
+           "first": (first, ["answered ms", "first row known ms"]),
+           "shuffle": (shuffle, ["one process CPU s", "two processes CPU s"])}
+
+
+def main():
+    ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    ap.add_argument("-r", type=int, default=5)
+    ap.add_argument("--only", default=",".join(BENCHES))
+    args = ap.parse_args()
+    print(f"{os.uname().machine}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}; {args.r} times each, median (least - most)")
+    for name in args.only.split(","):
+        run, columns = BENCHES[name]
+        values = list(zip(*(run() for _ in range(args.r))))
+        print(f"{name:8} " + ", ".join(f"{c} {statistics.median(v):.2f} ({min(v):.2f} - {max(v):.2f})" for c, v in zip(columns, values)), flush=True)
+
+
+if __name__ == "__main__":
+    main()
