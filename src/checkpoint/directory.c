@@ -43,6 +43,15 @@ static bool last_owner(ck_checkpoint_dir *d, uint64_t *attempt, int64_t *pid) {
     return false;
 }
 
+/* It may end, or be the rest of an attempt that nobody can reach: another try is worth it, unlike after other refusals.
+ */
+static ck_status is_held(const ck_checkpoint_dir *d, const char *by, ck_error *err) {
+    ck_fail(err, CK_REFUSED, "the checkpoint directory %s is in use by another run%s; a job runs once at a time",
+            d->path, by);
+    if (err) err->fatal = false;
+    return CK_REFUSED;
+}
+
 static ck_status take_lock(ck_checkpoint_dir *d, ck_error *err) {
     ck_fs *fs = d->proc->fs;
     const char *path = ck_dir_join(&d->arena, d->path, "job.lock");
@@ -52,14 +61,9 @@ static ck_status take_lock(ck_checkpoint_dir *d, ck_error *err) {
     int64_t pid = 0;
     ck_status s = fs->lock(d->lock_file, err);
     bool known = (s == CK_OK || s == CK_EXISTS) && last_owner(d, &attempt, &pid);
-    if (s == CK_EXISTS && known)
-        return ck_fail(err, CK_REFUSED,
-                       "the checkpoint directory %s is in use by another run (process %" PRId64
-                       "); a job runs once at a time",
-                       d->path, pid);
-    if (s == CK_EXISTS)
-        return ck_fail(err, CK_REFUSED,
-                       "the checkpoint directory %s is in use by another run; a job runs once at a time", d->path);
+    char by[40] = "";
+    if (known) (void)snprintf(by, sizeof by, " (process %" PRId64 ")", pid);
+    if (s == CK_EXISTS) return is_held(d, by, err);
     CK_TRY(s);
     d->attempt = attempt + 1;
     return CK_OK;

@@ -319,6 +319,22 @@ def test_a_stopped_worker_is_lost_by_its_silence(cluster):
     check(cluster, COPY)
 
 
+def test_the_rest_of_a_silent_worker_keeps_the_directory_until_it_has_gone(cluster):
+    """Its host goes on and has the lock: the next attempts wait for it, longer each time, instead of failing the job."""
+    cluster.coordinator(timeout_ms=3000)
+    for name in ("w1", "w2"):
+        cluster.worker(name, 4)
+    cluster.submit(GROUPED, *KEPT)
+    victim = cluster.workers[cluster.until_checkpoint(1)["subtasks"][0]["worker"]]
+    victim.send_signal(signal.SIGSTOP)
+    until("two restarts", lambda: cluster.status(1)["restarts"] > 1 or cluster.status(1)["status"] == "finished")
+    assert cluster.status(1)["status"] != "failed"
+    victim.send_signal(signal.SIGCONT)  # it hears that its attempt is not the job's any more
+    s = cluster.until_status(1, "finished", "failed")
+    assert s["status"] == "finished", s
+    check(cluster, GROUPED)
+
+
 def test_a_coordinator_that_is_started_again_takes_its_jobs_up(cluster):
     cluster.coordinator()
     cluster.worker("w1", 4), cluster.worker("w2", 4)
