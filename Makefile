@@ -5,7 +5,7 @@ CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/clink
 DEPS  := build/deps
 CMAKE := cmake -G Ninja -DCK_DEPS=$(CURDIR)/$(DEPS)
 .DEFAULT_GOAL := release
-.PHONY: release deps help clean fuzz demo test-deps asan tsan check test format tidy docs includes headers nm-globals faults biggest sim kills kill-matrix conformance bench bench-keys bench-hops bench-latency bench-parallel bench-kafka bench-state profile instructions
+.PHONY: release deps help clean fuzz demo test-deps asan tsan check test format tidy docs includes headers nm-globals faults biggest sim kills kill-matrix conformance bench bench-keys bench-hops bench-latency bench-parallel bench-kafka bench-cluster bench-state profile instructions
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 18
