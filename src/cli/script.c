@@ -203,7 +203,7 @@ size_t run_flags_table(run_flags *f, flag *out) {
         {"allow-semantic-change", 0, FLAG_SWITCH, &f->allow_semantic_change, NULL, NULL,
          "go on from another script's checkpoint where that gives state up or means something else"},
         {"added-state", 0, FLAG_TEXT, &f->added_state, "HOW", "refuse",
-         "aggregates the checkpoint has not: refuse, from_now (later rows alone), backfill (read again)"},
+         "of new aggregates: refuse, from_now (later rows alone), backfill (input read again)"},
         {"log-level", 0, FLAG_TEXT, &f->log_level, "L", "warn", "debug, info, warn, error or off"},
     };
     _Static_assert(sizeof rows / sizeof rows[0] <= RUN_FLAG_COUNT, "room for every flag");
