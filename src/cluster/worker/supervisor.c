@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cluster/addresses.h"
 #include "cluster/token.h"
 #include "os/fs.h"
 #include "os/random.h"
@@ -187,13 +188,22 @@ static ck_status make_dir(supervisor *s, ck_error *err) {
     return s->socket ? CK_OK : ck_nomem(err, s->mem, 0);
 }
 
+static bool all_on_this_machine(const char *addresses) {
+    for (uint32_t i = 0; i < ck_addresses_count(addresses); i++) {
+        char address[CK_ADDRESS_BYTES_MAX], *host = address;
+        ck_addresses_at(addresses, i, address);
+        char *colon = strrchr(address, ':');
+        if (colon) *colon = 0;
+        size_t n = strlen(host);
+        if (n && host[0] == '[' && host[n - 1] == ']') host[n - 1] = 0, host++;
+        if (*host && !ck_socket_is_loopback(host)) return false;
+    }
+    return true;
+}
+
 /* Where others reach the hosts here has to be an address that leads here from wherever they are. */
 static ck_status check_data_host(const ck_supervisor_config *cfg, ck_error *err) {
-    char host[CK_CLUSTER_NAME_MAX + 1];
-    const char *at = cfg->data_host, *colon = strrchr(cfg->coordinator, ':');
-    bool bracket = cfg->coordinator[0] == '[';
-    size_t n = colon ? (size_t)(colon - cfg->coordinator) : 0;
-    snprintf(host, sizeof host, "%.*s", (int)(n > 2 * bracket ? n - 2 * bracket : 0), cfg->coordinator + bracket);
+    const char *at = cfg->data_host;
     if (strcmp(at, "0.0.0.0") == 0 || strcmp(at, "::") == 0)
         return ck_fail(err, CK_REFUSED,
                        "--data-host %s: others dial it, so that it has to be one address of this machine", at);
@@ -201,7 +211,7 @@ static ck_status check_data_host(const ck_supervisor_config *cfg, ck_error *err)
         return ck_fail(
             err, CK_REFUSED,
             "--data-host %s: without --tls-cert, --tls-key and --tls-ca only a loopback address is listened on", at);
-    if (ck_socket_is_loopback(at) && host[0] && !ck_socket_is_loopback(host))
+    if (ck_socket_is_loopback(at) && !all_on_this_machine(cfg->coordinator))
         return ck_fail(err, CK_REFUSED,
                        "the coordinator is at %s: --data-host has to say under which address this worker is reached",
                        cfg->coordinator);
