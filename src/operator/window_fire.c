@@ -243,10 +243,14 @@ static ck_status put_together(ck_window_agg *op, ck_op_ctx *ctx) {
 
 /* The sets of its slices, which roll for themselves, into those of the window. */
 static ck_status fold_sets(ck_window_agg *op, uint32_t *merged, ck_op_ctx *ctx) {
-    for (; ck_window_next_slice(op, op->slice, op->end, &op->slice); op->slice++) {
-        CK_TRY(ck_window_merge_sets(op, 1, op->slice, op->end, merged, ctx));
+    ck_window_rolled *r = &op->rolled;
+    if (!r->folding) r->slice = op->end - op->window.size_us + 1;
+    r->folding = true;
+    for (; ck_window_next_slice(op, r->slice, op->end, &r->slice); r->slice++) {
+        CK_TRY(ck_window_merge_sets(op, 1, r->slice, op->end, merged, ctx));
         op->set = 0;
     }
+    r->folding = false;
     return CK_OK;
 }
 
@@ -262,9 +266,8 @@ static ck_status fold(ck_window_agg *op, ck_op_ctx *ctx) {
         if (!own) return CK_OK;
         op->folding = true;
         op->scan = (ck_table_scan){0};
-        op->slice = op->end - op->window.size_us + 1;
     }
-    CK_TRY(ck_window_merge_bucket(op, 1, op->made, op->end, &merged, ctx));
+    if (!op->rolled.folding) CK_TRY(ck_window_merge_bucket(op, 1, op->made, op->end, &merged, ctx));
     if (op->rolled.on) CK_TRY(fold_sets(op, &merged, ctx));
     op->folding = false;
     op->from = op->end;

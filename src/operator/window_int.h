@@ -170,8 +170,8 @@ typedef struct ck_window_rolled {
     ck_group_plan plan; /* those aggregates, as over input that changes */
     ck_table *table, **sets;
     int64_t to; /* the sets of slices up to it are in there, but for those that have gone; INT64_MIN: none are */
-    bool moving;
-    int64_t slice;
+    bool moving, folding; /* sets of slices are going in, or into a window that has a bucket */
+    int64_t slice;        /* the one being read */
 } ck_window_rolled;
 
 typedef struct ck_window_agg {
