@@ -84,9 +84,9 @@ static ck_status bounds(interval_join *op, const ck_op_spec *spec, yyjson_val *r
 static bool left_only(interval_kind k) { return k == SEMI || k == ANTI; }
 
 static ck_status make_plan(interval_join *op, ck_arena *a, const ck_op_spec *spec, yyjson_val **root, ck_error *err) {
-    static const char *const known[] = {"kind",     "left_keys", "right_keys", "left_time", "right_time",
-                                        "lower_us", "upper_us",  "residual",   "left_late", "right_late",
-                                        "slack_us", "windowed",  NULL};
+    static const char *const known[] = {"kind",     "left_keys", "right_keys",  "left_time",    "right_time",
+                                        "lower_us", "upper_us",  "residual",    "left_late",    "right_late",
+                                        "slack_us", "windowed",  "left_unread", "right_unread", NULL};
     static const char *const kinds[] = {"inner", "left", "right", "full", "semi", "anti"};
     CK_TRY(ck_params_inputs(spec, 2, 1u << CK_MODE_UPSERT | 1u << CK_MODE_RETRACT, err));
     CK_TRY(ck_params_read(a, spec, known, root, err));
@@ -100,6 +100,7 @@ static ck_status make_plan(interval_join *op, ck_arena *a, const ck_op_spec *spe
     for (uint32_t s = 0; s < 2; s++) {
         op->sides[s].schema = spec->inputs[s].schema;
         op->sides[s].flagged = op->waits[s] || (s == 0 && k == SEMI);
+        CK_TRY(ck_time_side_unread(a, &op->sides[s], spec, *root, s ? "right_unread" : "left_unread", err));
     }
     CK_TRY(ck_time_side_plan(a, &op->sides[0], spec, *root, "left_keys", "left_time", "left", "interval_join", err));
     CK_TRY(ck_time_side_plan(a, &op->sides[1], spec, *root, "right_keys", "right_time", "right", "interval_join", err));
@@ -171,9 +172,8 @@ static ck_status gather_side(const interval_join *op, uint32_t side, uint32_t ba
             if (st == CK_OK) st = ck_build_gather(&builder, b->columns[c], op->pair_row, n);
             if (st == CK_OK) column = ck_column_builder_finish(&builder);
             ck_column_builder_destroy(&builder);
-        } else if (ck_table_gather_column(s->table, op->pair_partner, n, NULL, n, s->field_of[c], ctx->mem, &column) !=
-                   CK_OK) {
-            column = NULL;
+        } else {
+            CK_TRY(ck_time_side_column(s, c, op->pair_partner, n, &column, ctx));
         }
         if (!column) return ck_nomem(ctx->error, ctx->mem, n * sizeof(ck_strview));
         ck_batch_set_column(out, first + c, &column);

@@ -241,6 +241,26 @@ static ck_status scenario(harness *h, ck_batch *const *batches) {
     return s;
 }
 
+/* What is only there for late rows is not kept, and comes out empty. */
+static void columns_that_nobody_reads_are_not_kept(void **state) {
+    harness *h = &((fixture *)*state)->h;
+    harness_input(h, LEFT_SIDE "; x VARCHAR", CK_MODE_APPEND);
+    harness_input(h, LEFT_SIDE, CK_MODE_APPEND);
+    harness_start(h, &ck_op_interval_join,
+                  "{\"kind\":\"left\",\"left_keys\":[0],\"right_keys\":[0],\"left_time\":1,\"right_time\":1,"
+                  "\"lower_us\":-1000000,\"upper_us\":1000000,\"residual\":[],\"left_unread\":[2,3],"
+                  "\"right_unread\":[0,1]}",
+                  LEFT_SIDE "; x VARCHAR; k2 VARCHAR; t2 TIMESTAMP(6); v2 BIGINT");
+    static const char *const right[] = {"a|1970-01-01 00:00:01|10"};
+    HARNESS_ROWS(h, "a|1970-01-01 00:00:01|1|xx", "b|1970-01-01 00:00:01|2|yy");
+    harness_restart(h, 1);
+    harness_ok(h, harness_try_rows(h, 1, right, 1));
+    HARNESS_EXPECT(
+        h, "+a|1970-01-01 00:00:01|NULL|NULL|a|1970-01-01 00:00:01|10"); /* keys and times are there all the same */
+    harness_ok(h, harness_event(h, 0, ck_event_watermark(5000000, false)));
+    HARNESS_EXPECT(h, "+b|1970-01-01 00:00:01|NULL|NULL|NULL|NULL|NULL");
+}
+
 static void every_allocation_may_fail(void **state) {
     fixture *f = *state;
     harness *h = &f->h;
@@ -309,9 +329,12 @@ static void windows_meet_until_they_are_over(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random_histories_give_all_pairs), T(a_row_is_said_alone_when_its_bound_is_passed),
-        T(a_row_is_late_when_nobody_can_be_met), T(windows_meet_until_they_are_over),
-        T(what_it_is_not_made_for_is_refused), T(every_allocation_may_fail)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(random_histories_give_all_pairs),
+                                       T(a_row_is_said_alone_when_its_bound_is_passed),
+                                       T(a_row_is_late_when_nobody_can_be_met),
+                                       T(windows_meet_until_they_are_over),
+                                       T(what_it_is_not_made_for_is_refused),
+                                       T(columns_that_nobody_reads_are_not_kept),
+                                       T(every_allocation_may_fail)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,6 +32,23 @@ static bool gives_back(const ck_type *t) {
     return p == CK_PHYS_I64 || p == CK_PHYS_VIEW || p == CK_PHYS_BOOL;
 }
 
+static bool may_be_blank(const ck_field *f) {
+    ck_phys p = ck_type_phys(f->type);
+    return f->nullable || (p != CK_PHYS_LIST && p != CK_PHYS_STRUCT);
+}
+
+ck_status ck_time_side_unread(ck_arena *a, ck_time_side *s, const ck_op_spec *spec, yyjson_val *root,
+                              const char *member, ck_error *err) {
+    uint32_t *columns, count;
+    if (!yyjson_obj_get(root, member)) return CK_OK;
+    CK_TRY(ck_time_side_columns(a, spec, root, member, s->schema, &columns, &count, err));
+    s->unread = ck_arena_array(a, s->schema->field_count + 1u, sizeof *s->unread);
+    if (!s->unread) return ck_nomem(err, a->mem, s->schema->field_count);
+    memset(s->unread, 0, s->schema->field_count);
+    for (uint32_t i = 0; i < count; i++) s->unread[columns[i]] = true;
+    return CK_OK;
+}
+
 static ck_status plan_slot(ck_arena *a, ck_time_side *s, const char *name, const char *state_type, ck_error *err) {
     uint32_t width = s->schema->field_count, keys = s->keys.count;
     ck_field *partition = ck_arena_array(a, keys + 1u, sizeof *partition);
@@ -54,6 +71,8 @@ static ck_status plan_slot(ck_arena *a, ck_time_side *s, const char *name, const
             s->field_of[c] = key;
         } else if (c == s->time.time && !s->time.millis) {
             s->field_of[c] = keys;
+        } else if (s->unread && s->unread[c] && may_be_blank(&s->schema->fields[c])) {
+            s->field_of[c] = CK_TIME_SIDE_NOT_KEPT;
         } else {
             s->field_of[c] = keys + 2 + s->value_count;
             s->value_columns[s->value_count] = c;
@@ -220,12 +239,42 @@ ck_status ck_time_side_partitions(ck_time_side *s, const ck_key_spec *keys, cons
 
 /* ---- columns ---- */
 
+/* NULL, or the least of a type that has none: operators behind may keep it, though nobody looks. */
+static ck_status build_blank(ck_column_builder *b, const ck_field *f) {
+    if (f->nullable) return ck_build_null(b);
+    switch (b->phys) {
+    case CK_PHYS_BOOL: return ck_build_bool(b, false);
+    case CK_PHYS_I64: return ck_build_i64(b, 0);
+    case CK_PHYS_F64: return ck_build_f64(b, 0);
+    case CK_PHYS_I128: return ck_build_i128(b, 0);
+    default: return ck_build_str(b, "", 0);
+    }
+}
+
+static ck_column *blank(const ck_field *f, uint32_t n, ck_mem mem) {
+    ck_column_builder b;
+    ck_status s = ck_column_builder_init(&b, mem, f->type, n);
+    for (uint32_t i = 0; s == CK_OK && i < n; i++) s = build_blank(&b, f);
+    ck_column *c = s == CK_OK ? ck_column_builder_finish(&b) : NULL;
+    ck_column_builder_destroy(&b);
+    return c;
+}
+
+ck_status ck_time_side_column(const ck_time_side *s, uint32_t c, ck_row *const *rows, uint32_t n, ck_column **out,
+                              ck_op_ctx *ctx) {
+    *out = NULL;
+    if (s->field_of[c] == CK_TIME_SIDE_NOT_KEPT)
+        *out = blank(&s->schema->fields[c], n, ctx->mem);
+    else if (ck_table_gather_column(s->table, rows, n, NULL, n, s->field_of[c], ctx->mem, out) != CK_OK)
+        *out = NULL;
+    return *out ? CK_OK : ck_nomem(ctx->error, ctx->mem, n * sizeof(ck_strview));
+}
+
 ck_status ck_time_side_gather(const ck_time_side *s, ck_row *const *rows, uint32_t n, ck_batch *out, uint32_t first,
                               ck_op_ctx *ctx) {
     for (uint32_t c = 0; c < s->schema->field_count; c++) {
-        ck_column *column = NULL;
-        if (ck_table_gather_column(s->table, rows, n, NULL, n, s->field_of[c], ctx->mem, &column) != CK_OK)
-            return ck_nomem(ctx->error, ctx->mem, n * sizeof(ck_strview));
+        ck_column *column;
+        CK_TRY(ck_time_side_column(s, c, rows, n, &column, ctx));
         ck_batch_set_column(out, first + c, &column);
     }
     return CK_OK;

@@ -10,13 +10,15 @@
 
 struct yyjson_val;
 
+#define CK_TIME_SIDE_NOT_KEPT UINT32_MAX
 enum { CK_TIME_KEY_BYTES = 2 * CK_INSTANT_KEY_BYTES };
 
 typedef struct ck_time_side {
     const ck_schema *schema;
     ck_key_spec keys;
     ck_window time;     /* its time and millis alone */
-    uint32_t *field_of; /* column -> field of the table */
+    bool *unread;       /* by column: nobody looks at it behind the join, so it is not kept */
+    uint32_t *field_of; /* column -> field of the table, CK_TIME_SIDE_NOT_KEPT */
     uint32_t value_count;
     uint32_t *value_columns; /* columns that are stored as values */
     bool flagged;            /* rows carry whether they have met a partner */
@@ -32,6 +34,9 @@ typedef struct ck_time_side {
 CK_NODISCARD ck_status ck_time_side_columns(ck_arena *a, const ck_op_spec *spec, struct yyjson_val *root,
                                             const char *member, const ck_schema *s, uint32_t **out, uint32_t *count,
                                             ck_error *err);
+/* Array "member" of columns that are not kept, where it is there; before the plan. */
+CK_NODISCARD ck_status ck_time_side_unread(ck_arena *a, ck_time_side *s, const ck_op_spec *spec,
+                                           struct yyjson_val *root, const char *member, ck_error *err);
 /* Keys and time of an input (time_member NULL: it has none). The caller has set schema and flagged; name: of the slot.
  */
 CK_NODISCARD ck_status ck_time_side_plan(ck_arena *a, ck_time_side *s, const ck_op_spec *spec, struct yyjson_val *root,
@@ -62,6 +67,9 @@ static inline bool ck_time_side_null_key(const ck_key_spec *keys, const ck_batch
         if (ck_column_is_null(b->columns[keys->columns[i]], row)) return true;
     return false;
 }
+/* Column c of n rows of the table; something of its type where it is not kept. */
+CK_NODISCARD ck_status ck_time_side_column(const ck_time_side *s, uint32_t c, ck_row *const *rows, uint32_t n,
+                                           ck_column **out, ck_op_ctx *ctx);
 /* All columns of n rows of the table (NULL: NULLs) as columns first ... of out. */
 CK_NODISCARD ck_status ck_time_side_gather(const ck_time_side *s, ck_row *const *rows, uint32_t n, ck_batch *out,
                                            uint32_t first, ck_op_ctx *ctx);

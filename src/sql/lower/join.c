@@ -172,6 +172,9 @@ static ck_status lower_in_time(ck_lower_state *s, const ck_plan_node *n, split *
     for (uint32_t i = 0; i < c->residual_count; i++)
         if (!ck_plan_bounds_time(n, c->residual[i])) c->residual[beyond++] = c->residual[i];
     CK_TRY(ck_lower_params_exprs(s, &p, "residual", c->residual, beyond));
+    for (uint32_t k = 0; k < 2; k++)
+        if (n->join.unread[k].count)
+            CK_TRY(ck_lower_params_columns(s, &p, k ? "right_unread" : "left_unread", n->join.unread[k]));
     CK_TRY(ck_lower_params_late(s, &p, n));
     CK_TRY(ck_lower_params_end(s, &p, &op.params));
     CK_TRY(ck_lower_add(s, &op, out));

@@ -277,6 +277,32 @@ static ck_status behind_filter(ck_plan *p, const ck_plan_node *n, pruning *s, ck
     return CK_OK;
 }
 
+typedef struct looked_at {
+    bool *at;
+    uint32_t first, count;
+} looked_at;
+static void look(void *arg, uint32_t column) {
+    const looked_at *l = (const looked_at *)arg;
+    if (column >= l->first && column - l->first < l->count) l->at[column - l->first] = true;
+}
+
+/* Columns of input k that are there for late rows, or for what made the rows: a join need not keep them. map: where
+ * they are now. */
+static ck_status unread_of(ck_plan *p, const ck_plan_node *n, const pruning *s, uint32_t k, const uint32_t *map,
+                           ck_columns *out) {
+    uint32_t left = n->inputs[0]->schema->field_count, width = n->inputs[k]->schema->field_count, count = 0;
+    looked_at read = {CK_PLAN_ARRAY(p, width, bool), k ? left : 0, width};
+    uint32_t *columns = CK_PLAN_ARRAY(p, width, uint32_t);
+    if (!read.at || !columns) return CK_NOMEM;
+    for (uint32_t i = 0; i < n->join.on_count; i++) ck_expr_visit_columns(n->join.on[i], look, &read);
+    for (uint32_t i = read.first; i < n->schema->field_count; i++)
+        if (s->needed[n->id][i]) look(&read, i);
+    for (uint32_t i = 0; i < width; i++)
+        if (!read.at[i] && map[i] != CK_NO_COLUMN) columns[count++] = map[i];
+    *out = (ck_columns){columns, count};
+    return CK_OK;
+}
+
 static ck_status prune_join(ck_plan *p, const ck_plan_node *n, ck_plan_node *const *inputs, pruning *s,
                             ck_plan_node **out) {
     uint32_t left = n->inputs[0]->schema->field_count, right = n->inputs[1]->schema->field_count;
@@ -293,7 +319,9 @@ static ck_status prune_join(ck_plan *p, const ck_plan_node *n, ck_plan_node *con
         moved[left + i] = maps[1][i] == CK_NO_COLUMN ? CK_NO_COLUMN : maps[1][i] + shift;
     s->moved[n->id] = moved; /* semi and anti: only the left part is asked for */
     CK_TRY(renumber_all(p, moved, n->join.on, n->join.on_count, &on));
-    return ck_plan_join_again(p, n, sides[0], sides[1], on, n->join.on_count, moved, out);
+    CK_TRY(ck_plan_join_again(p, n, sides[0], sides[1], on, n->join.on_count, moved, out));
+    for (uint32_t k = 0; k < 2; k++) CK_TRY(unread_of(p, n, s, k, maps[k], &(*out)->join.unread[k]));
+    return CK_OK;
 }
 
 static ck_status moved_order(ck_plan *p, const uint32_t *map, const ck_plan_order *order, uint32_t count,

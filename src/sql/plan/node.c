@@ -175,6 +175,8 @@ void ck_plan_keep_identity(ck_plan_node *made, const ck_plan_node *bound) {
     made->ttl_us = bound->ttl_us;
     memcpy(made->input_ttl_us, bound->input_ttl_us, sizeof made->input_ttl_us);
     memcpy(made->late, bound->late, sizeof made->late);
+    if (made->kind == CK_PLAN_JOIN && bound->kind == CK_PLAN_JOIN)
+        memcpy(made->join.unread, bound->join.unread, sizeof made->join.unread);
 }
 
 /* ---- helpers ---- */

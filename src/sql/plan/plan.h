@@ -235,6 +235,7 @@ struct ck_plan_node {
             uint32_t on_count;
             bool single;     /* at most one right row may match: more is an error */
             bool in_time;    /* over input that goes on, its condition bounds it in event time */
+            ck_columns unread[2]; /* columns of its inputs that its condition and nobody above look at */
             bool build_left; /* of two sides that end the left is read first, where time is needed above */
             bool has_bounds;
             ck_time_bounds bounds; /* what ck_plan_time_bounds says: asked at every join above, so found once */
