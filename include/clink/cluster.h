@@ -57,6 +57,9 @@ typedef struct clink_worker_options {
     void (*began)(void *arg, const char *name); /* it waits for work; may be NULL */
     void *began_arg;
     clink_tls tls;
+    /* With TLS, or one of these, jobs are taken for somebody else's: they touch files below data_root only, ${file:}
+     * reads below secret_dir, ${env:} what is called CLINK_SECRET_*. NULL = none */
+    const char *data_root, *secret_dir;
 } clink_worker_options;
 
 /* Works until SIGINT or SIGTERM comes: these, SIGCHLD and SIGUSR1 are blocked in the whole process, before the engine

@@ -17,6 +17,7 @@ struct ck_metrics;
 struct ck_modules;
 struct ck_library;
 struct ck_plugins;
+struct ck_confined;
 
 /* x86-64 baseline and NEON are implied by the build; the rest is chosen per kernel table at start. */
 typedef struct ck_cpu {
@@ -32,9 +33,10 @@ typedef struct ck_proc {
     struct ck_io *io; /* the I/O executor */
     struct ck_net *net;
     struct ck_metrics *metrics;
-    struct ck_modules *modules;       /* libraries opened on first use */
-    const struct ck_library *library; /* functions of plugins; NULL: none. expr/library.h */
-    const struct ck_plugins *plugins; /* NULL: none. plugin/plugins.h */
+    struct ck_modules *modules;         /* libraries opened on first use */
+    const struct ck_library *library;   /* functions of plugins; NULL: none. expr/library.h */
+    const struct ck_plugins *plugins;   /* NULL: none. plugin/plugins.h */
+    const struct ck_confined *confined; /* NULL: what our user may touch, jobs may. os/confined.h; fs is then its */
     ck_faults *faults;
     const ck_log *log;
     ck_cpu cpu;

@@ -42,6 +42,9 @@ static int worker_main(const verb *v, int argc, char **argv) {
         {"name", 0, FLAG_TEXT, &o.name, "NAME", "one of its own", "who it is, the same when it is started again"},
         {"data-host", 0, FLAG_TEXT, &o.data_host, "HOST", "127.0.0.1",
          "where other workers' subtasks reach those here"},
+        {"data-root", 0, FLAG_TEXT, &o.data_root, "DIR", "all; with TLS none", "the only files that jobs may touch"},
+        {"secret-dir", 0, FLAG_TEXT, &o.secret_dir, "DIR", "all; with TLS none",
+         "the only files for ${file:PATH} of jobs"},
         {"state-dir", 0, FLAG_TEXT, &o.state_dir, "DIR", "in the runtime directory", "where its sockets are"},
     };
     bool help;

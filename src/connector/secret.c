@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "os/fs.h"
+#include "os/confined.h"
 
 ck_status ck_secret_resolve(ck_proc *proc, const char *name, const char *value, size_t bytes_max, ck_arena *a,
                             const char **out, ck_error *err) {
@@ -13,6 +13,8 @@ ck_status ck_secret_resolve(ck_proc *proc, const char *name, const char *value, 
     const char *what = ck_arena_strndup(a, value + 2, n - 3);
     if (!what) return ck_nomem(err, a->mem, n);
     if (strncmp(what, "env:", 4) == 0) {
+        ck_status s = proc->confined ? ck_confined_check_env(what + 4, err) : CK_OK;
+        if (s != CK_OK) return ck_error_prefix(err, "option '%s': ", name);
         *out = getenv(what + 4);
         return *out ? CK_OK
                     : ck_fail(err, CK_INVALID, "option '%s': the environment has no variable %s", name, what + 4);
@@ -20,7 +22,9 @@ ck_status ck_secret_resolve(ck_proc *proc, const char *name, const char *value, 
     if (strncmp(what, "file:", 5) != 0)
         return ck_fail(err, CK_INVALID, "option '%s' is neither ${env:NAME} nor ${file:PATH}", name);
     ck_view text;
-    ck_status s = ck_fs_read_all(proc, what + 5, bytes_max, a, &text, err);
+    ck_status s = proc->confined ? ck_confined_check_secret(proc->confined, what + 5, err) : CK_OK;
+    if (s == CK_OK)
+        s = ck_fs_read_file(proc->confined ? proc->confined->under : proc->fs, what + 5, bytes_max, a, &text, err);
     while (s == CK_OK && text.n && (text.p[text.n - 1] == '\n' || text.p[text.n - 1] == '\r')) text.n--;
     if (s == CK_OK && !(*out = ck_arena_strndup(a, text.n ? text.p : "", text.n))) s = ck_nomem(err, a->mem, text.n);
     if (s != CK_OK) ck_error_prefix(err, "option '%s': ", name);

@@ -100,6 +100,8 @@ clink_status clink_worker_run(clink_engine *e, const clink_worker_options *o, cl
                                       .slots = o->slots ? o->slots : ck_cores(),
                                       .state_dir = o->state_dir,
                                       .tls = tls_files(&o->tls),
+                                      .data_root = o->data_root,
+                                      .secret_dir = o->secret_dir,
                                       .data_host = o->data_host ? o->data_host : "127.0.0.1",
                                       .verb = "task-host",
                                       .began = o->began,

@@ -6,12 +6,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "clink/cluster.h"
 #include "engine/cluster_int.h"
 #include "net/connection.h"
 #include "os/clock.h"
+#include "os/confined.h"
 
 enum {
     ARENA_BYTES_MAX = 256 << 20,
@@ -30,6 +32,9 @@ typedef struct task_host {
     const char *data_host;
     ck_tls_files tls_files;
     ck_tls *tls;
+    const char *data_root, *secret_dir;
+    bool is_confined;
+    ck_confined confined;
     ck_socket *listening; /* at address, for the other hosts; NULL: none is to dial this one */
     char address[CK_CLUSTER_NAME_MAX + 1];
     ck_net_loop *loop;
@@ -327,6 +332,23 @@ static ck_status say_ended(task_host *h, ck_status s, const ck_error *why, ck_er
 
 /* ---- its life ---- */
 
+/* Before it knows anything of the job; for as long as the process lives. */
+static ck_status confine(task_host *h, ck_error *err) {
+    ck_proc *p = &h->e->proc;
+    if (!h->is_confined) return CK_OK;
+    CK_TRY(ck_confined_init(&h->confined, h->mem, p->fs, h->data_root, h->secret_dir, err));
+    p->fs = &h->confined.fs;
+    p->confined = &h->confined;
+    return CK_OK;
+}
+
+static void free_again(task_host *h) {
+    if (!h->e->proc.confined) return;
+    h->e->proc.fs = h->confined.under;
+    h->e->proc.confined = NULL;
+    ck_confined_destroy(&h->confined);
+}
+
 static ck_status live(task_host *h, const char *socket, ck_error *err) {
     ck_job_outputs outputs = {0};
     char address[200];
@@ -342,7 +364,8 @@ static ck_status live(task_host *h, const char *socket, ck_error *err) {
     CK_TRY(say(h, &(ck_message){.kind = CK_MSG_HELLO, .as.hello = {.fence = h->fence, .version = CK_CLUSTER_VERSION}},
                err));
     ck_error why = CK_ERROR_INIT;
-    ck_status s = read_deploy(h, &why);
+    ck_status s = confine(h, &why);
+    if (s == CK_OK) s = read_deploy(h, &why);
     if (s == CK_OK) s = ck_tls_new(&h->e->proc, &h->tls_files, &h->tls, &why);
     if (s == CK_OK) s = open_data_port(h, &why);
     if (s == CK_OK)
@@ -373,9 +396,12 @@ static void wait_until_said(task_host *h) {
 
 int clink_task_host(clink_engine *e, int argc, char **argv) {
     ck_error err = CK_ERROR_INIT;
-    if (!e || argc != 8 || is_orphan(argv[3])) return 2;
+    if (!e || argc != 10 || is_orphan(argv[3])) return 2;
     (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    (void)setrlimit(RLIMIT_CORE, &(struct rlimit){0}); /* nothing of a job's secrets stays behind */
     task_host h = {.e = e, .mem = ck_proc_mem(&e->proc, CK_MEM_PLAN), .data_host = argv[4]};
+    h.data_root = argv[8][0] ? argv[8] : NULL, h.secret_dir = argv[9][0] ? argv[9] : NULL;
+    h.is_confined = argv[5][0] || h.data_root || h.secret_dir;
     if (argv[5][0]) h.tls_files = (ck_tls_files){argv[5], argv[6], argv[7]};
     h.fence = (ck_msg_fence){0, strtoull(argv[1], NULL, 10), strtoull(argv[2], NULL, 10)};
     h.end = &h.first;
@@ -385,5 +411,6 @@ int clink_task_host(clink_engine *e, int argc, char **argv) {
     ck_status s = live(&h, argv[0], &err);
     if (s != CK_OK) ck_log_line(e->proc.log, CK_LOG_ERROR, "task host: %s", err.msg);
     if (h.c) wait_until_said(&h);
+    free_again(&h);
     return s == CK_OK ? 0 : 1;
 }

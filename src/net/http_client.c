@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "os/clock.h"
+#include "os/confined.h"
 #include "os/modules.h"
 #include "os/random.h"
 
@@ -78,7 +79,8 @@ const char *ck_http_said(const ck_http_request *r, char *out, size_t room) {
     while (n && (text[n - 1] == ' ' || (text[n - 1] & 0x80))) n--; /* not in the middle of a character */
     text[n] = 0;
     if (r->status >= 300 && r->status <= 399)
-        snprintf(out, room, "the answer is %ld, which points elsewhere: another 'url' may be meant%s", r->status, tries);
+        snprintf(out, room, "the answer is %ld, which points elsewhere: another 'url' may be meant%s", r->status,
+                 tries);
     else
         snprintf(out, room, n ? "the answer is %ld (%s)%s" : "the answer is %ld%s%s", r->status, text, tries);
     return out;
@@ -89,7 +91,8 @@ const char *ck_http_said(const ck_http_request *r, char *out, size_t room) {
 ck_status ck_http_client_init(ck_http_client *c, ck_proc *proc, const ck_http_options *o, ck_error *err) {
     const void *table;
     *c = (ck_http_client){.proc = proc, .options = *o};
-    ck_status s = ck_module_open(proc, &curl_module, &table, err);
+    ck_status s = proc->confined && o->ca ? ck_confined_check(proc->confined, o->ca, err) : CK_OK;
+    if (s == CK_OK) s = ck_module_open(proc, &curl_module, &table, err);
     if (s != CK_OK) return o->for_what ? ck_error_prefix(err, "%s: ", o->for_what) : s;
     c->lib = table;
     if (c->lib->curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK || !(c->multi = c->lib->curl_multi_init()))

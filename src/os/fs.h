@@ -75,6 +75,8 @@ CK_NODISCARD ck_status ck_fs_mkdirs_shared(ck_proc *proc, const char *path, ck_e
 /* The whole file, at most bytes_max (CK_FULL beyond it), in `arena`, with one NUL behind it that is not counted. */
 CK_NODISCARD ck_status ck_fs_read_all(ck_proc *proc, const char *path, size_t bytes_max, ck_arena *arena, ck_view *out,
                                       ck_error *err);
+CK_NODISCARD ck_status ck_fs_read_file(ck_fs *fs, const char *path, size_t bytes_max, ck_arena *arena, ck_view *out,
+                                       ck_error *err);
 /* Paths that match a shell pattern (*, ?, [..] in any component, backslash quotes; ** is not special), sorted by bytes.
  * No wildcard: the path itself, whether it exists or not. Hidden names match only a pattern that begins with a dot. */
 CK_NODISCARD ck_status ck_fs_glob(ck_proc *proc, const char *pattern, ck_arena *arena, const char ***paths,

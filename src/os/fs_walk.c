@@ -115,12 +115,16 @@ static ck_status read_open_file(ck_file *f, const char *path, size_t bytes_max, 
 
 ck_status ck_fs_read_all(ck_proc *proc, const char *path, size_t bytes_max, ck_arena *arena, ck_view *out,
                          ck_error *err) {
+    return ck_fs_read_file(proc->fs, path, bytes_max, arena, out, err);
+}
+
+ck_status ck_fs_read_file(ck_fs *fs, const char *path, size_t bytes_max, ck_arena *arena, ck_view *out, ck_error *err) {
     *out = (ck_view){0};
     if (bytes_max == SIZE_MAX) bytes_max--;
     ck_file *f;
-    CK_TRY(proc->fs->open(proc->fs, path, CK_OPEN_READ, &f, err));
+    CK_TRY(fs->open(fs, path, CK_OPEN_READ, &f, err));
     ck_status s = read_open_file(f, path, bytes_max, arena, out, err);
-    proc->fs->close(f);
+    fs->close(f);
     return s;
 }
 

@@ -75,6 +75,16 @@ class Cluster:
         assert r.code == 0, r.err
         return r.rows[0]
 
+    def ask_submit(self, sql, *flags):
+        """A submit that waits for the job's end, whatever that is."""
+        (self.cwd / "job.sql").write_text(sql)
+        end = time.monotonic() + DEADLINE_S
+        while True:
+            r = self.ask("submit", "--json", "--wait", *flags, "job.sql", ok=False)
+            if "no slot available" not in r.err + r.out or time.monotonic() > end:
+                return r
+            time.sleep(0.05)
+
     def status(self, job):
         return self.ask("status", job, "--json").rows[0]
 

@@ -156,7 +156,7 @@ def test_a_cluster_over_tls_writes_what_run_writes(tls_cluster):
     c = tls_cluster
     c.coordinator()
     for name in ("w1", "w2", "w3"):
-        c.worker(name, 4)
+        c.worker(name, 4, "--data-root", c.cwd)
     job = c.submit(COPY, *KEPT, "-p", "6")
     c.until_checkpoint(job["id"])
     hosts = hosts_of(c)
@@ -180,7 +180,7 @@ def test_a_worker_whose_certificate_is_not_taken_does_not_come_in(tls_cluster, c
         assert why in lines[-1] and "trying on" in lines[-1]
     r = c.submit(COPY, ok=False)
     assert r.code == 1 and "no slot available" in r.err  # nobody of them is there
-    c.worker("good", 1)
+    c.worker("good", 1, "--data-root", c.cwd)
     assert c.submit(COPY)["status"]
 
 
@@ -224,7 +224,7 @@ def test_other_addresses_are_listened_on_with_tls(tmp_path, certs):
         c.coordinator("--bind", "0.0.0.0")
         write_ndjson(c.cwd / "in.ndjson", [{"k": i % 97, "v": i} for i in range(5000)])
         for name in ("w1", "w2"):
-            c.worker(name, 4, "--data-host", "127.0.0.2")
+            c.worker(name, 4, "--data-host", "127.0.0.2", "--data-root", c.cwd)
         assert c.submit(SUMS.replace("OUT", "out"), "-p", "4", "--wait")["status"] == "finished"
     finally:
         c.end()
@@ -247,3 +247,70 @@ def test_where_a_worker_is_reached_has_to_be_said(tmp_path, certs):
     assert "--data-host 0.0.0.0: others dial it" in refused(tmp_path, "worker", "--data-host", "0.0.0.0", *tls(certs, "node"))
     err = refused(tmp_path, "worker", "--coordinator", "192.0.2.7:6123", *tls(certs, "node"))
     assert "the coordinator is at 192.0.2.7:6123: --data-host has to say under which address this worker is reached" in err
+
+
+# ---- what jobs of others may touch ----
+
+
+@pytest.fixture
+def confined(tls_cluster):
+    """A cluster over TLS whose workers have a data root and a directory of secrets."""
+    c = tls_cluster
+    for d in ("data", "secrets", "elsewhere"):
+        (c.cwd / d).mkdir()
+    write_ndjson(c.cwd / "data" / "in.ndjson", [{"k": i % 7, "v": i} for i in range(100)])
+    write_ndjson(c.cwd / "elsewhere" / "in.ndjson", [{"k": 1, "v": 1}])
+    (c.cwd / "data" / "way-out").symlink_to("../elsewhere")
+    (c.cwd / "secrets" / "word").write_text("hush\n")
+    c.coordinator()
+    return c
+
+
+def copy(source, sink="data/out"):
+    return f"""CREATE TABLE t (k BIGINT, v BIGINT) WITH (connector='file', format='json', path='{source}');
+CREATE TABLE o (k BIGINT, v BIGINT) WITH (connector='file', format='json', path='{sink}');
+INSERT INTO o SELECT k, v FROM t"""
+
+
+def test_jobs_touch_files_below_the_data_root_only(confined):
+    c = confined
+    roots = ("--data-root", c.cwd / "data", "--secret-dir", c.cwd / "secrets")
+    c.worker("w1", 2, *roots)
+    assert c.submit(copy("data/in.ndjson"), "--checkpoint-dir", "data/ck", "--wait")["status"] == "finished"
+    assert len(read_rows(c.cwd / "data" / "out")) == 100
+    for sql, flags in ((copy("elsewhere/in.ndjson"), ()), (copy("data/way-out/in.ndjson"), ()), (copy("data/in.ndjson", "elsewhere/out"), ()),
+                       (copy("secrets/word"), ()), (copy("/etc/passwd"), ()), (copy("data/in.ndjson", "data/out2"), ("--checkpoint-dir", "elsewhere/ck"))):
+        r = c.ask_submit(sql, *flags)
+        assert r.code == 1 and f"is not below --data-root {c.cwd}/data" in r.err, (sql, r.err)
+    assert sorted(p.name for p in (c.cwd / "elsewhere").iterdir()) == ["in.ndjson"]
+
+
+def test_without_a_data_root_jobs_touch_no_files(confined):
+    confined.worker("w1", 2)
+    r = confined.ask_submit(copy("data/in.ndjson"))
+    assert r.code == 1 and "the worker has no --data-root" in r.err
+
+
+def test_hosts_have_the_secrets_that_their_job_names(confined):
+    """And not what else the worker's environment has."""
+    c = confined
+    c.env |= {"CLINK_SECRET_A": "a", "CLINK_SECRET_B": "b", "AWS_SECRET_ACCESS_KEY": "c", "PGPASSWORD": "d"}
+    c.worker("w1", 2, "--data-root", c.cwd / "data")
+    lookup = """CREATE TABLE t (k BIGINT, v BIGINT) WITH (connector='datagen', rows='100000', rate_limit='100');
+CREATE TABLE h (k BIGINT, v BIGINT) WITH (connector='http', url='http://127.0.0.1:9/x', token='${env:CLINK_SECRET_A}');
+INSERT INTO h SELECT k, v FROM t"""
+    job = c.submit(lookup)
+    (host,) = until("the host", lambda: hosts_of(c))
+    names = until("its environment", lambda: {e.split(b"=")[0] for e in Path(f"/proc/{host}/environ").read_bytes().split(b"\0") if e})
+    assert b"CLINK_SECRET_A" in names and b"PATH" in names
+    assert not names & {b"CLINK_SECRET_B", b"AWS_SECRET_ACCESS_KEY", b"PGPASSWORD", b"HOME"}
+    core = [line.split() for line in Path(f"/proc/{host}/limits").read_text().splitlines() if line.startswith("Max core")][0]
+    assert core[4:6] == ["0", "0"]  # a crash leaves nothing of it behind
+    c.ask("drop", job["id"])
+    r = c.ask_submit(lookup.replace("CLINK_SECRET_A", "AWS_SECRET_ACCESS_KEY"))
+    assert r.code == 1 and "of the environment jobs may only read what is called CLINK_SECRET_" in r.err
+
+
+def test_roots_of_a_worker_are_directories(tmp_path):
+    assert "--data-root none" in refused(tmp_path, "worker", "--data-root", "none")
+    assert "--secret-dir none" in refused(tmp_path, "worker", "--secret-dir", "none")

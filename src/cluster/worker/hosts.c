@@ -33,7 +33,7 @@ void hosts_drain(supervisor *s) {
         case CK_SESSION_SPAWN: hosts_add(s, a->job, a->attempt, &a->frame); break;
         case CK_SESSION_START:
         case CK_SESSION_SAVEPOINT: give(h, &a->frame); break;
-        case CK_SESSION_KILL: supervisor_ask(s, true, a->job, a->attempt); break;
+        case CK_SESSION_KILL: supervisor_kill(s, a->job, a->attempt); break;
         }
     }
 }
@@ -48,7 +48,7 @@ void hosts_add(supervisor *s, uint64_t job, uint64_t attempt, ck_frame **deploy)
     h->job = job, h->attempt = attempt, h->deploy = *deploy, h->next = s->hosts;
     *deploy = NULL;
     s->hosts = h;
-    supervisor_ask(s, false, job, attempt);
+    supervisor_spawn(s, job, attempt, (ck_view){(const char *)h->deploy->p, h->deploy->n});
 }
 
 /* ---- the end of one ---- */

@@ -9,10 +9,15 @@
 
 #include "cluster/addresses.h"
 #include "cluster/token.h"
+#include "cluster/worker/environment.h"
+#include "os/confined.h"
 #include "os/fs.h"
 #include "os/random.h"
 
 enum { DIR_BYTES_MAX = 80 }; /* a socket's path below it has to fit into 107 */
+
+/* Whose jobs are not those of our user alone. The task host goes by the same. */
+static bool is_confined(const ck_supervisor_config *cfg) { return cfg->tls.cert || cfg->data_root || cfg->secret_dir; }
 
 /* ---- requests of the loop ---- */
 
@@ -25,18 +30,34 @@ void supervisor_fail(supervisor *s, ck_status why, const ck_error *err) {
     wake_main(s);
 }
 
-void supervisor_ask(supervisor *s, bool kill, uint64_t job, uint64_t attempt) {
+static void ask(supervisor *s, const request *what) {
     ck_error err = CK_ERROR_INIT;
-    request *r = ck_alloc_zero(s->mem, sizeof *r);
+    request *r = what->kill || what->environment ? ck_alloc_zero(s->mem, sizeof *r) : NULL;
     if (!r) {
+        ck_host_environment_free(s->mem, what->environment, environ);
         supervisor_fail(s, ck_nomem(&err, s->mem, sizeof *r), &err);
         return;
     }
-    r->kill = kill, r->job = job, r->attempt = attempt;
+    *r = *what;
     pthread_mutex_lock(&s->lock);
     *s->requests_end = r, s->requests_end = &r->next;
     pthread_mutex_unlock(&s->lock);
     wake_main(s);
+}
+
+void supervisor_kill(supervisor *s, uint64_t job, uint64_t attempt) {
+    ask(s, &(request){.kill = true, .job = job, .attempt = attempt});
+}
+
+void supervisor_spawn(supervisor *s, uint64_t job, uint64_t attempt, ck_view deploy) {
+    ask(s, &(request){.job = job,
+                      .attempt = attempt,
+                      .environment = ck_host_environment(s->mem, environ, deploy, is_confined(s->cfg))});
+}
+
+static void free_request(supervisor *s, request *r) {
+    ck_host_environment_free(s->mem, r->environment, environ);
+    ck_free(s->mem, r, sizeof *r);
 }
 
 static request *take_request(supervisor *s) {
@@ -88,6 +109,8 @@ static int spawn_process(const supervisor *s, const request *r, pid_t *pid) {
                                 tls->cert ? tls->cert : "",
                                 tls->key ? tls->key : "",
                                 tls->ca ? tls->ca : "",
+                                s->cfg->data_root ? s->cfg->data_root : "",
+                                s->cfg->secret_dir ? s->cfg->secret_dir : "",
                                 NULL};
     snprintf(job, sizeof job, "%llu", (unsigned long long)r->job);
     snprintf(attempt, sizeof attempt, "%llu", (unsigned long long)r->attempt);
@@ -96,7 +119,7 @@ static int spawn_process(const supervisor *s, const request *r, pid_t *pid) {
     int rc = posix_spawn_file_actions_init(&files);
     if (rc) return rc;
     rc = posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", 0, 0);
-    if (rc == 0) rc = posix_spawn(pid, "/proc/self/exe", &files, NULL, (char **)(uintptr_t)argv, environ);
+    if (rc == 0) rc = posix_spawn(pid, "/proc/self/exe", &files, NULL, (char **)(uintptr_t)argv, r->environment);
     posix_spawn_file_actions_destroy(&files);
     return rc;
 }
@@ -117,7 +140,7 @@ static void spawn_child(supervisor *s, const request *r) {
 }
 
 static void perform_requests(supervisor *s) {
-    for (request *r; (r = take_request(s)) != NULL; ck_free(s->mem, r, sizeof *r)) {
+    for (request *r; (r = take_request(s)) != NULL; free_request(s, r)) {
         if (!r->kill) {
             spawn_child(s, r);
             continue;
@@ -241,7 +264,10 @@ static ck_status listen_for_probes(supervisor *s, ck_view *address, ck_error *er
 
 static ck_status start(supervisor *s, ck_error *err) {
     ck_view address;
+    ck_confined roots; /* the hosts make their own: whether they can is said now */
     CK_TRY(check_data_host(s->cfg, err));
+    CK_TRY(ck_confined_init(&roots, s->mem, s->proc->fs, s->cfg->data_root, s->cfg->secret_dir, err));
+    ck_confined_destroy(&roots);
     CK_TRY(ck_tls_new(s->proc, &s->cfg->tls, &s->tls, err));
     CK_TRY(make_dir(s, err));
     CK_TRY(ck_net_loop_new(s->proc, "worker", &s->loop, err));
@@ -265,7 +291,7 @@ static void stop(supervisor *s) {
     ck_listener_close(s->probed);
     ck_net_loop_free(s->loop);
     ck_tls_free(s->tls);
-    for (request *r; (r = take_request(s)) != NULL;) ck_free(s->mem, r, sizeof *r);
+    for (request *r; (r = take_request(s)) != NULL;) free_request(s, r);
     for (hosted *h; (h = s->hosts) != NULL;) {
         s->hosts = h->next;
         ck_frame_free(&h->deploy);

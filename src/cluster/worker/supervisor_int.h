@@ -33,6 +33,7 @@ typedef struct request {
     struct request *next;
     bool kill; /* else spawn */
     uint64_t job, attempt;
+    char **environment; /* of one to spawn */
 } request;
 
 typedef struct child { /* main thread */
@@ -73,7 +74,8 @@ typedef struct supervisor {
 
 /* ---- supervisor.c; thread: the loop's ---- */
 void supervisor_fail(supervisor *s, ck_status why, const ck_error *err); /* the process ends for it */
-void supervisor_ask(supervisor *s, bool kill, uint64_t job, uint64_t attempt);
+void supervisor_kill(supervisor *s, uint64_t job, uint64_t attempt);
+void supervisor_spawn(supervisor *s, uint64_t job, uint64_t attempt, ck_view deploy); /* what it will be told */
 
 /* ---- hosts.c ---- */
 ck_status hosts_listen(supervisor *s, ck_error *err);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "connector/kafka/kafka_int.h"
+#include "connector/library_options.h"
 #include "connector/secret.h"
 #include "os/clock.h"
 
@@ -110,6 +111,7 @@ static ck_status set_properties(ck_proc *proc, const ck_kafka_lib *lib, const ck
         if (is_ours(name))
             return ck_fail(err, CK_INVALID, "option '%s' cannot be set: the table's own options say it", o->names[i]);
         CK_TRY(ck_secret_resolve(proc, o->names[i], o->values[i], SECRET_BYTES_MAX, a, &value, err));
+        CK_TRY(ck_kafka_property_check(proc, name, o->names[i], value, err));
         CK_TRY(set(lib, conf, name, value, value != o->values[i], err));
     }
     return CK_OK;

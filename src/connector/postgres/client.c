@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "connector/postgres/pg_int.h"
+#include "connector/library_options.h"
 #include "connector/secret.h"
 #include "os/clock.h"
 
@@ -105,6 +106,7 @@ static ck_status make_pairs(ck_proc *proc, const ck_pg_options *o, bool replicat
                             ck_error *err) {
     static const char prefix[] = "properties.";
     const char *password = NULL;
+    CK_TRY(ck_pg_host_check(proc, o->host, err));
     if (o->password) CK_TRY(ck_secret_resolve(proc, "password", o->password, SECRET_BYTES_MAX, a, &password, err));
     add(p, "application_name", "clink");
     add(p, "host", o->host);
@@ -130,6 +132,7 @@ static ck_status make_pairs(ck_proc *proc, const ck_pg_options *o, bool replicat
             return ck_fail(err, CK_INVALID, "option '%s' is one too many: a connection has %d properties at most",
                            o->all->names[i], PROPERTIES_MAX);
         CK_TRY(ck_secret_resolve(proc, o->all->names[i], o->all->values[i], SECRET_BYTES_MAX, a, &value, err));
+        CK_TRY(ck_pg_property_check(proc, o->all->names[i] + sizeof prefix - 1, o->all->names[i], value, err));
         add(p, o->all->names[i] + sizeof prefix - 1, value);
     }
     return CK_OK;
