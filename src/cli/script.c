@@ -166,7 +166,7 @@ size_t run_flags_table(run_flags *f, flag *out) {
         {"explain", 0, FLAG_SWITCH, &f->explain, NULL, NULL, "show the plan and stop"},
         {"catalog", 0, FLAG_TEXT, &f->catalog, "DIR", "none is kept", "where tables, views and functions are kept"},
         {"set", 0, FLAG_LIST, &f->set, "KEY=VALUE", NULL, "as SET KEY = VALUE in front of the script; may be repeated"},
-        {"plugin", 0, FLAG_LIST, &f->plugins, "FILE.so", NULL, "load functions and jobs of your own; may be repeated"},
+        {"plugin", 0, FLAG_LIST, &f->plugins, "FILE.so", NULL, "functions, tables and jobs of your own; may be repeated"},
         {"job", 0, FLAG_TEXT, &f->job, "FILE.so", NULL, "run the job of a plugin, in place of a script"},
         {"memory", 0, FLAG_BYTES, &f->memory_bytes, "SIZE", "the machine's or the cgroup's",
          "bound on the job's memory"},

@@ -66,7 +66,7 @@ static void help(void) {
     puts("Statements end with a semicolon. Tab completes names, Ctrl-C stops a query, Ctrl-D ends the shell.\n"
          "  \\d           tables and views; \\dv the views alone\n"
          "  \\d NAME      the columns of one\n"
-         "  \\df [NAME]   functions made with CREATE FUNCTION and built in; those that begin so\n"
+         "  \\df [NAME]   functions: CREATE FUNCTION's, built in, plugins'; those that begin so\n"
          "  \\sf NAME     the statement that makes a table, with its options; so does \\d+ NAME\n"
          "  \\i FILE      run the statements of a file\n"
          "  \\timing      how long statements take, on or off\n"

@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "base/suggest.h"
-#include "expr/function.h"
+#include "expr/library.h"
 #include "sql/bind/bind_int.h"
 #include "sql/foreign.h"
 #include "sql/parse/parse.h"
@@ -151,6 +151,11 @@ static ck_status show_functions(ck_script *s, ck_view like) {
     for (size_t i = 0; st == CK_OK && i < ck_function_count(); i++)
         if (!(ck_function_at(i)->flags & CK_FN_INTERNAL)) st = line(&text, ck_function_at(i)->name, like);
     for (size_t i = 0; st == CK_OK && i < ck_aggregate_count(); i++) st = line(&text, ck_aggregate_at(i)->name, like);
+    const ck_library *l = s->b.catalog->proc->library;
+    for (const ck_library_item *i = l ? l->items : NULL; st == CK_OK && i; i = i->next) {
+        if (i->function) st = line(&text, i->function->name, like);
+        if (i->aggregate) st = line(&text, i->aggregate->name, like);
+    }
     return text_step(s, &text, st);
 }
 

@@ -266,6 +266,8 @@ def test_connectors_that_are_refused(tmp_path, refused, says):
     ("CREATE TABLE n (n BIGINT) WITH (connector='lines', path='o'); SELECT * FROM n", "lines"),
     ("CREATE TABLE n (n BIGINT[]) WITH (connector='numbers'); SELECT * FROM n", 'column "n" is an ARRAY, MAP or ROW'),
     ("CREATE TABLE o (n BIGINT) WITH (connector='marks', path='o'); INSERT INTO o SELECT COUNT(*) FROM (VALUES (1)) AS v (a) GROUP BY a", "only takes new rows"),
+    ("SELECT uper('a')", 'there is no function "uper"; did you mean "upper"?'),
+    ("SELECT zzzzzzzz('a')", 'there is no function "zzzzzzzz"'),
 ])
 def test_scripts_that_are_refused(so, tmp_path, sql, says):  # noqa: F811
     r = run_clink("run", "--plugin", so("tests/plugins/odd_tables.c"), "--changes", "-e", sql, cwd=tmp_path, ok=False)

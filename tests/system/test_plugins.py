@@ -5,7 +5,7 @@ import os
 import subprocess
 
 import pytest
-from conftest import TOP, run_clink, write_ndjson
+from conftest import CLINK, TOP, run_clink, write_ndjson
 
 SANITIZE = os.environ.get("CLINK_SANITIZE", "")
 
@@ -134,6 +134,14 @@ VALUES = "FROM (VALUES (1), (NULL), (3)) AS v (a)"
 ])
 def test_calls(so, sql, want):
     assert [r["r"] for r in run_clink("run", "--plugin", so("tests/plugins/odd.c"), "--format", "ndjson", "-e", sql).rows] == want
+
+
+def test_they_are_listed(functions, so):
+    flags = ("run", "--plugin", functions, "--plugin", so("tests/plugins/odd.c"), "-e")
+    for like, want in (("initials", ["initials"]), ("geo%n", ["geomean"]), ("twi%", ["twice"]), ("upper", ["upper"])):
+        assert run_clink(*flags, f"SHOW FUNCTIONS LIKE '{like}'").out.split() == want
+    r = subprocess.run([CLINK, "sql", "--plugin", functions], input="\\df geo\n", capture_output=True, text=True)
+    assert r.stdout.split() == ["geomean"], r.stderr
 
 
 def test_a_call_is_about_a_batch(so):

@@ -72,9 +72,10 @@ static ck_status no_such_function(ck_binder *b, const ck_ast_expr *e, const char
     if (!near.best.n) {
         ck_suggest_offer(&near, ck_function_suggest(name));
         const ck_library *l = b->catalog->proc->library;
-        for (const ck_library_item *i = l ? l->items : NULL; i; i = i->next)
-            if (!i->operator_)
-                ck_suggest_offer(&near, ck_view_of(i->function ? i->function->name : i->aggregate->name));
+        for (const ck_library_item *i = l ? l->items : NULL; i; i = i->next) {
+            if (i->function) ck_suggest_offer(&near, ck_view_of(i->function->name));
+            if (i->aggregate) ck_suggest_offer(&near, ck_view_of(i->aggregate->name));
+        }
         for (size_t i = 0; i < ck_aggregate_count(); i++) ck_suggest_offer(&near, ck_view_of(ck_aggregate_at(i)->name));
     }
     if (near.best.n && ck_ascii_lower(near.best.p[0]) >= 'a')
