@@ -38,6 +38,7 @@ typedef struct ck_place {
     int64_t line;        /* 1-based; 0 = unknown */
     int64_t column;      /* 1-based; 0 = unknown */
     int64_t byte_offset; /* -1 or 0 with line > 0 = unknown */
+    bool of_records;     /* byte_offset counts records instead, as a log's partition does */
     int32_t subtask;     /* -1 = not of a subtask */
 } ck_place;
 

@@ -14,6 +14,7 @@ ck_origin *ck_origin_new(ck_mem mem, const char *object, uint64_t base_offset, u
     atomic_init(&o->refs, 1);
     o->mem = mem;
     o->base_offset = base_offset;
+    o->of_records = false;
     o->row_count = row_count;
     o->object = (char *)&o->row_offset[row_count];
     memcpy(o->object, object, name_bytes);

@@ -12,6 +12,7 @@ typedef struct ck_origin {
     ck_mem mem;
     char *object;         /* file or split name */
     uint64_t base_offset; /* byte offset the row offsets count from */
+    bool of_records;      /* they count records of a log's partition instead */
     uint32_t row_count;
     uint32_t row_offset[]; /* start of each row's record */
 } ck_origin;

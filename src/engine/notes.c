@@ -171,7 +171,8 @@ void engine_name_operator(const clink_job *j, ck_error *err) {
     size_t n = strlen(err->msg), room = sizeof err->msg - n;
     if (!op) { /* of a file, which the sentence may name already */
         if (err->place.byte_offset >= 0 && !strstr(err->msg, err->place.object))
-            (void)snprintf(err->msg + n, room, "; the row is at byte %lld of %s", (long long)err->place.byte_offset,
+            (void)snprintf(err->msg + n, room, "; the row is at %s %lld of %s",
+                           err->place.of_records ? "offset" : "byte", (long long)err->place.byte_offset,
                            err->place.object);
         err->place.subtask = -1;
     }

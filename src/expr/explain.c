@@ -170,6 +170,7 @@ void ck_eval_place(const ck_batch *b, uint32_t row, ck_error *err) {
     memcpy(err->place.object, o->object, n);
     err->place.object[n] = '\0';
     if (row < o->row_count) err->place.byte_offset = (int64_t)(o->base_offset + o->row_offset[row]);
+    err->place.of_records = o->of_records;
 }
 
 ck_status ck_eval_explain(ck_eval *ev, const ck_batch *b, const ck_expr *e, uint32_t row, uint8_t mark, ck_error *err) {

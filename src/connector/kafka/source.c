@@ -31,6 +31,10 @@ static ck_status on_bad_record(void *arg, const ck_bad_record *given, ck_error *
     const char *why = ck_kafka_unfit_of(&p->unfit, line, &record);
     if (why) at = (ck_bad_record){.raw = record, .reason = why};
     at.offset = (uint64_t)offset;
+    if (ck_source_skips(s->ctx, p->id, at.offset)) {
+        s->bad_rows++;
+        return CK_OK;
+    }
     if (s->letters.on) {
         if (ck_dead_letters_is_full(&s->letters)) return CK_FULL; /* comes again when they are sent */
         CK_TRY(ck_dead_letters_add(&s->letters, p->id, &at, err));
@@ -50,6 +54,7 @@ static ck_status on_bad_record(void *arg, const ck_bad_record *given, ck_error *
         err->fatal = true;
         snprintf(err->place.object, sizeof err->place.object, "%s", p->id);
         err->place.byte_offset = offset;
+        err->place.of_records = true;
     }
     return CK_DATA;
 }
@@ -79,7 +84,7 @@ static ck_status source_init(ck_kafka_source *s, const ck_op_spec *spec, ck_erro
         .schema = s->metadata.values,
         .wanted = s->metadata.wanted,
         .checked = s->metadata.checked,
-        .origins = s->metadata.any || o->changelog,
+        .origins = true,
         .strict = o->strict || o->on_error != CK_ON_ERROR_FAIL, /* what is skipped does not depend on the query */
         .batch_rows = spec->settings->batch_rows,
     };
@@ -180,10 +185,33 @@ static ck_status decode(ck_kafka_source *s, ck_kafka_partition *p, ck_op_ctx *ct
     return status;
 }
 
+/* The decoder knows where its rows were in a buffer; from here on they are known by their offsets in the partition. */
+static void name_places(const ck_kafka_partition *p, ck_batch *b) {
+    ck_origin *o = b->origin;
+    size_t line = p->taken;
+    int64_t first = 0;
+    for (uint32_t i = 0; o && i < b->row_count; i++) {
+        uint64_t at = o->base_offset + o->row_offset[i];
+        while (p->ends[line] <= at) line++;
+        if (i == 0) first = p->offsets[line];
+        if (p->offsets[line] - first > UINT32_MAX) {
+            ck_origin_unref(&b->origin); /* most of a partition is gone between the two */
+            return;
+        }
+        o->row_offset[i] = (uint32_t)(p->offsets[line] - first);
+    }
+    if (!o) return;
+    o->base_offset = (uint64_t)first;
+    o->of_records = true;
+}
+
 /* What is beside the records of the batch's rows goes in: metadata, and which way a row goes. */
 static ck_status complete(ck_kafka_source *s, ck_kafka_partition *p, ck_batch **b, ck_op_ctx *ctx) {
-    if (!s->metadata.any && !p->weights) return CK_OK;
-    const ck_batch *values = *b;
+    if (!s->metadata.any && !p->weights) {
+        name_places(p, *b);
+        return CK_OK;
+    }
+    ck_batch *values = *b;
     const ck_kafka_beside **rows = ck_arena_array(ctx->arena, values->row_count, sizeof *rows);
     int8_t *weights = ck_arena_array(ctx->arena, values->row_count, sizeof *weights);
     if (!rows || !weights) return ck_nomem(ctx->error, ctx->mem, values->row_count * sizeof *rows);
@@ -194,6 +222,7 @@ static ck_status complete(ck_kafka_source *s, ck_kafka_partition *p, ck_batch **
         if (s->metadata.any) rows[i] = &p->beside[line];
         if (p->weights) weights[i] = p->weights[line];
     }
+    name_places(p, values);
     ck_batch *whole;
     CK_TRY(ck_kafka_metadata_add(&s->metadata, &s->table, &p->split, values, rows, p->weights ? weights : NULL,
                                  &p->beside_text, s->mem, &whole, ctx->error));
