@@ -10,6 +10,8 @@
 
 /* ---- making ---- */
 
+static const char by_window[] = "by window", by_slice[] = "by slice", by_both[] = "by window and slice";
+
 static void window_free(ck_window_agg *op) {
     if (op->out.schema) ck_batch_builder_destroy(&op->out);
     if (op->rows) ck_free(op->mem, op->rows, sizeof *op->rows);
@@ -66,6 +68,8 @@ static void plan_slices(ck_window_agg *op) {
     ck_window *w = &op->window;
     bool overlap = (w->kind == CK_WINDOW_HOP && w->slide_us < w->size_us) || w->kind == CK_WINDOW_CUMULATE;
     bool apart = op->lateness_us > 0 || w->processing || (op->plan.distinct_count && !op->rolling);
+    ck_slot_schema *slot = &op->plan.slot;
+    slot->kept = by_window;
     if (!overlap) return;
     for (uint32_t i = 0; i < op->plan.acc_count; i++)
         if (!op->plan.accs[i]->merge) return;
@@ -77,7 +81,8 @@ static void plan_slices(ck_window_agg *op) {
     if (apart && a < 2) return;
     w->slice_us = a;
     w->apart_us = apart;
-    if (apart) op->plan.slot.version = CK_WINDOW_APART_VERSION, op->plan.slot.reads_from = 1;
+    slot->kept = apart ? by_both : by_slice;
+    if (apart) slot->kept_before = by_window, slot->version = CK_WINDOW_APART_VERSION, slot->reads_from = 1;
     op->halved = w->kind == CK_WINDOW_HOP && !op->rolling && w->size_us / w->slide_us >= CK_WINDOW_ROLLS_FROM;
 }
 

@@ -19,7 +19,8 @@
 enum { CK_WINDOWS_OF_ROW_MAX = 10000 }; /* size / slide: how often a row may have to be counted */
 enum { CK_WINDOW_COLUMNS = 3 };         /* window_start, window_end, window_time */
 
-/* Of the slot "window": 1 has windows or slices; 2 both. */
+/* Of the slot "window": 1 has windows or slices, both named by their ends, so that the job's graph has to tell which;
+ * 2 both. */
 enum { CK_WINDOW_APART_VERSION = 2 };
 
 typedef enum ck_window_kind { CK_WINDOW_TUMBLE, CK_WINDOW_HOP, CK_WINDOW_CUMULATE, CK_WINDOW_ATTACHED } ck_window_kind;

@@ -108,17 +108,32 @@ static ck_status only_lacks(evolving *e, const ck_slot_schema *described, const 
     return CK_OK;
 }
 
+/* What rows of a version are, by what the stored graph says of them. */
+static const char *kept_as(const ck_slot_schema *described, uint32_t version) {
+    if (!described) return NULL;
+    return version < described->version ? described->kept_before : described->kept;
+}
+
+static bool reads_kept(const ck_slot_schema *want, const char *kept) {
+    if (!kept || !want->kept || strcmp(kept, want->kept) == 0) return true;
+    return want->kept_before && strcmp(kept, want->kept_before) == 0;
+}
+
 static ck_status compare_slot(evolving *e, ck_evolve_op *to, const ck_slot_schema *described,
                               const ck_expected_slot *want) {
     ck_slot_plan plan;
     bool there, lacks = false;
     CK_TRY(plan_slot(e, described, want, &plan, &there));
     if (!there && (want->schema->origin.fresh || want->schema->origin.from_now)) return CK_OK;
-    bool refused = !there || plan.verdict == CK_SLOT_REFUSED;
+    const char *kept = there ? kept_as(described, plan.from) : NULL;
+    bool readable = reads_kept(want->schema, kept);
+    bool refused = !there || plan.verdict == CK_SLOT_REFUSED || !readable;
     if (refused && e->cfg->added == CK_ADDED_BACKFILL) CK_TRY(only_lacks(e, described, want, &lacks));
+    if (readable && there && plan.verdict == CK_SLOT_SAME) return CK_OK;
     const char *why =
-        there ? plan.what : ck_arena_printf(e->arena, "its state \"%s\" is not in the checkpoint", want->schema->slot);
-    if (there && plan.verdict == CK_SLOT_SAME) return CK_OK;
+        !readable ? ck_arena_printf(e->arena, "it is stored %s, this job keeps it %s", kept, want->schema->kept)
+        : there   ? plan.what
+                  : ck_arena_printf(e->arena, "its state \"%s\" is not in the checkpoint", want->schema->slot);
     if (refused)
         to->verdict = lacks && to->verdict != CK_EVOLVE_REBUILD ? CK_EVOLVE_BACKFILL : CK_EVOLVE_REBUILD;
     else if (to->verdict == CK_EVOLVE_REUSE)

@@ -44,7 +44,10 @@ typedef struct ck_slot_schema {
     /* What a restore knows beside names. Of what is wanted, never of what is stored. */
     uint32_t reads_from;           /* values of versions from this one on have the same meaning; 0: of its own alone */
     const ck_slot_origin *origins; /* by value field; NULL: nothing */
-    ck_slot_origin origin;         /* of the slot: fresh: it begins empty where it is not stored */
+    /* What its rows are of where the operator's parameters decide it and no field tells ("by window"): in its version,
+     * and in those before that it reads. Of what a job has and had, by their graphs. NULL: fields tell all. */
+    const char *kept, *kept_before;
+    ck_slot_origin origin; /* of the slot: fresh: it begins empty where it is not stored */
 } ck_slot_schema;
 
 /* A slot of values only its operator understands: one field of this name, BYTES NOT NULL. */
