@@ -97,7 +97,8 @@ static ck_status read_reply(const ck_client_config *cfg, asking *q, ck_arena *a,
         if (!q->ended || q->why == CK_CANCELLED)
             return ck_fail(err, CK_AGAIN, "no answer from %s in time", cfg->address);
         if (q->why == CK_CLOSED)
-            return ck_fail(err, CK_CLOSED, "the coordinator at %s closed the connection", cfg->address);
+            return ck_fail(err, CK_CLOSED, "the coordinator at %s closed the connection: it has another token, or %s",
+                           cfg->address, cfg->tls.cert ? "no TLS" : "wants TLS (--tls-cert, --tls-key, --tls-ca)");
         *err = q->error;
         return ck_error_prefix(err, "the coordinator at %s: ", cfg->address);
     }

@@ -137,6 +137,12 @@ GROUPED = COPY.replace("k BIGINT, v BIGINT) WITH (connector='file'", "g BIGINT, 
 KEPT = ("--checkpoint-dir", "ck", "--checkpoint-interval-ms", "200")
 
 
+def said(cluster):
+    """What the coordinator has said of workers and jobs; it ends."""
+    cluster.leader.terminate()
+    return [line for line in cluster.leader.communicate()[1].splitlines() if "worker" in line or "job " in line]
+
+
 def undisturbed(tmp_path, sql):
     """What clink run of the same script writes."""
     sql = sql.replace("rate_limit='40000', ", "").replace("path='out'", "path='alone'")
@@ -287,6 +293,9 @@ def test_a_killed_worker_costs_nothing_but_time(cluster, sql):
     cluster.workers[subtasks[0]["worker"]].kill()
     s = cluster.until_status(1, "finished", "failed")
     assert s["status"] == "finished" and s["attempt"] == 2 and s["restarts"] == 1, s
+    lines = said(cluster)  # why it restarts is whichever is seen first, the loss or a peer that feels it
+    assert f"clink: {subtasks[0]['worker']}: worker lost (connection closed)" in lines, lines
+    assert [line for line in lines if "job 1" in line and line.startswith(f"clink: job 1 ({s['name']}) restarts: ")], lines
     check(cluster, sql)
 
 
@@ -440,6 +449,7 @@ def test_without_a_directory_a_loss_fails_the_job(cluster):
     w.kill()
     s = cluster.until_status(1, "failed")
     assert s["error"] == "worker lost (connection closed)" == s["subtasks"][0]["error"]
+    assert said(cluster) == ["clink: w1: worker lost (connection closed)", f"clink: job 1 ({s['name']}) has failed: worker lost (connection closed)"]
 
 
 def test_a_hungry_job_leaves_the_others_running(cluster):

@@ -193,7 +193,7 @@ def test_a_client_whose_certificate_is_not_taken_is_told_why(tls_cluster, certs)
         (tls(certs, "alien"), "does not accept our certificate: unknown ca"),
         (tls(certs, "old"), "does not accept our certificate: certificate expired"),
         (tls(certs, "node", "other"), "is not accepted: unable to get local issuer certificate"),
-        ((), "closed the connection"),
+        ((), "closed the connection: it has another token, or wants TLS (--tls-cert, --tls-key, --tls-ca)"),
         (good[:4], "--tls-cert, --tls-key and --tls-ca belong together: --tls-ca is missing"),
         (("--tls-cert", "none.pem", *good[2:]), "--tls-cert none.pem cannot be read as a certificate"),
     ):
@@ -213,7 +213,7 @@ def test_a_token_is_asked_for_over_tls_too(tls_cluster):
     wrong = c.cwd / "wrong"
     wrong.write_text("0" * 64)
     r = c.ask("list", "--token-file", wrong, ok=False)
-    assert r.code == 1 and "closed the connection" in r.err
+    assert r.code == 1 and "closed the connection: it has another token, or no TLS" in r.err
 
 
 def test_other_addresses_are_listened_on_with_tls(tmp_path, certs):

@@ -12,6 +12,7 @@
 #ifndef CK_CLUSTER_COORDINATOR_COORDINATOR_H
 #define CK_CLUSTER_COORDINATOR_COORDINATOR_H
 
+#include "base/log.h"
 #include "cluster/message.h"
 #include "os/random.h"
 
@@ -30,6 +31,7 @@ typedef struct ck_coordinator_config {
     int64_t restart_backoff_us;      /* before the second restart in a row, then doubling ... */
     int64_t restart_backoff_max_us;  /* ... up to this */
     size_t job_bytes_max;            /* of a job's description, where records have less room; 0: as a frame takes */
+    const ck_log *log;               /* lost workers, restarts and failures; NULL: nobody is told */
 } ck_coordinator_config;
 
 /* The specification's defaults. */

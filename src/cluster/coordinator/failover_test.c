@@ -108,6 +108,42 @@ static void a_loss_drains_the_survivors(void **state) {
     ASSERT_TEXT(info(h, 1)->error, "worker lost (heartbeat timeout)");
 }
 
+typedef struct heard_lines {
+    unsigned count;
+    char last[300];
+} heard_lines;
+
+static void hear(void *arg, ck_log_level level, const char *line) {
+    heard_lines *l = arg;
+    assert_int_equal(level, CK_LOG_WARN);
+    snprintf(l->last, sizeof l->last, "%s", line), l->count++;
+}
+
+static void whoever_runs_it_is_told_of_losses_and_failures(void **state) {
+    harness *h = *state;
+    heard_lines lines = {0};
+    const ck_log log = {.level = CK_LOG_WARN, .arg = &lines, .write = hear};
+    ck_msg_submit job = plain_job("/c");
+    h->cfg.log = &log;
+    next_leader(h);
+    job.max_restarts_on_worker_loss = 1;
+    run_on(h, 2, &job);
+    join(h, 3, 4);
+    assert_int_equal(lines.count, 0);
+    pass(h, 2100, "13");
+    assert_int_equal(lines.count, 2); /* the worker, and the job */
+    assert_non_null(strstr(lines.last, "restarts: worker lost (heartbeat timeout)"));
+    ended(h, 1, 1, 1, CK_TASK_CANCELLED, "", 0);
+    ready(h, 1, 1, 2), ready(h, 3, 1, 2);
+    ended(h, 1, 1, 2, CK_TASK_FAILED, "no such file", 0);
+    ended(h, 3, 1, 2, CK_TASK_CANCELLED, "", 0);
+    ASSERT_STATE(h, 1, "failed");
+    assert_int_equal(lines.count, 3);
+    assert_non_null(strstr(lines.last, "has failed: no such file"));
+    next_leader(h); /* to which that is no news */
+    assert_int_equal(lines.count, 3);
+}
+
 /* "Once the drain set empties ... restart_job_locked_ runs and rebuilds the deployment"; the restore handle is "the
  * coordinator's own coordination directory and last acknowledged id" */
 static void drained_the_job_is_deployed_from_its_last_checkpoint(void **state) {
@@ -620,6 +656,7 @@ int main(void) {
         T(a_suspended_coordinator_declares_nobody_lost),
         T(jobs_elsewhere_go_on),
         T(a_loss_drains_the_survivors),
+        T(whoever_runs_it_is_told_of_losses_and_failures),
         T(drained_the_job_is_deployed_from_its_last_checkpoint),
         T(the_drain_waits_for_every_subtask),
         T(without_survivors_in_flight_it_restarts_at_once),

@@ -28,12 +28,18 @@ const char *job_state_text(const job *j) {
     return j->state == JOB_DRAINING ? goals[j->goal] : names[j->state];
 }
 
+static void say(const ck_coordinator *c, const job *j, const char *what) {
+    ck_log_line(c->cfg.log, CK_LOG_WARN, "job %llu (%s) %s: %s", (unsigned long long)j->id, j->name, what, j->error);
+}
+
 void job_move(ck_coordinator *c, job *j, job_state to) {
     CK_ASSERT(moves[j->state] & 1u << to);
     j->state = to;
     if (to == JOB_RUNNING) j->running_since_us = c->now_us;
     if (!job_is_over(j) && to != JOB_SUSPENDED) return;
     j->goal = to == JOB_SUSPENDED ? GOAL_SUSPEND : GOAL_RUN;
+    if (to == JOB_FAILED) say(c, j, "has failed");
+    if (to == JOB_SUSPENDED) say(c, j, "is suspended");
     record_job(c, j);
     commands_job_ended(c, j);
 }
@@ -105,6 +111,12 @@ static void fail_job(ck_coordinator *c, job *j, const char *why) {
     restart_drain(c, j, GOAL_FAIL, false);
 }
 
+static void restart_after(ck_coordinator *c, job *j, const char *why, bool whole) {
+    job_set_error(j, "%s", why);
+    say(c, j, "restarts");
+    restart_drain(c, j, GOAL_RESTART, whole);
+}
+
 /* The task's own budget comes first, then the job's. A record that fails will fail again: no budget is spent on it. */
 static void on_failure(ck_coordinator *c, job *j, task *t, const ck_msg_ended *m) {
     char why[CK_CLUSTER_ERROR_MAX + 1];
@@ -120,12 +132,10 @@ static void on_failure(ck_coordinator *c, job *j, task *t, const ck_msg_ended *m
         restart_drain(c, j, GOAL_SUSPEND, false);
     } else if (t->retries < c->cfg.max_restarts) {
         t->retries++;
-        job_set_error(j, "%s", why);
-        restart_drain(c, j, GOAL_RESTART, true);
+        restart_after(c, j, why, true);
     } else if (restart_allowed(j)) {
         j->restart_attempts++;
-        job_set_error(j, "%s", why);
-        restart_drain(c, j, GOAL_RESTART, true);
+        restart_after(c, j, why, true);
     } else {
         fail_job(c, j, why);
     }
@@ -181,8 +191,7 @@ void job_lose_host(ck_coordinator *c, job *j, uint32_t host, const char *why) {
         restart_check_drained(c, j);
     } else if (restarts) {
         j->restart_attempts++;
-        job_set_error(j, "%s", why);
-        restart_drain(c, j, GOAL_RESTART, false);
+        restart_after(c, j, why, false);
     } else {
         fail_job(c, j, why);
     }

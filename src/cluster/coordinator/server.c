@@ -295,6 +295,7 @@ static ck_status lead(ck_coordinator_server *s, const ck_coordinator_server_conf
     machine.mem = s->mem;
     machine.seed = ck_random_u64(s->proc);
     machine.secrets = s->proc->random;
+    machine.log = s->proc->log;
     machine.epoch = 1;
     ck_status st = CK_OK;
     if (cfg->metadata_dir) st = ck_records_dir_open(s->proc, cfg->metadata_dir, &s->records, &machine.epoch, err);

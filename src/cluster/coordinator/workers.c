@@ -18,6 +18,7 @@ static worker *find(const ck_coordinator *c, ck_view id) {
 
 void workers_lose(ck_coordinator *c, worker *w, const char *why) {
     worker **link = &c->workers;
+    ck_log_line(c->cfg.log, CK_LOG_WARN, "%s: %s", w->id, why);
     while (*link != w) link = &(*link)->next;
     *link = w->next;
     if (!w->next) c->workers_end = link;
