@@ -51,8 +51,9 @@ ck_status ck_evolve_refusal(const ck_evolve_config *cfg, const ck_evolution *e, 
     unsigned long long id = m->checkpoint;
     if (!e->changed) return CK_OK;
     if (m->key_groups != cfg->wanted->key_groups)
-        return ck_fail(err, CK_REFUSED, "checkpoint %llu in %s has %u key groups, this job %u", id, cfg->dir,
-                       m->key_groups, cfg->wanted->key_groups);
+        return ck_fail(err, CK_REFUSED,
+                       "checkpoint %llu in %s has %u key groups, this job %u: --key-groups %u goes on from it", id,
+                       cfg->dir, m->key_groups, cfg->wanted->key_groups, m->key_groups);
     if (m->kind == CK_BARRIER_FINAL)
         return ck_fail(err, CK_REFUSED,
                        "checkpoint %llu in %s is the last of a job that has finished, and was made by another script: "

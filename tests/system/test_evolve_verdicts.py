@@ -81,3 +81,14 @@ def test_a_used_column_that_is_gone(job):
     """The script itself has no such column any more: it does not come as far as the savepoint."""
     code, lines, err = job.explain(text(cols=COLS.replace("w INT, ", "")))
     assert code == 1 and 'column "w"' in err, err
+
+
+def test_another_number_of_key_groups(tmp_path):
+    (tmp_path / "in.ndjson").write_text('{"k":1}\n')
+    sql = ("CREATE TABLE t (k BIGINT) WITH (connector='file', path='in.ndjson'); CREATE TABLE o (k BIGINT) WITH (connector='file', format='json', path='o'); "
+           "INSERT INTO o SELECT k FROM t")
+    flags = ("run", "--checkpoint-dir", "ck", "--name", "j", "-e", sql)
+    run_clink(*flags, "--key-groups", "16", cwd=tmp_path)
+    r = run_clink(*flags, cwd=tmp_path, ok=False)
+    assert r.code == 1 and "has 16 key groups, this job 128: --key-groups 16 goes on from it" in r.err, r.err
+    assert "has finished before" in run_clink(*flags, "--key-groups", "16", cwd=tmp_path).err
