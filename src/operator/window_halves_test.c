@@ -3,6 +3,7 @@
  * every way of keeping fronts. What a window says is computed from its rows; sums of doubles are the same to the last
  * bit whatever was kept and however often it was forgotten. */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <time.h>
 
 #include "operator/operators.h"
@@ -240,8 +241,57 @@ static void sums_of_doubles_do_not_depend_on_what_is_kept(void **state) {
     free(want);
 }
 
+/* Some rows of different values at one time, each as often as `times` says; below 0: taken back. */
+static void put_values(harness *h, const char *time, int from, int to, int times) {
+    enum { AT_ONCE = 1000 };
+    static char text[AT_ONCE][80];
+    static const char *lines[AT_ONCE];
+    for (int again = 0; again < abs(times); again++)
+        for (int v = from; v < to; v += AT_ONCE) {
+            for (int i = 0; i < AT_ONCE; i++) {
+                snprintf(text[i], sizeof text[i], "%sa|1970-01-01 00:00:%s|%d", times < 0 ? "-" : "", time, v + i);
+                lines[i] = text[i];
+            }
+            harness_ok(h, harness_try_rows(h, 0, lines, AT_ONCE));
+        }
+}
+
+/* Windows that have a bucket from before there were slices, and slices with more values than go into it in one call:
+ * those of the slice where a call has stopped go in once, also where they are taken back from what the bucket has
+ * twice. */
+static void sets_that_stop_half_way_go_into_a_bucket_once(void **state) {
+    enum { VALUES = 9000 };
+    _Static_assert(VALUES < (int)CK_WINDOW_MERGED_ROWS && 2 * VALUES > (int)CK_WINDOW_MERGED_ROWS,
+                   "it stops in the second slice");
+    harness *h = &((fixture *)*state)->h;
+    harness_input(h, "k VARCHAR; t TIMESTAMP(6); v BIGINT", CK_MODE_RETRACT);
+    harness_start(h, &ck_op_window_agg,
+                  "{\"window\":{\"kind\":\"hop\",\"time\":1,\"size_us\":8000000,\"slide_us\":1000000,\"offset_us\":0},"
+                  "\"keys\":[0],\"aggregates\":[{\"fn\":\"count\",\"distinct\":true,\"arg\":2,\"arg_text\":\"v\"},"
+                  "{\"fn\":\"min\",\"arg\":2,\"arg_text\":\"v\"}]}",
+                  "k VARCHAR; s TIMESTAMP(6); e TIMESTAMP(6); w TIMESTAMP(6); n BIGINT; m BIGINT");
+    ck_window_agg *op = h->self;
+    assert_true(op->rolled.on && op->window.apart_us);
+    op->window.slice_us = op->window.apart_us = 0; /* as an earlier build counted: into each window */
+    put_values(h, "01.5", 0, VALUES, 2);
+    harness_restart(h, 1);
+    put_values(h, "00.5", VALUES, 2 * VALUES, 1);
+    put_values(h, "01.5", 0, VALUES, -1);
+    harness_end(h);
+    assert_int_equal(h->line_count, 9);
+    for (int end = 1; end <= 9; end++) {
+        char want[120], first[32], last[32], moment[32];
+        snprintf(want, sizeof want, "a|%s|%s|%s|%d|%d", text_of(end - 8, "", first), text_of(end, "", last),
+                 text_of(end - 1, ".999", moment), end > 1 && end < 9 ? 2 * VALUES : VALUES, end == 1 ? VALUES : 0);
+        assert_string_equal(h->lines[end - 1].text, want);
+    }
+    harness_restart(h, 2);
+    assert_int_equal(harness_kept_rows(h, 3), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {T(windows_are_their_definition),
+                                       T(sets_that_stop_half_way_go_into_a_bucket_once),
                                        T(sums_of_doubles_do_not_depend_on_what_is_kept)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
