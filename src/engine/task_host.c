@@ -48,6 +48,7 @@ typedef struct task_host {
     ck_progress progress; /* as last said; its note is the one below */
     char note[CK_CLUSTER_NOTE_MAX + 1];
     int64_t looked_us; /* at its progress */
+    ck_frame *kept;    /* what deploy borrows from */
 
     pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t changed;
@@ -91,6 +92,21 @@ static ck_frame *take_frame(task_host *h, bool wait) {
     return f;
 }
 
+/* The next frame, for as long as the host lives. */
+static ck_frame *keep_frame(task_host *h) {
+    ck_frame *f = take_frame(h, true);
+    f->next = h->kept;
+    return h->kept = f;
+}
+
+static void free_frames(ck_frame *f) {
+    while (f) {
+        ck_frame *next = f->next;
+        ck_frame_free(&f);
+        f = next;
+    }
+}
+
 static ck_status say(task_host *h, const ck_message *m, ck_error *err) {
     ck_frame *f;
     CK_TRY(ck_message_frame(h->mem, m, &f, err));
@@ -112,7 +128,7 @@ static uint32_t process_of(void *arg, uint64_t vertex, uint32_t subtask) {
 }
 
 static ck_status read_deploy(task_host *h, ck_error *err) {
-    ck_frame *f = take_frame(h, true); /* kept: views borrow from it */
+    ck_frame *f = keep_frame(h);
     ck_message m;
     ck_graph *g;
     uint64_t tasks = 0;
@@ -198,7 +214,7 @@ static ck_job_config job_config(task_host *h, const char **addresses, const ck_s
 }
 
 static ck_status start_job(task_host *h, ck_job_outputs *outputs, ck_error *err) {
-    ck_frame *f = take_frame(h, true); /* kept as well */
+    ck_frame *f = keep_frame(h);
     ck_message m;
     CK_TRY(ck_message_read(f, &h->arena, &m, err));
     if (m.kind != CK_MSG_START || m.as.start.addresses.count != h->deploy.process_count)
@@ -391,7 +407,17 @@ static void wait_until_said(task_host *h) {
     while (!h->gone) pthread_cond_wait(&h->changed, &h->lock);
     pthread_mutex_unlock(&h->lock);
     ck_connection_unref(&h->c);
+}
+
+static void forget(task_host *h) {
+    if (h->c) wait_until_said(h);
     ck_net_loop_free(h->loop);
+    free_again(h);
+    free_frames(h->kept);
+    free_frames(h->first);
+    ck_arena_destroy(&h->arena);
+    pthread_cond_destroy(&h->changed);
+    pthread_mutex_destroy(&h->lock);
 }
 
 int clink_task_host(clink_engine *e, int argc, char **argv) {
@@ -410,7 +436,6 @@ int clink_task_host(clink_engine *e, int argc, char **argv) {
     pthread_cond_init(&h.changed, NULL);
     ck_status s = live(&h, argv[0], &err);
     if (s != CK_OK) ck_log_line(e->proc.log, CK_LOG_ERROR, "task host: %s", err.msg);
-    if (h.c) wait_until_said(&h);
-    free_again(&h);
+    forget(&h);
     return s == CK_OK ? 0 : 1;
 }
