@@ -1,6 +1,8 @@
 /* See plugin_column.h. */
 #include "expr/plugin_column.h"
 
+#include "expr/decimal.h"
+#include "expr/time_int.h"
 #include "expr/utf8.h"
 
 enum { HEAP_BYTES_LEAST = 16 << 10, HEAP_BYTES_MOST = 1 << 20, TEXT_BYTES_MAX = CK_RECORD_BYTES_MAX };
@@ -116,15 +118,35 @@ void ck_plugin_writer_destroy(ck_plugin_writer *w) {
 
 /* ---- what comes back ---- */
 
+/* A row whose value nobody looks at: NULL, or one that has failed. */
+static bool has_none(const ck_column *c, uint32_t row) { return ck_column_is_null(c, row) || (c->err && c->err[row]); }
+
+/* What an I64 of the type lies between; false: in anything. */
+static bool range_of(ck_kind kind, int64_t *low, int64_t *high) {
+    switch (kind) {
+    case CK_TYPE_BIGINT: return false;
+    case CK_TYPE_DATE: *low = CK_DATE_MIN, *high = CK_DATE_MAX; return true;
+    case CK_TYPE_TIME: *low = 0, *high = CK_DAY_US - 1; return true;
+    case CK_TYPE_TIMESTAMP:
+    case CK_TYPE_TIMESTAMP_LTZ: *low = CK_TIME_MIN_US, *high = CK_TIME_MAX_US; return true;
+    default:
+        if (!ck_kind_is_integer(kind)) return false;
+        ck_kind_int_range(kind, low, high);
+        return true;
+    }
+}
+
 bool ck_plugin_fits(const ck_type *type, const ck_column *c, const uint16_t *sel, uint32_t n, uint32_t *row) {
-    int64_t low = INT64_MIN, high = INT64_MAX;
-    bool text = type->kind == CK_TYPE_VARCHAR;
-    if (ck_kind_is_integer(type->kind)) ck_kind_int_range(type->kind, &low, &high);
-    if (type->kind == CK_TYPE_BIGINT || !(text || ck_kind_is_integer(type->kind))) return true;
+    int64_t low, high;
+    bool text = type->kind == CK_TYPE_VARCHAR, decimal = type->kind == CK_TYPE_DECIMAL;
+    if (!(text || decimal || range_of(type->kind, &low, &high))) return true;
     for (uint32_t k = 0; k < n; k++) {
         uint32_t i = sel ? sel[k] : k;
-        if (ck_column_is_null(c, i)) continue;
-        if (text ? ck_utf8_valid(ck_column_str(c, i)) : c->i64[i] >= low && c->i64[i] <= high) continue;
+        if (has_none(c, i)) continue;
+        bool fits = text      ? ck_utf8_valid(ck_column_str(c, i))
+                    : decimal ? ck_decimal_fits(c->i128[i], type->precision)
+                              : c->i64[i] >= low && c->i64[i] <= high;
+        if (fits) continue;
         *row = i;
         return false;
     }
@@ -132,8 +154,15 @@ bool ck_plugin_fits(const ck_type *type, const ck_column *c, const uint16_t *sel
 }
 
 void ck_plugin_round(const ck_type *type, ck_column *c) {
-    if (type->kind != CK_TYPE_REAL) return;
-    for (uint32_t i = 0; i < c->length; i++) c->f64[i] = (double)(float)c->f64[i];
+    int64_t low, high;
+    if (type->kind == CK_TYPE_REAL)
+        for (uint32_t i = 0; i < c->length; i++) c->f64[i] = (double)(float)c->f64[i];
+    if (ck_type_phys(type) != CK_PHYS_I64) return;
+    for (uint32_t i = 0; (c->validity || c->err) && i < c->length; i++)
+        if (has_none(c, i)) c->i64[i] = 0;
+    if (ck_kind_is_integer(type->kind) || type->kind == CK_TYPE_DATE || !range_of(type->kind, &low, &high)) return;
+    for (uint32_t i = 0; i < c->length; i++)
+        if (c->i64[i] >= low && c->i64[i] <= high) c->i64[i] = ck_time_at_precision(type->precision, c->i64[i]);
 }
 
 ck_status ck_plugin_status(clink_status s) {

@@ -39,10 +39,11 @@ void ck_plugin_writer_destroy(ck_plugin_writer *w);
 /* Room for n more bytes of long texts: clink_engine_table.grow. */
 clink_status ck_plugin_grow(clink_writer *w, size_t n);
 
-/* Values that the layout has room for and the type does not: an integer out of range, text that is not UTF-8. *row is
- * the first such row of sel[0..n) (sel NULL: 0..n). */
+/* Values that the layout has room for and the type does not: an integer or DECIMAL out of range, a time out of the
+ * years 1 to 9999, text that is not UTF-8. *row is the first such row of sel[0..n) (sel NULL: 0..n). */
 bool ck_plugin_fits(const ck_type *type, const ck_column *c, const uint16_t *sel, uint32_t n, uint32_t *row);
-/* A REAL holds what fits into a float. */
+/* A REAL holds what fits into a float, a time the digits of a second that its type has; where there is no value stands
+ * 0 instead of what a plugin or nobody has written there. */
 void ck_plugin_round(const ck_type *type, ck_column *c);
 
 /* The engine's status for a plugin's. */

@@ -35,6 +35,35 @@ static clink_status too_big(clink_call *call) {
     for (CLINK_EACH(call->rows, k, row)) clink_set_i64(call->out, row, 300);
     return CLINK_OK;
 }
+/* The number itself, whatever type it is said to be of. */
+static clink_status as_is(clink_call *call) {
+    for (CLINK_EACH(call->rows, k, row)) clink_set_i64(call->out, row, clink_i64(call->arguments[0], row));
+    return CLINK_OK;
+}
+static clink_status as_decimal(clink_call *call) {
+    for (CLINK_EACH(call->rows, k, row)) {
+        int64_t v = clink_i64(call->arguments[0], row);
+        clink_set_decimal(call->out, row, v < 0 ? -1 : 0, (uint64_t)v);
+    }
+    return CLINK_OK;
+}
+/* No value for the odd ones, and something there nevertheless. */
+static clink_status null_if_odd(clink_call *call) {
+    for (CLINK_EACH(call->rows, k, row)) {
+        int odd = (int)(clink_i64(call->arguments[0], row) & 1);
+        clink_set_i64(call->out, row, odd ? INT64_MAX : 0);
+        if (odd) clink_set_null(call->out, row);
+    }
+    return CLINK_OK;
+}
+static clink_status fail_if_odd(clink_call *call) {
+    for (CLINK_EACH(call->rows, k, row)) {
+        int odd = (int)(clink_i64(call->arguments[0], row) & 1);
+        if (odd) clink_fail_row(call, row, "it is odd");
+        clink_set_i64(call->out, row, odd ? INT64_MAX : 0);
+    }
+    return CLINK_OK;
+}
 static clink_status or_zero(clink_call *call) {
     for (CLINK_EACH(call->rows, k, row))
         clink_set_i64(call->out, row, clink_is_null(call->arguments[0], row) ? 0 : clink_i64(call->arguments[0], row));
@@ -73,6 +102,12 @@ F(fails_silently, "fails_silently", "", "BIGINT", 0);
 F(marks, "marks", "BIGINT", "BIGINT", 0);
 F(no_utf8, "no_utf8", "BIGINT", "VARCHAR", 0);
 F(too_big, "too_big", "BIGINT", "TINYINT", 0);
+static const clink_function typed[] = {
+#define OF(f, n, r, ...) {.struct_bytes = sizeof(clink_function), .name = n, .arguments = "BIGINT", .returns = r, .call = f, __VA_ARGS__}
+    OF(as_is, "as_date", "DATE", 0), OF(as_is, "as_time", "TIME(3)", 0), OF(as_is, "as_timestamp", "TIMESTAMP(3)", 0), OF(as_is, "as_instant", "TIMESTAMP_LTZ(0)", 0),
+    OF(as_decimal, "as_decimal", "DECIMAL(4,2)", 0), OF(null_if_odd, "null_date", "DATE", .flags = CLINK_GIVES_NULLS),
+    OF(null_if_odd, "null_timestamp", "TIMESTAMP(6)", .flags = CLINK_GIVES_NULLS), OF(fail_if_odd, "fail_date", "DATE", .flags = CLINK_FAILS),
+    OF(fail_if_odd, "fail_small", "TINYINT", .flags = CLINK_FAILS)};
 F(batch_size, "batch_size", "BIGINT", "BIGINT", 0);
 F(or_zero, "or_zero", "BIGINT", "BIGINT", .flags = CLINK_SEES_NULLS);
 static const clink_function not_opened_function = {.struct_bytes = sizeof(clink_function), .name = "not_opened", .arguments = "BIGINT", .returns = "BIGINT", .call = twice, .open = not_opened};
@@ -89,7 +124,8 @@ static const clink_function *const functions[] = {
     &(const clink_function){.struct_bytes = sizeof(clink_function), .name = "odd", .arguments = "BIGINT, NUMBR", .returns = "BIGINT", .call = twice},
 #endif
     &twice_function, &twice_text_function, &gives_null_function, &fails_function, &fails_silently_function, &marks_function, &no_utf8_function,
-    &too_big_function, &or_zero_function, &batch_size_function, &not_opened_function, NULL};
+    &too_big_function, &or_zero_function, &batch_size_function, &not_opened_function,
+    &typed[0], &typed[1], &typed[2], &typed[3], &typed[4], &typed[5], &typed[6], &typed[7], &typed[8], NULL};
 
 #ifndef ABI
 #define ABI CLINK_PLUGIN_ABI

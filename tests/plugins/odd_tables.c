@@ -75,10 +75,13 @@ static clink_status misbehave(clink_read *r, const reader *of) {
     if (fails(of->table, "many"))
         for (int i = 0; i < 1000000; i++)
             if (clink_add_row(r->out, &row) != CLINK_OK) return CLINK_OK;
-    if (!fails(of->table, "null") && !fails(of->table, "utf8") && !fails(of->table, "range")) return CLINK_OK;
+    if (!fails(of->table, "null") && !fails(of->table, "utf8") && !fails(of->table, "range") &&
+        !fails(of->table, "year"))
+        return CLINK_OK;
     if (clink_add_row(r->out, &row) != CLINK_OK) return CLINK_NOMEM;
     clink_set_i64(r->out->columns[0], row, fails(of->table, "range") ? INT64_MAX : 0);
     if (fails(of->table, "null")) clink_set_null(r->out->columns[0], row);
+    if (fails(of->table, "year")) clink_set_i64(r->out->columns[2], row, INT64_MAX);
     return fails(of->table, "utf8") ? clink_set_text(r->out->columns[1], row, "\xff\xfe", 2) : CLINK_OK;
 }
 static clink_status read_range(clink_read *r) {

@@ -198,6 +198,7 @@ def test_changes_and_upserts(so, tmp_path):  # noqa: F811
     ("many", "gives over 262144 rows in one call"),
     ("null", 'table "n": connector numbers of plugin odd_tables emitted NULL, and the column is NOT NULL in column n'),
     ("utf8", "emitted a text that is not UTF-8 in column t"),
+    ("year", "emitted a number out of range for its type in column ts"),
 ])
 def test_sources_that_fail(so, tmp_path, fail, says):  # noqa: F811
     sql = NUMBERS.format(time="", options=f", fail='{fail}'") + "SELECT COUNT(*), MAX(t), MAX(n) FROM n"

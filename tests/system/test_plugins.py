@@ -150,6 +150,40 @@ def test_a_call_is_about_a_batch(so):
     assert r.rows[0]["most"] == 4096 and round(r.rows[0]["calls"]) < 50
 
 
+DAY, US = 86400, 10**6
+# What a type has room for, at its ends: the number that the plugin gives, and how it is shown.
+ENDS = [("as_date", -719162, "0001-01-01"), ("as_date", 2932896, "9999-12-31"), ("as_time", 0, "00:00:00"), ("as_time", DAY * US - 1, "23:59:59.999"),
+        ("as_timestamp", -719162 * DAY * US, "0001-01-01T00:00:00"), ("as_timestamp", 2932897 * DAY * US - 1, "9999-12-31T23:59:59.999"),
+        ("as_instant", -719162 * DAY * US, "0001-01-01T00:00:00Z"), ("as_instant", 2932897 * DAY * US - 1, "9999-12-31T23:59:59Z"),
+        ("as_decimal", -9999, -99.99), ("as_decimal", 9999, 99.99)]
+
+
+@pytest.mark.parametrize("name,n,shown", ENDS)
+def test_what_a_type_has_no_room_for_is_said(so, name, n, shown):
+    flags = ("run", "--plugin", so("tests/plugins/odd.c"), "--format", "ndjson", "-e")
+    assert run_clink(*flags, f"SELECT {name}({n}) AS x").rows == [{"x": shown}]
+    for out in (n + (1 if n > 0 else -1), -2**63 + 1, 2**63 - 1):
+        r = run_clink(*flags, f"SELECT {name}({out}) AS x", ok=False)
+        assert r.code == 1 and f"{name} of plugin odd gave a number out of range for the type it returns" in r.err, (out, r.err)
+
+
+def test_a_time_has_the_digits_of_its_type(so):
+    """Two times that are shown alike are one group."""
+    sql = "SELECT x, COUNT(*) AS n FROM (SELECT as_timestamp(a) AS x FROM (VALUES (-1), (-1000), (1001), (1999)) AS t(a)) GROUP BY x ORDER BY x"
+    r = run_clink("run", "--plugin", so("tests/plugins/odd.c"), "--format", "ndjson", "-e", sql)
+    assert r.rows == [{"x": "1969-12-31T23:59:59.999", "n": 2}, {"x": "1970-01-01T00:00:00.001", "n": 2}]
+
+
+@pytest.mark.parametrize("call,shown", [("EXTRACT(EPOCH FROM null_date(a))", 0), ("EXTRACT(YEAR FROM null_timestamp(a))", 1970),
+                                        ("null_timestamp(a) + INTERVAL '1' MONTH", "1970-02-01T00:00:00"), ("LAST_DAY(null_date(a))", "1970-01-31"),
+                                        ("EXTRACT(HOUR FROM fail_date(a))", 0), ("TIMESTAMPADD(DAY, 1, fail_date(a))", "1970-01-02"), ("fail_small(a)", 0)])
+def test_what_stands_where_there_is_no_value_is_nothing(so, tmp_path, call, shown):
+    path = write_ndjson(tmp_path / "t.ndjson", [{"a": i} for i in range(100)])
+    r = run_clink("run", "--plugin", so("tests/plugins/odd.c"), "--format", "ndjson", "-e", "SET on_eval_error = 'null'; "
+                  f"CREATE TABLE t (a BIGINT) WITH (connector = 'file', format = 'json', path = '{path}'); SELECT {call} AS x FROM t")
+    assert [row["x"] for row in r.rows] == [None if i % 2 else shown for i in range(100)]
+
+
 @pytest.mark.parametrize("sql,says", [
     ("SELECT gives_null(1)", "gives_null of plugin odd gave NULL, which it may not without CLINK_GIVES_NULLS"),
     ("SELECT fails(1)", "fails of plugin odd: the table of zones is not there"),
