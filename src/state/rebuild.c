@@ -86,7 +86,8 @@ static ck_status all_rows(rebuild *r, ck_table *from) {
     ck_table_scan scan = {0};
     ck_row *rows[64];
     for (uint32_t n; (n = ck_table_scan_next(from, &scan, rows, 64)) > 0;) {
-        for (uint32_t i = 0; i < n; i++) CK_TRY(one_row(r, from, rows[i]));
+        const ck_table *owner = ck_scanned_table(from, &scan);
+        for (uint32_t i = 0; i < n; i++) CK_TRY(one_row(r, owner, rows[i]));
         if (from->cold) CK_TRY(ck_cold_relieve(r->to));
     }
     return from->cold ? ck_cold_check(from->cold, NULL) : CK_OK;

@@ -168,6 +168,65 @@ static void stored_rows_become_rows_of_the_new_schema(void **state) {
     }
 }
 
+/* Rows of windows: each bucket has the long keys of its rows itself. */
+static void rows_of_buckets_keep_their_strings(void **state) {
+    fixture *f = *state;
+    enum { ROWS = 600, BUCKETS = 3 };
+    const char *uid = "window_agg(k)<-t";
+    ck_slot_schema was = slot_of(f, "k:v", "n:b! text:v"), now = slot_of(f, "k:v", "text:v");
+    uint32_t order_count;
+    const ck_order_field order = {.field = *fields_of(f, "slice_end:b!", &order_count)};
+    was.order = now.order = &order;
+    was.order_count = now.order_count = order_count;
+    was.bucketed = now.bucketed = true;
+    ck_state_store *s = new_store(f);
+    ck_state *st;
+    ck_table *t;
+    ck_error err = CK_ERROR_INIT;
+    ck_bytes key, value;
+    ck_bytes_init(&key, f->mem, SIZE_MAX);
+    ck_bytes_init(&value, f->mem, SIZE_MAX);
+    assert_int_equal(ck_state_restore_slot(s, ck_op_id(uid), uid, "group_agg", &was, &err), CK_OK);
+    for (uint32_t i = 0; i < ROWS; i++) {
+        char k[64];
+        snprintf(k, sizeof k, "the key of a row of a window, number %u", i / BUCKETS);
+        uint32_t bytes = (uint32_t)strlen(k);
+        ck_bytes_clear(&key);
+        ck_bytes_clear(&value);
+        assert_int_equal(ck_bytes_char(&key, (char)ck_key_group_of_hash(ck_fnv1a(k, bytes), 16)), CK_OK);
+        assert_int_equal(ck_bytes_str(&key, "agg|"), CK_OK);
+        assert_int_equal(ck_bytes_append(&key, (char[]){0, 0, 0, (char)bytes}, 4), CK_OK);
+        assert_int_equal(ck_bytes_str(&key, k), CK_OK);
+        assert_int_equal(ck_bytes_u64be(&key, (uint64_t)(i % BUCKETS) ^ 1ULL << 63), CK_OK);
+        assert_int_equal(ck_bytes_char(&value, 0), CK_OK); /* the null bits */
+        assert_int_equal(ck_bytes_u64le(&value, i), CK_OK);
+        assert_int_equal(ck_bytes_u32le(&value, bytes), CK_OK);
+        assert_int_equal(ck_bytes_str(&value, k), CK_OK);
+        const ck_stored_row row = {ck_bytes_as_view(&key), ck_bytes_as_view(&value)};
+        if (ck_state_restore_put(s, ck_op_id(uid), row, &err) != CK_OK) fail_msg("%s", err.msg);
+    }
+    ck_bytes_destroy(&key);
+    ck_bytes_destroy(&value);
+    assert_int_equal(ck_state_restore_end(s, &err), CK_OK);
+    assert_int_equal(ck_state_of(s, uid, "group_agg", &st, &err), CK_OK);
+    if (ck_state_table(st, &now, &t, &err) != CK_OK) fail_msg("%s", err.msg);
+    assert_int_equal(ck_table_row_count(t), ROWS);
+    for (int64_t b = 0; b < BUCKETS; b++) {
+        ck_table *bucket;
+        assert_int_equal(ck_table_bucket(t, b, false, &bucket, &err), CK_OK);
+        assert_int_equal(ck_table_row_count(bucket), ROWS / BUCKETS);
+        ck_table_scan scan = {0};
+        ck_row *rows[64];
+        for (uint32_t n; (n = ck_table_scan_next(bucket, &scan, rows, 64)) > 0;)
+            for (uint32_t i = 0; i < n; i++) {
+                ck_view k = ck_table_str(bucket, rows[i], 0);
+                assert_true(ck_view_eq(k, ck_table_str(bucket, rows[i], 2)));
+                assert_true(k.n > 30 && memcmp(k.p, "the key of a row", 16) == 0);
+            }
+    }
+    ck_state_store_free(s);
+}
+
 static void what_does_not_fit_is_refused_by_name(void **state) {
     fixture *f = *state;
     const char *uid = "group_agg(k)<-t";
@@ -193,6 +252,7 @@ int main(void) {
         T(schemas_by_rule),
         T(types_versions_and_modes_must_agree),
         T(stored_rows_become_rows_of_the_new_schema),
+        T(rows_of_buckets_keep_their_strings),
         T(what_does_not_fit_is_refused_by_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -109,6 +109,11 @@ uint32_t ck_table_retire_count(const ck_table *t);
 /* CK_NOMEM in a sentence that names the slot and says why there is no more. */
 ck_status ck_table_nomem(const ck_table *t, size_t bytes, ck_error *err);
 
+/* Whose the rows are that ck_table_scan_next gave last: a bucket has strings of its own. */
+static inline const ck_table *ck_scanned_table(const ck_table *t, const ck_table_scan *s) {
+    return t->shape->schema->bucketed && !t->is_bucket ? t->buckets[s->bucket_index] : t;
+}
+
 /* ---- rows by reference ---- */
 
 static inline uint32_t ck_ref_page(const ck_table *t, uint32_t ref) { return ref >> t->shape->slot_bits; }

@@ -2,10 +2,13 @@
 result is that of the new script over all rows where it says so."""
 import json
 import os
+import signal
+import subprocess
+import time
 
 import pytest
 
-from conftest import read_rows, run_clink
+from conftest import CLINK, read_rows, run_clink
 
 DDL = """
 CREATE TABLE src (k VARCHAR, v BIGINT, w BIGINT, note VARCHAR) WITH (connector='file', format='json', path='{inp}', follow='true');
@@ -295,3 +298,41 @@ def test_a_group_gets_the_rows_of_a_further_branch(job):
     assert code == 3 and any(line.startswith("refused") and "its input, filters or keys mean something else" in line for line in lines), lines
     code, lines, err = job.explain(three.replace("v < 10 ", "v < 11 "))  # one of them is another
     assert code == 3, lines
+
+
+@pytest.mark.parametrize("was,now,flags", [
+    ("COUNT(*), SUM(v)", "SUM(v), CAST(NULL AS BIGINT)", ()),
+    ("COUNT(*), SUM(v)", "SUM(v), MAX(v)", ("--added-state", "from_now")),
+], ids=["one less", "one more"])
+def test_windows_of_long_keys_change_their_aggregates(tmp_path, was, now, flags):
+    """Rows of windows are kept by window, each with its own texts."""
+    inp, out, ck = tmp_path / "in.ndjson", tmp_path / "out", tmp_path / "ck"
+    keys = ["key %d, which is longer than what a row holds itself" % i for i in range(5)]
+
+    def life(n, first, aggregates, *more):
+        with open(inp, "a") as f:
+            for i in range(first, first + n):
+                f.write(json.dumps({"k": keys[i % 5], "v": i, "ts": "2024-01-01T00:%02d:%02d" % (i // 60, i % 60)}) + "\n")
+        sql = tmp_path / "job.sql"
+        sql.write_text(f"CREATE TABLE t (k VARCHAR, v BIGINT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts) WITH (connector='file', format='json', path='{inp}', follow='true');"
+                       f"CREATE TABLE o (w TIMESTAMP(3), k VARCHAR, a BIGINT, b BIGINT) WITH (connector='file', format='json', path='{out}');"
+                       f"CREATE TABLE copy (v BIGINT) WITH (connector='file', format='json', path='{out}-copy');"
+                       f"INSERT INTO o SELECT window_start, k, {aggregates} FROM TABLE(TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '10' MINUTE)) GROUP BY window_start, window_end, k;"
+                       "INSERT INTO copy SELECT v FROM t;")
+        err = open(tmp_path / "stderr", "w+")
+        p = subprocess.Popen([CLINK, "run", sql, "--checkpoint-dir", ck, "--checkpoint-interval-ms", "20", *more], stdout=subprocess.DEVNULL, stderr=err)
+        try:
+            until = time.monotonic() + 120
+            while p.poll() is None and time.monotonic() < until and len(read_rows(tmp_path / "out-copy")) < first + n:
+                time.sleep(0.02)
+            if p.poll() is None:
+                p.send_signal(signal.SIGUSR2)
+            assert p.wait(120) == 0, open(tmp_path / "stderr").read()
+        finally:
+            p.kill()
+
+    life(200, 0, was)
+    life(500, 200, now, *flags)
+    first = [r for r in read_rows(out) if r["w"].startswith("2024-01-01T00:00:00") or r["w"].startswith("2024-01-01 00:00:00")]
+    assert {r["k"]: r["a"] for r in first} == {k: sum(i for i in range(600) if keys[i % 5] == k) for k in keys}
+    assert [r["b"] for r in first] == ([None] * 5 if not flags else [max(i for i in range(600) if i % 5 == keys.index(r["k"])) for r in first])
