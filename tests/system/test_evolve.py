@@ -336,3 +336,30 @@ def test_windows_of_long_keys_change_their_aggregates(tmp_path, was, now, flags)
     first = [r for r in read_rows(out) if r["w"].startswith("2024-01-01T00:00:00") or r["w"].startswith("2024-01-01 00:00:00")]
     assert {r["k"]: r["a"] for r in first} == {k: sum(i for i in range(600) if keys[i % 5] == k) for k in keys}
     assert [r["b"] for r in first] == ([None] * 5 if not flags else [max(i for i in range(600) if i % 5 == keys.index(r["k"])) for r in first])
+
+
+def test_a_rate_limit_does_not_make_a_table_read_twice(tmp_path):
+    """A file that is joined with itself is read once where its rate is limited and twice where not: no way from one to the other."""
+    inp, out, ck = tmp_path / "in.ndjson", tmp_path / "out", tmp_path / "ck"
+    inp.write_text("".join(json.dumps({"i": i}) + "\n" for i in range(20000)))
+
+    def script(rate):
+        sql = tmp_path / "job.sql"
+        sql.write_text(f"CREATE TABLE t (i BIGINT) WITH (connector='file', format='json', path='{inp}'{rate});"
+                       f"CREATE TABLE o (i BIGINT, j BIGINT) WITH (connector='file', format='json', path='{out}');"
+                       "INSERT INTO o SELECT a.i, b.i FROM t a JOIN t b ON a.i = b.i;")
+        return sql
+
+    limited = ", rate_limit='10'"
+    p = subprocess.Popen([CLINK, "run", script(limited), "--checkpoint-dir", ck, "--checkpoint-interval-ms", "20"], stderr=subprocess.DEVNULL)
+    until = time.monotonic() + 120
+    while p.poll() is None and time.monotonic() < until and not list(ck.glob("checkpoint-*.committed")):
+        time.sleep(0.01)
+    p.kill()
+    p.wait()
+    r = run_clink("explain", script(""), "--checkpoint-dir", ck, "--restore", "latest", ok=False)
+    assert r.code == 3 and "is read twice now" in r.out, r.out + r.err
+    r = run_clink("run", script(""), "--checkpoint-dir", ck, ok=False)
+    assert r.code == 1 and "is read twice now" in r.err, r.err
+    run_clink("run", script(limited.replace("10'", "1000000'")), "--checkpoint-dir", ck)
+    assert sorted(r["i"] for r in read_rows(out)) == list(range(20000))
