@@ -1,6 +1,7 @@
 /* See plugin_job_int.h. The builder only notes what it is asked for; the first thing that is wrong is kept. Then all
  * SQL of the job is one script, in which tables of connector '.stream' stand where operators of plugins are: a sink for
  * what a query gives to one, a source for what one gives. */
+#include "base/suggest.h"
 #include "engine/plugin_job_int.h"
 
 enum { STREAMS_MAX = 1000 };
@@ -77,6 +78,18 @@ static clink_stream *key_by(clink_stream *from, const char *columns) {
     return &s->face;
 }
 
+static void no_such_operator(ck_plugin_builder *b, const char *name) {
+    ck_suggest near;
+    ck_suggest_init(&near, ck_view_of(name));
+    for (const ck_library_item *i = b->proc->library ? b->proc->library->items : NULL; i; i = i->next)
+        if (i->operator_) ck_suggest_offer(&near, ck_view_of(i->operator_->face->name));
+    if (near.best.n)
+        WRONG(b, "job %s: there is no operator \"%s\" in the plugins that are loaded; did you mean \"%.*s\"?", b->job,
+              name, (int)near.best.n, near.best.p);
+    else
+        WRONG(b, "job %s: there is no operator \"%s\" in the plugins that are loaded", b->job, name);
+}
+
 static clink_stream *process(clink_stream *const *inputs, uint32_t count, const char *uid, const char *operator_name,
                              const char *parameters) {
     ck_plugin_builder *b = of_stream(inputs[0])->b;
@@ -97,7 +110,7 @@ static clink_stream *process(clink_stream *const *inputs, uint32_t count, const 
             WRONG(b, "job %s: two operators have the uid \"%s\"", b->job, s->name);
     s->op = ck_library_operator(b->proc->library, s->operator_name);
     if (!s->op)
-        WRONG(b, "job %s: there is no operator \"%s\" in the plugins that are loaded", b->job, s->operator_name);
+        no_such_operator(b, s->operator_name);
     else if (s->op->input_count != count)
         WRONG(b, "job %s: operator %s (%s) takes %u input%s, not %u", b->job, s->operator_name, s->name,
               s->op->input_count, s->op->input_count == 1 ? "" : "s", count);

@@ -2,6 +2,7 @@
 #include <yyjson.h>
 
 #include "base/json.h"
+#include "base/suggest.h"
 #include "engine/plugin_job_int.h"
 #include "graph/fingerprint.h"
 
@@ -44,6 +45,18 @@ static ck_status find_queries(assembly *a) {
     return CK_OK;
 }
 
+static ck_status no_key_column(ck_plugin_builder *b, const ck_schema *schema, ck_view name) {
+    ck_suggest near;
+    ck_suggest_init(&near, name);
+    for (uint32_t i = 0; i < schema->field_count; i++) ck_suggest_offer(&near, ck_view_of(schema->fields[i].name));
+    int n = name.n > 100 ? 100 : (int)name.n;
+    if (near.best.n)
+        return ck_fail(b->err, CK_INVALID,
+                       "job %s: clink_key_by has no column \"%.*s\" to go by; did you mean \"%.*s\"?", b->job, n,
+                       name.p, (int)near.best.n, near.best.p);
+    return ck_fail(b->err, CK_INVALID, "job %s: clink_key_by has no column \"%.*s\" to go by", b->job, n, name.p);
+}
+
 /* "device, port" as column numbers of the stream. */
 static ck_status key_columns(assembly *a, const ck_plugin_stream *keyed, uint32_t **out, uint32_t *count) {
     ck_plugin_builder *b = a->b;
@@ -58,9 +71,7 @@ static ck_status key_columns(assembly *a, const ck_plugin_stream *keyed, uint32_
         while (n && p[n - 1] == ' ') n--;
         if (!n) break;
         int at = ck_schema_find(schema, (ck_view){p, n});
-        if (at < 0 || *count > schema->field_count)
-            return ck_fail(b->err, CK_INVALID, "job %s: clink_key_by has no column \"%.*s\" to go by", b->job,
-                           n > 100 ? 100 : (int)n, p);
+        if (at < 0 || *count > schema->field_count) return no_key_column(b, schema, (ck_view){p, n});
         if (*count < schema->field_count) (*out)[(*count)++] = (uint32_t)at;
         p = next;
     }
