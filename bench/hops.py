@@ -1,7 +1,7 @@
 """What a row costs in a HOP of 1 to 1,000 slides, in instructions (callgrind): a row is counted once, in its slice, and a window that is over
 takes what the one before it had, or is put together of two halves that are made once.
    hops.py CLINK WORK_DIR [--sample]
-Fails when 1,000 slides cost more than twice one."""
+Fails when 1,000 slides cost more than twice one, with COUNT(DISTINCT v) four times."""
 import os
 import re
 import shutil
@@ -15,8 +15,10 @@ QUERIES = {
     "least and greatest of four keys": ("k BIGINT, a BIGINT, b BIGINT", "k, MIN(v), MAX(v)", ", k"),
     "doubles of four keys": ("k BIGINT, s DOUBLE, d DOUBLE", "k, SUM(d), STDDEV_POP(d)", ", k"),
     "four keys": ("k BIGINT, n BIGINT, a DOUBLE", "k, COUNT(*), AVG(v)", ", k"),
+    "different values": ("n BIGINT", "COUNT(DISTINCT v)", ""),
 }
-ALLOWED = 2.0
+ALLOWED = {"different values": 4.0}  # a value goes into the set of its slice, into that of the window and out again
+ALLOWED_ELSE = 2.0
 SKIPPED = 77
 
 
@@ -56,9 +58,10 @@ def main():
     for name in list(QUERIES)[sample:]:
         counts = [count(clink, work, name, n) for n in slides]
         print(f"{name}: " + ", ".join(f"{n:,} slides {c / ROWS:.0f} a row ({c / counts[0]:.2f}x)" for n, c in zip(slides, counts)))
-        steep += [name] if max(counts) > ALLOWED * counts[0] else []
+        allowed = ALLOWED.get(name, ALLOWED_ELSE)
+        steep += [f"{name} ({allowed})"] if max(counts) > allowed * counts[0] else []
     if steep:
-        sys.exit(f"a hop of many slides costs more than {ALLOWED} times a tumbling window: {', '.join(steep)}")
+        sys.exit(f"a hop of many slides costs more times a tumbling window than it may: {', '.join(steep)}")
 
 
 if __name__ == "__main__":
