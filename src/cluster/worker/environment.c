@@ -14,7 +14,7 @@ static const char *const of_our_user[] = {"HOME",        "USER",       "LOGNAME"
                                           "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY",   "ALL_PROXY",   "all_proxy"};
 
 /* So that libpq does not look into the home of our user, which it finds without HOME, too. */
-static char no_pgpass[] = "PGPASSFILE=/dev/null", no_service[] = "PGSERVICEFILE=/dev/null";
+static const char no_pgpass[] = "PGPASSFILE=/dev/null", no_service[] = "PGSERVICEFILE=/dev/null";
 
 static bool matches(const char *pattern, ck_view name) {
     size_t n = strlen(pattern);
@@ -64,7 +64,10 @@ char **ck_host_environment(ck_mem mem, char *const *ours, ck_view job, bool conf
         const char *equals = strchr(*e, '=');
         if (equals && is_kept((ck_view){*e, (size_t)(equals - *e)}, job, confined)) out[n++] = *e;
     }
-    if (confined) out[n++] = no_pgpass, out[n++] = no_service;
+    if (confined) { /* a list of char *, as posix_spawn has it, which writes to none of them */
+        out[n++] = (char *)(uintptr_t)no_pgpass;
+        out[n++] = (char *)(uintptr_t)no_service;
+    }
     out[n] = NULL;
     return out;
 }
