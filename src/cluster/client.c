@@ -160,11 +160,12 @@ ck_status ck_client_ask(const ck_client_config *cfg, const ck_message *m, ck_are
         ck_addresses_at(cfg->address, turn, address);
         ck_status s = ask_one(&one, m, a, out, err);
         bool answered = out->status != CK_OK || s == CK_OK;
-        bool again = s == CK_NOTFOUND || (s == CK_CLOSED && only_looks(m)); /* it died while it was asked */
+        bool died = s == CK_CLOSED || s == CK_IO; /* while it was asked, which may have been done */
+        bool again = s == CK_NOTFOUND || (died && only_looks(m));
         if (answered || !again || count == 1) return s;
         if (turn % count < count - 1) continue;
         if (ck_mono_us(cfg->proc) >= end_us)
-            return ck_fail(err, CK_NOTFOUND, "no coordinator leads at any of %s", cfg->address);
+            return died ? s : ck_fail(err, CK_NOTFOUND, "no coordinator leads at any of %s", cfg->address);
         const struct timespec pause = {.tv_nsec = AGAIN_MS * 1000000L};
         (void)nanosleep(&pause, NULL);
     }
