@@ -15,7 +15,7 @@ typedef enum ck_fault_point {
 #include "base/fault_points.h"
 #undef CK_FAULT_POINT
 #undef CK_FAULT_SERVER_POINT
-    CK_FAULT_LOCAL_COUNT, /* those before it need no server */
+    CK_FAULT_LOCAL_COUNT, /* those before it need no server, no plugin and no changed script */
     CK_FAULT_LOCAL_LAST = CK_FAULT_LOCAL_COUNT - 1,
 #define CK_FAULT_POINT(id, name, what)
 #define CK_FAULT_SERVER_POINT(id, name, what) CK_FAULT_##id,

@@ -1,5 +1,6 @@
 /* The list of fault points: CK_FAULT_POINT(ID, "name", "what has just happened there"). Included several times; no
- * guard. CK_FAULT_SERVER_POINT: the same for those that are only passed where there is a server to talk to. */
+ * guard. CK_FAULT_SERVER_POINT: the same for those that are only passed where there is a server
+ * to talk to, a plugin's connector, or a script that has changed. */
 CK_FAULT_POINT(DURABLE_AFTER_CREATE, "durable.after_create", "the temporary file exists, empty")
 CK_FAULT_POINT(DURABLE_AFTER_WRITE, "durable.after_write", "all bytes are written, nothing is synced")
 CK_FAULT_POINT(DURABLE_AFTER_FSYNC, "durable.after_fsync", "the temporary file is synced")
@@ -27,8 +28,6 @@ CK_FAULT_POINT(COMMITTED_BEFORE_MARK, "commit.before_committed",
                "all committables are committed, checkpoint-N.committed is not written")
 CK_FAULT_POINT(COMMITTED_AFTER_MARK, "commit.after_committed", "checkpoint-N.committed is durable")
 CK_FAULT_POINT(RETENTION_BEFORE_DELETE, "retention.before_delete", "a file no kept checkpoint needs is about to go")
-CK_FAULT_POINT(BACKFILL_BEFORE, "backfill.before", "state is to be computed again, nothing is read")
-CK_FAULT_POINT(BACKFILL_AFTER, "backfill.after", "what was computed again is durable, it is in no state")
 CK_FAULT_POINT(RESTORE_BEFORE_LOAD, "restore.before_load", "the manifest is read, no state is loaded")
 CK_FAULT_POINT(RESTORE_BEFORE_MIGRATION, "restore.before_migration", "the state is loaded as it was stored")
 CK_FAULT_POINT(RESTORE_AFTER_LOAD, "restore.after_load", "state is loaded, nothing runs")
@@ -37,6 +36,8 @@ CK_FAULT_POINT(RESTORE_AFTER_COMMIT, "restore.after_commit", "what the restored 
 CK_FAULT_POINT(FILE_SINK_BEFORE_ROLL, "file_sink.before_roll", "a part is full or a barrier came, it is not closed yet")
 CK_FAULT_POINT(FILE_SINK_AFTER_SYNC, "file_sink.after_sync", "a staged part is synced")
 
+CK_FAULT_SERVER_POINT(BACKFILL_BEFORE, "backfill.before", "state is to be computed again, nothing is read")
+CK_FAULT_SERVER_POINT(BACKFILL_AFTER, "backfill.after", "what was computed again is durable, it is in no state")
 CK_FAULT_SERVER_POINT(POSTGRES_SLOT, "postgres.slot", "a slot is made, nothing of the table is read")
 CK_FAULT_SERVER_POINT(POSTGRES_TOKEN, "postgres.token", "a transaction has moved the token, no row is sent")
 CK_FAULT_SERVER_POINT(POSTGRES_SENT, "postgres.sent", "rows are with the server, the transaction is open")
