@@ -1,6 +1,9 @@
 """Several coordinators, one etcd: whoever leads dies, stops or is cut off, and the jobs go on as if nothing had been."""
+import http.server
+import json
 import re
 import signal
+import threading
 import time
 
 import pytest
@@ -158,6 +161,30 @@ def test_refusals_are_sentences(cluster, tmp_path):
     assert "record job-7.rec is damaged" in refused("--ha", cluster.etcd.url("damaged"))
     cluster.etcd.put("token-less/token", b"short")
     assert "token is none" in refused("--ha", cluster.etcd.url("token-less"))
+
+
+@pytest.mark.parametrize("pair", [{"key": [1, 2, 3, 4]}, {"key": "Iw=="}, {"value": "eA=="}, {"key": "eC9qb2ItMS5yZWM=", "value": [1, 2, 3, 4]}, {"key": "*", "value": "eA=="}, 7, None])
+def test_what_is_no_etcd_is_said(cluster, pair):
+    """A server that answers each question with pairs that etcd never gives."""
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_POST(self):
+            self.rfile.read(int(self.headers["Content-Length"]))
+            body = json.dumps({"ID": "5", "TTL": "5", "result": {"TTL": "5"}, "header": {"revision": "1"}, "succeeded": True, "kvs": [pair]}).encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        p = cluster.start("coordinator", "--port", "0", "--ha", f"etcd://127.0.0.1:{server.server_port}/x")
+        assert p.wait(timeout=120) == 1
+        cluster.processes.remove(p)
+        assert "etcd answers a pair that cannot be read" in p.stderr.read()
+        server.shutdown()
 
 
 def test_a_job_that_etcd_has_no_room_for_is_refused(cluster):

@@ -163,7 +163,8 @@ static bool put_key(ck_etcd *e, yyjson_mut_doc *d, yyjson_mut_val *o, const char
 /* ---- reading ---- */
 
 static bool read_bytes(ck_arena *a, yyjson_val *v, ck_view *out) {
-    size_t n = yyjson_get_len(v), bytes = 0;
+    size_t n = yyjson_get_len(v), bytes = 0; /* also of lists, which are no text */
+    if (v && !yyjson_is_str(v)) return false;
     uint8_t *p = ck_arena_alloc(a, n + 1);
     if (!p) return false;
     if (n && !ck_base64_decode((ck_view){yyjson_get_str(v), n}, p, &bytes)) return false;
