@@ -54,8 +54,10 @@ class Cluster:
 
     def worker(self, name, slots, *flags):
         p = self.start("worker", "--coordinator", self.address, "--name", name, "--slots", slots, *self.flags, *flags, cwd="/")  # paths are the client's
-        line = p.stderr.readline()
-        assert f"{name} waits for work" in line
+        lines = [p.stderr.readline()]
+        while f"{name} waits for work" not in lines[-1]:  # it may first say that nobody is at an address
+            assert lines[-1], lines
+            lines.append(p.stderr.readline())
         self.workers[name] = p
         return p
 
