@@ -6,8 +6,7 @@
 
 #include "base/json.h"
 #include "checkpoint/inspect.h"
-#include "engine/engine_int.h"
-#include "runtime/evolve.h"
+#include "engine/evolve_int.h"
 
 enum { EXPECTED_BYTES_MAX = 16 << 20 };
 
@@ -106,11 +105,7 @@ static ck_status compare_slots(checking *c, const ck_evolve_config *cfg) {
 }
 
 static ck_status compare(checking *c) {
-    const ck_job_settings settings = {.batch_rows = CK_BATCH_ROWS_MAX,
-                                      .key_groups = c->graph->key_groups,
-                                      .timezone = c->graph->timezone,
-                                      .job_name = c->graph->name,
-                                      .checkpoints = true};
+    const ck_job_settings settings = engine_look_settings(c->graph, c->graph->name);
     const ck_evolve_config cfg = {.proc = &c->engine->proc,
                                   .registry = &c->engine->registry,
                                   .dir = c->found.dir,

@@ -10,6 +10,7 @@
 #include "cluster/worker/supervisor.h"
 #include "data/text.h"
 #include "engine/cluster_int.h"
+#include "engine/evolve_int.h"
 #include "format/utf8.h"
 #include "os/thread.h"
 #include "runtime/restore_gate.h"
@@ -373,17 +374,8 @@ static ck_status set_base(clink_engine *e, ck_error *err) {
 /* What could only fail is refused before a worker has heard of it. */
 static ck_status look_at_checkpoint(clink_engine *e, clink_job *j, const ck_graph *graph, ck_error *err) {
     const char *warning;
-    const ck_job_settings settings = {.batch_rows = CK_BATCH_ROWS_MAX,
-                                      .key_groups = graph->key_groups,
-                                      .timezone = graph->timezone,
-                                      .job_name = j->run.name,
-                                      .checkpoints = true};
-    ck_evolve_config cfg = {.proc = &e->proc,
-                            .registry = &e->registry,
-                            .wanted = graph,
-                            .settings = &settings,
-                            .added = engine_added_state(&j->run),
-                            .allow = j->run.allow_semantic_change != 0};
+    const ck_job_settings settings = engine_look_settings(graph, j->run.name);
+    ck_evolve_config cfg = engine_evolve_config(e, &j->run, graph, &settings);
     if (cfg.added == CK_ADDED_BACKFILL)
         return ck_fail(
             err, CK_REFUSED,

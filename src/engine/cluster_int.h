@@ -21,6 +21,5 @@ extern const ck_proto_type engine_job_spec_type;
 
 /* Of a run's options. */
 ck_checkpoint_config engine_checkpoint_config(const clink_run *r);
-ck_added_state engine_added_state(const clink_run *r);
 
 #endif

@@ -1,9 +1,7 @@
 /* clink_explain_restore: a script beside the checkpoint it would go on from. */
 #include <stdlib.h>
 
-#include "engine/cluster_int.h"
-#include "engine/engine_int.h"
-#include "runtime/evolve.h"
+#include "engine/evolve_int.h"
 
 static ck_status write_line(ck_bytes *out, const ck_evolve_op *op, bool allow) {
     const char *word = op->refused && !allow ? "refused" : ck_evolve_name(op->verdict);
@@ -34,17 +32,8 @@ static ck_status compare(clink_engine *e, clink_job *j, ck_bytes *out, clink_res
     for (uint32_t i = 0; i < j->plan->step_count; i++)
         if (j->plan->steps[i].kind == CK_SQL_JOB) graph = j->plan->steps[i].graph;
     if (!graph) return ck_fail(err, CK_INVALID, "the script runs no job that could go on from a checkpoint");
-    ck_job_settings settings = {.batch_rows = CK_BATCH_ROWS_MAX,
-                                .key_groups = graph->key_groups,
-                                .timezone = graph->timezone,
-                                .job_name = j->run.name,
-                                .checkpoints = true};
-    ck_evolve_config cfg = {.proc = &e->proc,
-                            .registry = &e->registry,
-                            .wanted = graph,
-                            .settings = &settings,
-                            .added = engine_added_state(&j->run),
-                            .allow = j->run.allow_semantic_change != 0};
+    const ck_job_settings settings = engine_look_settings(graph, j->run.name);
+    ck_evolve_config cfg = engine_evolve_config(e, &j->run, graph, &settings);
     ck_evolution evolution;
     CK_TRY(ck_evolve_from(&j->arena, j->run.checkpoint_dir, j->run.restore, j->run.name, &cfg, &evolution, err));
     return write_all(out, &cfg, &evolution, verdict) == CK_OK ? CK_OK : ck_nomem(err, j->arena.mem, 0);

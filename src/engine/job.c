@@ -6,6 +6,7 @@
 
 #include "engine/cluster_int.h"
 #include "engine/engine_int.h"
+#include "engine/evolve_int.h"
 #include "os/clock.h"
 #include "os/io.h"
 
@@ -23,12 +24,6 @@ static ck_changelog_config changelog_config(const clink_run *r) {
                                                     : CK_MATERIALISE_INSIDE,
         .every = (uint32_t)r->materialisation_every,
     };
-}
-
-ck_added_state engine_added_state(const clink_run *r) {
-    return r->added_state == CLINK_ADDED_FROM_NOW   ? CK_ADDED_FROM_NOW
-           : r->added_state == CLINK_ADDED_BACKFILL ? CK_ADDED_BACKFILL
-                                                    : CK_ADDED_REFUSED;
 }
 
 ck_checkpoint_config engine_checkpoint_config(const clink_run *r) {
