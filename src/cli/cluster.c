@@ -9,9 +9,7 @@ size_t cluster_flags_table(cluster_flags *f, flag *out) {
         {"coordinator", 0, FLAG_TEXT, &f->coordinator, "HOST:PORT", "127.0.0.1:6123",
          "the coordinator's control port; several with commas, one leads"},
         {"token-file", 0, FLAG_TEXT, &f->token_file, "FILE", "the runtime directory's", "where its token is"},
-        {"tls-cert", 0, FLAG_TEXT, &f->tls.cert, "FILE", "no TLS", "our certificate, PEM"},
-        {"tls-key", 0, FLAG_TEXT, &f->tls.key, "FILE", "no TLS", "its key, PEM, without a passphrase"},
-        {"tls-ca", 0, FLAG_TEXT, &f->tls.ca, "FILE", "no TLS", "the CA whose certificates are accepted"},
+        CLUSTER_TLS_FLAGS(f->tls),
         {"json", 0, FLAG_SWITCH, &f->json, NULL, NULL, "one JSON object a line"},
         {"timeout-s", 0, FLAG_COUNT, &f->timeout_s, "N", "30", "how long an answer may take"},
     };

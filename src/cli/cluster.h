@@ -12,6 +12,13 @@ typedef struct cluster_flags {
     clink_tls tls;
 } cluster_flags;
 
+/* Rows of a table of flags, for a clink_tls. */
+#define CLUSTER_TLS_FLAGS(tls)                                                                                         \
+    {"tls-cert", 0, FLAG_TEXT, &(tls).cert, "FILE", "no TLS", "our certificate, PEM"},                                 \
+        {"tls-key", 0, FLAG_TEXT, &(tls).key, "FILE", "no TLS", "its key, PEM, without a passphrase"}, {               \
+        "tls-ca", 0, FLAG_TEXT, &(tls).ca, "FILE", "no TLS", "the CA whose certificates are accepted"                  \
+    }
+
 enum { CLUSTER_FLAG_COUNT = 7 };
 /* --coordinator, --token-file, --tls-cert, --tls-key, --tls-ca, --json and, where an answer may take time, --timeout-s;
  * how many. */
