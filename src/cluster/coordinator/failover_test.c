@@ -86,6 +86,37 @@ static void jobs_elsewhere_go_on(void **state) {
     ASSERT_STATE(h, 2, "failed"); /* nowhere to go */
 }
 
+/* "decides, per job, whether to restart" */
+static void each_job_on_it_decides_for_itself(void **state) {
+    harness *h = *state;
+    ck_msg_submit a = plain_job("/a"), b = plain_job(""), c = plain_job("/c");
+    b.name = CK_VIEW("b");
+    c.name = CK_VIEW("c"), c.max_restarts_on_worker_loss = 0;
+    join(h, 1, 6), join(h, 2, 6), join(h, 3, 12);
+    submit(h, &a), submit(h, &b), submit(h, &c);
+    for (int w = 1; w <= 3; w++)
+        for (uint64_t id = 1; id <= 3; id++) ready(h, w, id, 1);
+    pass(h, 2100, "13");
+    ASSERT_STATE(h, 1, "awaiting_restart");
+    ASSERT_STATE(h, 2, "failing");
+    ASSERT_STATE(h, 3, "failing");
+}
+
+/* "A non-empty checkpoint_dir and ...": there is nothing to restore from, however many restarts were asked for. */
+static void restarts_without_a_directory_are_none(void **state) {
+    harness *h = *state;
+    ck_msg_submit job = plain_job("");
+    job.max_restarts_on_worker_loss = 5;
+    run_on(h, 2, &job);
+    join(h, 3, 8);
+    pass(h, 2100, "13");
+    ASSERT_STATE(h, 1, "failing");
+    ended(h, 1, 1, 1, CK_TASK_CANCELLED, "", 0);
+    assert_int_equal(count_sent(h, CK_MSG_DEPLOY), 0);
+    ASSERT_STATE(h, 1, "failed");
+    assert_int_equal(info(h, 1)->restarts, 0);
+}
+
 /* "A non-empty checkpoint_dir and job.restart_attempts < effective_max_restarts(...) means the job can recover. It is
  * moved into the awaiting_restart state"; "the lost-worker subtasks go into restart_pending; the still-in-flight
  * subtasks on surviving workers go into restart_drain_expected"; "broadcasts CancelJob to every surviving worker
@@ -159,6 +190,9 @@ static void drained_the_job_is_deployed_from_its_last_checkpoint(void **state) {
     assert_int_equal(count_sent(h, CK_MSG_DEPLOY), 2);
     const ck_msg_deploy *d = &sent(h, 1, CK_MSG_DEPLOY)->as.deploy;
     assert_int_equal(d->fence.attempt, 2);
+    ASSERT_TEXT(d->restore_from_dir, "/c");
+    assert_int_equal(d->restore_from_checkpoint_id, 42);
+    d = &sent(h, 3, CK_MSG_DEPLOY)->as.deploy; /* "on every Deploy" */
     ASSERT_TEXT(d->restore_from_dir, "/c");
     assert_int_equal(d->restore_from_checkpoint_id, 42);
     ASSERT_STATE(h, 1, "deploying");
@@ -465,6 +499,30 @@ static void a_second_loss_folds_in(void **state) {
     assert_int_equal(info(h, 1)->attempt, 2);
 }
 
+/* "they move from restart_drain_expected to restart_pending": the rest is waited for, until the deadline of the first.
+ */
+static void a_second_loss_leaves_the_rest_draining(void **state) {
+    harness *h = *state;
+    ck_msg_submit job = plain_job("/c");
+    run_on(h, 4, &job);
+    join(h, 5, 8);
+    pass(h, 2000, "1235");
+    pass(h, 100, "1235"); /* 4 is lost */
+    ASSERT_TEXT(task_of(h, 1, 3)->state, "waiting");
+    ASSERT_TEXT(task_of(h, 1, 2)->state, "draining");
+    pass(h, 2000, "125");
+    pass(h, 100, "125"); /* 3 is lost */
+    assert_int_equal(count_sent(h, CK_MSG_DEPLOY), 0);
+    ASSERT_TEXT(task_of(h, 1, 2)->state, "waiting");
+    ASSERT_TEXT(task_of(h, 1, 0)->state, "draining");
+    ASSERT_STATE(h, 1, "awaiting_restart");
+    for (int i = 0; i < 278; i++) pass(h, 100, "125"); /* 29,900 ms behind the first loss */
+    ASSERT_STATE(h, 1, "awaiting_restart");
+    pass(h, 100, "125");
+    ASSERT_STATE(h, 1, "failed");
+    ASSERT_IN(info(h, 1)->error, "source[0] on w1 source[1] on w2");
+}
+
 /* ---- errors ---- */
 
 /* "A subtask error ... follows the same awaiting_restart machinery but redeploys the full topology from tasks_by_worker
@@ -523,6 +581,29 @@ static void a_tasks_own_retries_come_first(void **state) {
     ready(h, 1, 1, 5);
     one_ended(h, 1, 1, 5, 3, CK_TASK_FAILED, "x");
     ended(h, 1, 1, 5, CK_TASK_CANCELLED, "", 0);
+    ASSERT_STATE(h, 1, "failed");
+}
+
+/* A task host that dies takes all its tasks with it: each has failed once, and the budget of each is spent once. */
+static void tasks_that_die_together_spend_one_retry_each(void **state) {
+    harness *h = *state;
+    ck_coordinator_free(h->c);
+    for (int i = 0; i < RECORDS_MAX; i++) ck_frame_free(&h->records[i]);
+    h->cfg.max_restarts = 2;
+    begin(h);
+    ck_msg_submit job = plain_job("/c");
+    job.max_restarts_on_worker_loss = 0;
+    join(h, 1, 4);
+    submit(h, &job);
+    ready(h, 1, 1, 1);
+    for (uint64_t n = 1; n <= 2; n++) {
+        ended(h, 1, 1, n, CK_TASK_FAILED, "killed by signal 9", 0);
+        pass(h, 2000, "1");
+        ready(h, 1, 1, n + 1);
+        ASSERT_STATE(h, 1, "running");
+        assert_int_equal(info(h, 1)->restarts, 0);
+    }
+    ended(h, 1, 1, 3, CK_TASK_FAILED, "killed by signal 9", 0);
     ASSERT_STATE(h, 1, "failed");
 }
 
@@ -655,6 +736,8 @@ int main(void) {
         T(any_message_is_a_sign_of_life),
         T(a_suspended_coordinator_declares_nobody_lost),
         T(jobs_elsewhere_go_on),
+        T(each_job_on_it_decides_for_itself),
+        T(restarts_without_a_directory_are_none),
         T(a_loss_drains_the_survivors),
         T(whoever_runs_it_is_told_of_losses_and_failures),
         T(drained_the_job_is_deployed_from_its_last_checkpoint),
@@ -675,10 +758,12 @@ int main(void) {
         T(a_deployment_does_not_wait_for_the_dead),
         T(a_drain_beyond_its_deadline_fails_the_job),
         T(a_second_loss_folds_in),
+        T(a_second_loss_leaves_the_rest_draining),
         T(a_subtask_error_redeploys_all),
         T(a_final_checkpoint_timeout_redeploys_all),
         T(an_error_drains_its_peers_first),
         T(a_tasks_own_retries_come_first),
+        T(tasks_that_die_together_spend_one_retry_each),
         T(a_closed_connection_is_probed_and_then_lost),
         T(a_closed_connection_is_probed_until_somebody_comes),
         T(who_comes_back_over_another_connection_was_not_lost),

@@ -117,8 +117,27 @@ static void restart_after(ck_coordinator *c, job *j, const char *why, bool whole
     restart_drain(c, j, GOAL_RESTART, whole);
 }
 
+static bool is_of(const ck_msg_ended *m, uint32_t number) {
+    for (uint32_t i = 0; i < m->tasks.count; i++)
+        if (m->tasks.items[i] == number) return true;
+    return m->tasks.count == 0;
+}
+
+static bool has_failed(const job *j, uint32_t number, const worker *w, const ck_msg_ended *m) {
+    const task *t = &j->tasks[number];
+    return t->state == TASK_ENDED && t->host != NO_HOST && j->hosts[t->host].worker == w && is_of(m, number);
+}
+
+/* Tasks that failed together have each its own budget, and each spends one of it. false: one has none left. */
+static bool take_retries(const ck_coordinator *c, job *j, const worker *w, const ck_msg_ended *m) {
+    for (uint32_t i = 0; i < j->task_count; i++)
+        if (has_failed(j, i, w, m) && j->tasks[i].retries >= c->cfg.max_restarts) return false;
+    for (uint32_t i = 0; i < j->task_count; i++) j->tasks[i].retries += has_failed(j, i, w, m);
+    return true;
+}
+
 /* The task's own budget comes first, then the job's. A record that fails will fail again: no budget is spent on it. */
-static void on_failure(ck_coordinator *c, job *j, task *t, const ck_msg_ended *m) {
+static void on_failure(ck_coordinator *c, job *j, const worker *w, const ck_msg_ended *m) {
     char why[CK_CLUSTER_ERROR_MAX + 1];
     snprintf(why, sizeof why, "%.*s", (int)m->error.n, m->error.p);
     if (!why[0]) snprintf(why, sizeof why, "a task ended without a word");
@@ -130,8 +149,7 @@ static void on_failure(ck_coordinator *c, job *j, task *t, const ck_msg_ended *m
     } else if (m->flags & CK_ENDED_DATA) {
         job_set_error(j, "%s", why);
         restart_drain(c, j, GOAL_SUSPEND, false);
-    } else if (t->retries < c->cfg.max_restarts) {
-        t->retries++;
+    } else if (take_retries(c, j, w, m)) {
         restart_after(c, j, why, true);
     } else if (restart_allowed(j)) {
         j->restart_attempts++;
@@ -141,15 +159,8 @@ static void on_failure(ck_coordinator *c, job *j, task *t, const ck_msg_ended *m
     }
 }
 
-static bool is_of(const ck_msg_ended *m, uint32_t number) {
-    for (uint32_t i = 0; i < m->tasks.count; i++)
-        if (m->tasks.items[i] == number) return true;
-    return m->tasks.count == 0;
-}
-
 void job_on_ended(ck_coordinator *c, job *j, worker *w, const ck_msg_ended *m) {
-    task *failed = NULL;
-    bool finished = m->outcome == CK_TASK_FINISHED, waited = j->state == JOB_DRAINING || job_is_over(j);
+    bool failed = false, finished = m->outcome == CK_TASK_FINISHED, waited = j->state == JOB_DRAINING || job_is_over(j);
     for (uint32_t i = 0; i < j->task_count; i++) {
         task *t = &j->tasks[i];
         if (!task_is_active(t) || j->hosts[t->host].worker != w || !is_of(m, i)) continue;
@@ -160,13 +171,13 @@ void job_on_ended(ck_coordinator *c, job *j, worker *w, const ck_msg_ended *m) {
         task_release(j, t, finished ? TASK_FINISHED : TASK_ENDED);
         if (finished) continue;
         t->error = j->error;
-        if (!failed || t->retries < failed->retries) failed = t;
+        failed = true;
     }
     if (job_is_over(j)) return;
     if (waited)
         restart_check_drained(c, j);
     else if (failed)
-        on_failure(c, j, failed, m);
+        on_failure(c, j, w, m);
     else if (all_finished(j))
         job_move(c, j, JOB_FINISHED);
     else
