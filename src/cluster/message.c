@@ -37,7 +37,8 @@ static const ck_proto_field register_fields[] = {
     UINT_FIELD(5, ck_msg_register, incarnation, 0),
     UINT_FIELD(6, ck_msg_register, slots, CK_CLUSTER_SLOTS_MAX),
     TEXT_FIELD(7, ck_msg_register, address, NAME),
-    LIST_FIELD(8, ck_msg_register, hosted, CK_CLUSTER_JOBS_MAX, &hosted_type)};
+    LIST_FIELD(8, ck_msg_register, hosted, CK_CLUSTER_JOBS_MAX, &hosted_type),
+    UINT_FIELD(9, ck_msg_register, turn, 0)};
 TYPE(register, "REGISTER");
 
 static const ck_proto_field progress_fields[] = {FENCE_FIELDS(ck_msg_progress), PROGRESS_FIELDS(4, ck_msg_progress)};

@@ -19,7 +19,7 @@ typedef enum ck_message_kind {
     CK_MSG_CHECKPOINT,
     CK_MSG_SAVEPOINT_ENDED,
     CK_MSG_PROGRESS, /* a task host to its worker, which puts it into its heartbeats */
-    /* coordinator to worker */
+    /* coordinator to worker; HEARTBEAT, too */
     CK_MSG_WELCOME = 32,
     CK_MSG_DEPLOY,
     CK_MSG_START,
@@ -73,6 +73,7 @@ typedef struct ck_msg_register {
     uint64_t slots;
     ck_view address; /* where it can be probed */
     ck_proto_list hosted;
+    uint64_t turn; /* of this process's registrations: one that is read behind a later one is refused */
 } ck_msg_register;
 
 typedef enum ck_event_time {
@@ -95,6 +96,7 @@ typedef struct ck_msg_progress {
     ck_progress progress;
 } ck_msg_progress;
 
+/* The coordinator answers each with one, without progress: a worker that hears nothing looks for another. */
 typedef struct ck_msg_heartbeat {
     ck_msg_fence fence;
     ck_proto_list progress; /* ck_msg_progress: of hosts that have got further */
@@ -188,7 +190,7 @@ typedef struct ck_msg_take_savepoint {
 
 /* ---- everybody ---- */
 
-enum { CK_CLUSTER_VERSION = 1 };
+enum { CK_CLUSTER_VERSION = 2 }; /* 2: heartbeats are answered */
 
 /* What shows that a peer may talk: the cluster's token. Between a worker and its hosts it is not needed. */
 typedef struct ck_msg_hello {

@@ -4,6 +4,8 @@
 
 #include "cluster_world.h"
 
+enum { PATIENCE_MS = 10000 }; /* with one that does not answer; longer than any that wakes again */
+
 static void say(world *w, const ck_message *m) {
     ck_frame *f;
     if (ck_message_frame(w->mem, m, &f, NULL) != CK_OK) world_broken(w, "no memory");
@@ -28,6 +30,7 @@ ck_msg_submit client_job(uint32_t name) {
 
 void client_step(world *w) {
     world_at(w, w->now_us + 500 * MS, EVENT_CLIENT, 0, 0, 0, NULL);
+    if (w->client_conn && w->now_us - w->client_heard_us > PATIENCE_MS * MS) net_close(w, w->client_conn, false);
     if (!w->client_conn) net_dial_client(w);
     if (!w->client_conn) return;
     for (uint32_t i = 0; i < w->job_count; i++) {
@@ -84,6 +87,7 @@ static void look(world *w, const ck_msg_job_info *i) {
 void client_heard(world *w, const ck_message *m) {
     const ck_msg_reply *r = &m->as.reply;
     const ck_msg_job_info *infos = r->jobs.items;
+    w->client_heard_us = w->now_us;
     for (uint32_t i = 0; i < r->jobs.count; i++) look(w, &infos[i]);
     if (r->fence.job != 0 || r->status != CK_OK) return;
     for (uint32_t k = 0; k < w->job_count; k++) {

@@ -139,7 +139,10 @@ void worker_drain(world *w, uint32_t number) {
         host *h = live_host(w, number, a->job, a->attempt);
         if (a->kind == CK_SESSION_KILL && h && h->state != HOST_DEAD) /* it works on until it has been reaped */
             world_at(w, w->now_us + world_delay(w), EVENT_KILLED, (uint32_t)(h - w->hosts), 0, 0, NULL);
-        if (a->kind == CK_SESSION_SEND && k->conn) {
+        if (a->kind == CK_SESSION_CLOSE && k->conn) { /* whoever leads now may be elsewhere */
+            world_excuse(k, w->now_us);
+            net_close(w, k->conn, false);
+        } else if (a->kind == CK_SESSION_SEND && k->conn) {
             net_send(w, k->conn, true, a->frame);
             a->frame = NULL;
         } else if (a->kind == CK_SESSION_SPAWN) {

@@ -129,9 +129,9 @@ void net_process_died(world *w, int32_t worker, uint32_t leader_number) {
 
 /* ---- dialling ---- */
 
-static uint32_t dial(world *w, int32_t worker) {
-    uint32_t number = w->leader_count - 1;
-    if (!w->leaders[number].alive || w->leaders[number].suspended_until_us > w->now_us) return 0;
+static uint32_t dial(world *w, int32_t worker, uint32_t number) {
+    if (!w->leaders[number].alive) return 0;
+    if (w->leaders[number].suspended_until_us > w->now_us && (w->calm || dice_below(&w->dice, 2))) return 0;
     if (w->conn_count == CONNS_MAX) {
         world_broken(w, "more than %d connections", CONNS_MAX);
         return 0;
@@ -140,17 +140,23 @@ static uint32_t dial(world *w, int32_t worker) {
     return w->conn_count++;
 }
 
+/* One that is stopped takes connections, as its kernel does; and who led before may still listen. */
 void net_dial(world *w, uint32_t worker) {
     sim_worker *k = &w->workers[worker];
+    uint32_t number = w->leader_count - 1;
     if (k->partition_until_us > w->now_us) return;
-    k->conn = dial(w, (int32_t)worker);
+    if (number > 0 && !w->calm && dice_below(&w->dice, 8) == 0) number--;
+    k->conn = dial(w, (int32_t)worker, number);
     if (!k->conn) return;
     world_excuse(k, w->now_us);
     if (ck_session_connected(k->s, w->now_us, NULL) != CK_OK) world_broken(w, "no memory");
     worker_drain(w, worker);
 }
 
-void net_dial_client(world *w) { w->client_conn = dial(w, -1); }
+void net_dial_client(world *w) {
+    w->client_conn = dial(w, -1, w->leader_count - 1);
+    w->client_heard_us = w->now_us;
+}
 
 /* ---- leaders ---- */
 
@@ -215,6 +221,11 @@ void leader_drain(world *w, uint32_t number) {
         if (number == w->leader_count - 1) world_at(w, w->now_us + 200 * MS, EVENT_LEADER_BORN, 0, 0, 0, NULL);
     }
     l->busy = false;
+}
+
+bool leader_is_there(const world *w) {
+    const leader *l = &w->leaders[w->leader_count - 1];
+    return l->alive && l->suspended_until_us < FOREVER_US;
 }
 
 /* Over the records that stand. */

@@ -79,7 +79,7 @@ static void one_fault(world *w) {
     uint32_t number = dice_below(&w->dice, WORKERS), top = w->leader_count - 1;
     sim_worker *k = &w->workers[number];
     int64_t until_us = w->now_us + (int64_t)dice_below(&w->dice, 7000) * MS;
-    switch (dice_below(&w->dice, 8)) {
+    switch (dice_below(&w->dice, 9)) {
     case 0:
     case 1:
         worker_kill(w, number);
@@ -106,6 +106,11 @@ static void one_fault(world *w) {
         world_at(w, w->now_us + (until_us - w->now_us) / 4, EVENT_LEADER_BORN, 0, 0, 0, NULL);
         break;
     case 6:
+        world_say(w, "leader %u hangs", top);
+        w->leaders[top].suspended_until_us = FOREVER_US;
+        world_at(w, w->now_us + (until_us - w->now_us) / 4, EVENT_LEADER_BORN, 0, 0, 0, NULL);
+        break;
+    case 7:
         world_say(w, "leader %u is stopped until %.3f", top, (double)until_us / 1e6);
         if (w->leaders[top].suspended_until_us < until_us) w->leaders[top].suspended_until_us = until_us;
         break;
@@ -122,7 +127,7 @@ static void fault(world *w) {
         world_say(w, "calm from here on");
         w->calm = true;
         for (uint32_t i = 0; i < WORKERS; i++) worker_born(w, i);
-        if (!w->leaders[w->leader_count - 1].alive) leader_born(w);
+        if (!leader_is_there(w)) leader_born(w);
         return;
     }
     one_fault(w);
@@ -176,7 +181,7 @@ static void happen(world *w, const event *e) {
     case EVENT_FAULT: fault(w); break;
     case EVENT_WORKER_BORN: worker_born(w, e->a); break;
     case EVENT_LEADER_BORN:
-        if (!w->leaders[w->leader_count - 1].alive) leader_born(w);
+        if (!leader_is_there(w)) leader_born(w);
         break;
     }
 }

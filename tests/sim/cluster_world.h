@@ -21,6 +21,8 @@ enum {
     END_MS = 400000,
 };
 
+#define FOREVER_US (INT64_MAX / 4) /* suspended until then: it hangs, its connections stand, and nobody answers */
+
 typedef enum event_kind {
     EVENT_LEADER_TICK,
     EVENT_WORKER_TICK,
@@ -112,6 +114,7 @@ typedef struct world {
     sim_worker workers[WORKERS];
     conn conns[CONNS_MAX];
     uint32_t conn_count, client_conn;
+    int64_t client_heard_us;
     host hosts[HOSTS_MAX];
     uint32_t host_count;
     ck_frame *records[RECORDS_MAX];
@@ -141,6 +144,7 @@ void net_dial_client(world *w);
 void net_process_died(world *w, int32_t worker, uint32_t leader); /* worker -1: the leader did */
 void leader_drain(world *w, uint32_t leader);
 void leader_kill(world *w, uint32_t leader);
+bool leader_is_there(const world *w); /* the newest: it lives, and does not hang */
 void leader_born(world *w);
 
 /* ---- cluster_hosts.c ---- */

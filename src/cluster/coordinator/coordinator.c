@@ -183,6 +183,8 @@ static ck_status worker_said(ck_coordinator *c, uint64_t conn, const ck_message 
     w->last_seen_us = c->now_us;
     if (m->kind == CK_MSG_HEARTBEAT) {
         on_heartbeat(c, w, &m->as.heartbeat);
+        coordinator_send(c, conn,
+                         &(ck_message){.kind = CK_MSG_HEARTBEAT, .as.heartbeat.fence = coordinator_fence(c, NULL)});
         return CK_OK;
     }
     job *j = current_job(c, w, &m->as.fence);

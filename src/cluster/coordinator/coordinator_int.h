@@ -18,7 +18,7 @@ enum { ENDED_JOBS_KEPT = 100, WAITERS_MAX = 64, NO_HOST = UINT32_MAX };
 typedef struct worker {
     struct worker *next;
     char id[CK_CLUSTER_NAME_MAX + 1], address[CK_CLUSTER_NAME_MAX + 1];
-    uint64_t incarnation;
+    uint64_t incarnation, turn;
     uint64_t conn; /* 0: it has closed, and the worker may come back over another one */
     uint32_t slots, used;
     int64_t last_seen_us;

@@ -41,6 +41,15 @@ static void workers_are_told_to_beat_at_a_third_and_one_may_be_dropped(void **st
     assert_int_equal(ck_coordinator_worker_count(h->c), 1);
 }
 
+/* So that a worker knows whether there is still somebody. */
+static void heartbeats_are_answered(void **state) {
+    harness *h = *state;
+    join(h, 1, 2), join(h, 2, 2);
+    beat(h, 2);
+    assert_int_equal(h->count, 1);
+    assert_int_equal(sent(h, 2, CK_MSG_HEARTBEAT)->as.heartbeat.fence.epoch, 7);
+}
+
 static void any_message_is_a_sign_of_life(void **state) {
     harness *h = *state;
     ck_msg_submit job = plain_job("/c");
@@ -686,6 +695,32 @@ static void what_was_said_to_a_closed_connection_is_said_again(void **state) {
     assert_non_null(sent(h, 21, CK_MSG_CANCEL_JOB));
 }
 
+/* A worker that left a coordinator which hung: what it had said over the old connection is read when that wakes. */
+static void a_registration_that_is_read_late_is_refused(void **state) {
+    harness *h = *state;
+    ck_msg_submit job = plain_job("/c");
+    ck_msg_hosted hosted = {.job = 1, .attempt = 1, .phase = CK_HOST_STARTED, .address = CK_VIEW("10.0.0.2:1")};
+    ck_message late = {.kind = CK_MSG_REGISTER,
+                       .as.reg = {.worker = CK_VIEW("w2"),
+                                  .incarnation = 2,
+                                  .slots = 2,
+                                  .address = CK_VIEW("127.0.0.1:7002"),
+                                  .turn = 3,
+                                  .hosted = {&hosted, 1}}};
+    run_on(h, 2, &job);
+    h->conn_of[2] = 13;
+    say(h, 13, &late);
+    OK(h->last);
+    late.as.reg.turn = 2, late.as.reg.hosted.count = 0; /* from before it ran anything */
+    say(h, 12, &late);
+    assert_int_equal(h->last, CK_REFUSED);
+    assert_null(wanted(h, CK_ACTION_CLOSE)); /* the newer connection stays */
+    ASSERT_STATE(h, 1, "running");
+    ended(h, 1, 1, 1, CK_TASK_FINISHED, "", 0);
+    ended(h, 2, 1, 1, CK_TASK_FINISHED, "", 0);
+    ASSERT_STATE(h, 1, "finished");
+}
+
 static void another_process_under_the_same_id_means_loss(void **state) {
     harness *h = *state;
     ck_msg_submit job = plain_job("/c");
@@ -733,6 +768,7 @@ int main(void) {
         T(defaults_are_the_specifications),
         T(a_worker_silent_for_longer_than_the_timeout_is_lost),
         T(workers_are_told_to_beat_at_a_third_and_one_may_be_dropped),
+        T(heartbeats_are_answered),
         T(any_message_is_a_sign_of_life),
         T(a_suspended_coordinator_declares_nobody_lost),
         T(jobs_elsewhere_go_on),
@@ -769,6 +805,7 @@ int main(void) {
         T(who_comes_back_over_another_connection_was_not_lost),
         T(a_closed_connection_does_not_stop_the_clock),
         T(what_was_said_to_a_closed_connection_is_said_again),
+        T(a_registration_that_is_read_late_is_refused),
         T(another_process_under_the_same_id_means_loss),
         T(a_zombies_words_have_no_effect),
     };

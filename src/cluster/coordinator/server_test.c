@@ -117,30 +117,80 @@ static void only_loopback_is_listened_on(void **state) {
     }
 }
 
+static void wait_for(ck_poller *poller, ck_socket *s, bool read) {
+    ck_poll_event e;
+    size_t count;
+    OK(ck_poller_set(poller, s, read, !read, s, NULL));
+    do OK(ck_poller_wait(poller, &e, 1, -1, &count, NULL));
+    while (count == 0);
+}
+
+/* Says that and no more, and hears whatever comes until the connection is closed. -> how many bytes that was */
+static size_t say_and_wait(fixture *f, const char *address, ck_view what) {
+    ck_socket *s;
+    ck_poller *poller;
+    size_t n, heard = 0;
+    char bytes[64];
+    ck_status st;
+    OK(ck_poller_new(&f->t.proc, &poller, NULL));
+    OK(ck_socket_connect(&f->t.proc, address, &s, NULL));
+    wait_for(poller, s, false);
+    OK(ck_socket_write(s, what.p, what.n, &n, NULL));
+    assert_int_equal(n, what.n);
+    while ((st = ck_socket_read(s, bytes, sizeof bytes, &n, NULL)) != CK_CLOSED) {
+        if (st == CK_OK) heard += n;
+        if (st == CK_AGAIN) wait_for(poller, s, true);
+        assert_true(st == CK_OK || st == CK_AGAIN);
+    }
+    ck_socket_close(s);
+    ck_poller_free(poller);
+    return heard;
+}
+
 /* What a stranger says is not taken in, whatever he announces: his connection ends, and others are answered. */
 static void a_stranger_is_heard_for_a_few_hundred_bytes(void **state) {
     fixture *f = *state;
     ck_msg_reply r;
     ck_error err = CK_ERROR_INIT;
-    ck_socket *s;
-    ck_poller *poller;
-    ck_poll_event e;
-    size_t count, n;
-    char byte;
-    static const uint8_t announces[] = {0, 0, 4, 0, CK_MSG_HELLO};
-    OK(ck_poller_new(&f->t.proc, &poller, NULL));
-    OK(ck_socket_connect(&f->t.proc, f->address, &s, NULL));
-    OK(ck_poller_set(poller, s, false, true, s, NULL));
-    do OK(ck_poller_wait(poller, &e, 1, -1, &count, NULL));
-    while (count == 0);
-    OK(ck_socket_write(s, announces, sizeof announces, &n, NULL));
-    OK(ck_poller_set(poller, s, true, false, s, NULL));
-    do OK(ck_poller_wait(poller, &e, 1, -1, &count, NULL));
-    while (count == 0);
-    assert_int_equal(ck_socket_read(s, &byte, 1, &n, NULL), CK_CLOSED);
-    ck_socket_close(s);
-    ck_poller_free(poller);
+    static const char announces[] = {0, 0, 4, 0, CK_MSG_HELLO};
+    assert_int_equal(say_and_wait(f, f->address, (ck_view){announces, sizeof announces}), 0);
     OK(ask(f, f->token_file, CK_COMMAND_LIST, 0, &r, &err));
+}
+
+static size_t put(fixture *f, char *to, const ck_message *m) {
+    ck_frame *frame;
+    OK(ck_message_frame(ck_proc_mem(&f->t.proc, CK_MEM_PLAN), m, &frame, NULL));
+    size_t n = CK_FRAME_HEADER_BYTES + frame->n;
+    ck_frame_header((uint8_t *)to, frame->kind, frame->n);
+    memcpy(to + CK_FRAME_HEADER_BYTES, frame->p, frame->n);
+    ck_frame_free(&frame);
+    return n;
+}
+
+/* "A watchdog thread wakes every watchdog_interval": a worker that says nothing any more is let go, though nothing else
+ * happens. */
+static void silence_is_judged_without_anybody_asking(void **state) {
+    fixture *f = *state;
+    char said[400], address[40], token_file[160], token[CK_TOKEN_CHARS + 1] = {0};
+    uint16_t port;
+    ck_view text;
+    ck_coordinator_server *server;
+    ck_coordinator_server_config cfg = config(f);
+    snprintf(token_file, sizeof token_file, "%s/other", ck_test_dir(&f->t));
+    cfg.metadata_dir = NULL, cfg.token_file = token_file;
+    cfg.machine.watchdog_interval_us = 10000, cfg.machine.heartbeat_timeout_us = 200000;
+    OK(ck_coordinator_server_start(&cfg, &server, &port, NULL));
+    snprintf(address, sizeof address, "127.0.0.1:%u", port);
+    OK(ck_fs_read_all(&f->t.proc, token_file, 100, &f->arena, &text, NULL));
+    memcpy(token, text.p, CK_TOKEN_CHARS);
+    size_t n = put(
+        f, said,
+        &(ck_message){.kind = CK_MSG_HELLO, .as.hello = {.version = CK_CLUSTER_VERSION, .token = ck_view_of(token)}});
+    n += put(f, said + n,
+             &(ck_message){.kind = CK_MSG_REGISTER,
+                           .as.reg = {.worker = CK_VIEW("w1"), .incarnation = 1, .slots = 1, .turn = 1}});
+    assert_true(say_and_wait(f, address, (ck_view){said, n}) > 0); /* WELCOME, and then the end */
+    ck_coordinator_server_stop(server);
 }
 
 static void a_directory_has_one_coordinator_and_epochs_grow(void **state) {
@@ -236,6 +286,7 @@ int main(void) {
         T(tokens_are_compared_whole),
         T(only_loopback_is_listened_on),
         T(a_stranger_is_heard_for_a_few_hundred_bytes),
+        T(silence_is_judged_without_anybody_asking),
         T(a_directory_has_one_coordinator_and_epochs_grow),
         T(records_come_back_and_damaged_ones_are_named),
         T(a_record_that_cannot_be_written_ends_its_leading),

@@ -133,6 +133,8 @@ ck_status workers_register(ck_coordinator *c, uint64_t conn, const ck_msg_regist
                        m->worker.p, (unsigned long long)m->fence.epoch, (unsigned long long)c->cfg.epoch);
     if (workers_of_conn(c, conn)) return ck_fail(err, CK_CORRUPT, "a second REGISTER over one connection");
     worker *w = find(c, m->worker);
+    if (w && w->incarnation == m->incarnation && m->turn < w->turn)
+        return ck_fail(err, CK_REFUSED, "worker %s has registered over another connection since", w->id);
     if (w && w->incarnation != m->incarnation) {
         workers_lose(c, w, "worker lost (registered again)");
         w = NULL;
@@ -143,6 +145,7 @@ ck_status workers_register(ck_coordinator *c, uint64_t conn, const ck_msg_regist
     if (!w) w = add(c, m);
     if (!w) return CK_OK;
     w->conn = conn;
+    w->turn = m->turn;
     w->slots = (uint32_t)m->slots;
     w->last_seen_us = c->now_us;
     snprintf(w->address, sizeof w->address, "%.*s", (int)m->address.n, m->address.p);

@@ -34,6 +34,7 @@ void hosts_drain(supervisor *s) {
         case CK_SESSION_START:
         case CK_SESSION_SAVEPOINT: give(h, &a->frame); break;
         case CK_SESSION_KILL: supervisor_kill(s, a->job, a->attempt); break;
+        case CK_SESSION_CLOSE: uplink_give_up(s); break;
         }
     }
 }

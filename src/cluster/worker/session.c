@@ -2,7 +2,10 @@
 
 #include <stdio.h>
 
-enum { PROGRESS_US = 1000000 }; /* between heartbeats that come early for somebody's progress */
+enum {
+    PROGRESS_US = 1000000, /* between heartbeats that come early for somebody's progress */
+    SILENCE_US = 5000000,  /* of whoever has not yet said what its timeout is */
+};
 
 typedef struct host {
     struct host *next;
@@ -28,7 +31,9 @@ struct ck_session {
     uint32_t slots;
     uint64_t epoch; /* of the newest leader heard */
     bool connected, welcome;
+    uint64_t turn; /* of the connections there were */
     int64_t heartbeat_us, beat_at_us;
+    int64_t timeout_us, heard_us, ticked_us;
     host *hosts; /* newest first */
     ck_session_action *first, **end;
     bool out_of_memory;
@@ -42,6 +47,7 @@ ck_status ck_session_new(const ck_session_config *cfg, ck_session **out, ck_erro
     s->mem = cfg->mem;
     s->incarnation = cfg->incarnation;
     s->slots = cfg->slots;
+    s->timeout_us = SILENCE_US;
     snprintf(s->worker, sizeof s->worker, "%.*s", (int)cfg->worker.n, cfg->worker.p);
     snprintf(s->address, sizeof s->address, "%.*s", (int)cfg->address.n, cfg->address.p);
     s->end = &s->first;
@@ -163,13 +169,13 @@ static void say_ready(ck_session *s, const host *h) {
 ck_status ck_session_connected(ck_session *s, int64_t now_us, ck_error *err) {
     ck_msg_hosted *hosted = NULL;
     uint32_t count = 0, n = 0;
-    (void)now_us;
     for (const host *h = s->hosts; h; h = h->next) count++;
     hosted = ck_alloc_array(s->mem, count, sizeof *hosted);
     if (!hosted) return ck_nomem(err, s->mem, count * sizeof *hosted);
     for (const host *h = s->hosts; h; h = h->next)
         hosted[n++] = (ck_msg_hosted){h->job, h->attempt, h->phase, ck_view_of(h->address), h->checkpoint};
     s->connected = true, s->welcome = false;
+    s->heard_us = s->ticked_us = now_us;
     act_message(s, CK_SESSION_SEND, NULL,
                 &(ck_message){.kind = CK_MSG_REGISTER,
                               .as.reg = {.fence.epoch = s->epoch,
@@ -177,7 +183,8 @@ ck_status ck_session_connected(ck_session *s, int64_t now_us, ck_error *err) {
                                          .incarnation = s->incarnation,
                                          .slots = s->slots,
                                          .address = ck_view_of(s->address),
-                                         .hosted = {hosted, count}}});
+                                         .hosted = {hosted, count},
+                                         .turn = ++s->turn}});
     ck_free(s->mem, hosted, count * sizeof *hosted);
     return done(s, err);
 }
@@ -191,6 +198,7 @@ static ck_status on_welcome(ck_session *s, int64_t now_us, const ck_msg_welcome 
     s->epoch = m->fence.epoch;
     s->welcome = true;
     s->heartbeat_us = (int64_t)(m->heartbeat_ms ? m->heartbeat_ms : 1) * 1000;
+    if (m->timeout_ms) s->timeout_us = (int64_t)m->timeout_ms * 1000;
     s->beat_at_us = now_us + s->heartbeat_us;
     for (host *h = s->hosts, *next; h; h = next) { /* what could not be said meanwhile */
         next = h->next;
@@ -203,17 +211,34 @@ static ck_status on_welcome(ck_session *s, int64_t now_us, const ck_msg_welcome 
     return CK_OK;
 }
 
-int64_t ck_session_due(const ck_session *s) {
+static int64_t beat_due(const ck_session *s) {
     bool unsaid = false;
     for (const host *h = s->hosts; h; h = h->next) unsaid |= h->unsaid;
     if (!s->welcome) return INT64_MAX;
     return unsaid && s->heartbeat_us > PROGRESS_US ? s->beat_at_us - s->heartbeat_us + PROGRESS_US : s->beat_at_us;
 }
 
+int64_t ck_session_due(const ck_session *s) {
+    if (!s->connected) return INT64_MAX;
+    int64_t beat_us = beat_due(s), look_us = s->ticked_us + s->timeout_us / 3;
+    return beat_us < look_us ? beat_us : look_us;
+}
+
+static bool is_silent(ck_session *s, int64_t now_us) {
+    if (now_us - s->ticked_us > s->timeout_us / 2) s->heard_us = now_us;
+    s->ticked_us = now_us;
+    return now_us - s->heard_us > s->timeout_us;
+}
+
 ck_status ck_session_tick(ck_session *s, int64_t now_us, ck_error *err) {
-    if (now_us < ck_session_due(s)) return CK_OK;
-    s->beat_at_us = now_us + s->heartbeat_us;
-    say_heartbeat(s, NULL);
+    if (!s->connected) return CK_OK;
+    if (is_silent(s, now_us)) {
+        ck_session_disconnected(s);
+        act(s, CK_SESSION_CLOSE, NULL, NULL);
+    } else if (now_us >= beat_due(s)) {
+        s->beat_at_us = now_us + s->heartbeat_us;
+        say_heartbeat(s, NULL);
+    }
     return done(s, err);
 }
 
@@ -279,6 +304,7 @@ static void on_take_savepoint(ck_session *s, const ck_message *m) {
 }
 
 ck_status ck_session_heard(ck_session *s, int64_t now_us, const ck_message *m, ck_error *err) {
+    s->heard_us = now_us;
     if (m->kind == CK_MSG_WELCOME) {
         CK_TRY(on_welcome(s, now_us, &m->as.welcome, err));
         return done(s, err);
@@ -287,6 +313,7 @@ ck_status ck_session_heard(ck_session *s, int64_t now_us, const ck_message *m, c
     if (m->as.fence.epoch != s->epoch) return CK_OK; /* a word of the past */
     host *h;
     switch ((int)m->kind) {
+    case CK_MSG_HEARTBEAT: break;
     case CK_MSG_DEPLOY: on_deploy(s, m); break;
     case CK_MSG_START: on_start(s, m); break;
     case CK_MSG_TAKE_SAVEPOINT: on_take_savepoint(s, m); break;

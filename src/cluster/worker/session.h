@@ -30,9 +30,12 @@ void ck_session_free(ck_session *s); /* with the actions not taken; NULL is fine
 /* It stands: the session registers. At most one at a time. */
 CK_NODISCARD ck_status ck_session_connected(ck_session *s, int64_t now_us, ck_error *err);
 void ck_session_disconnected(ck_session *s);
-/* Anything but CK_OK and CK_NOMEM: the connection is to be closed for that reason. */
+/* Anything but CK_OK and CK_NOMEM: the connection is to be closed for that reason. Whatever is heard is a sign of life:
+ * a coordinator answers each heartbeat. */
 CK_NODISCARD ck_status ck_session_heard(ck_session *s, int64_t now_us, const ck_message *m, ck_error *err);
-/* At ck_session_due, or later. */
+/* At ck_session_due, or later. Over a connection that has been silent for the heartbeat timeout there may be nobody: it
+ * is to be closed (CK_SESSION_CLOSE), since whoever leads now is elsewhere. A tick that comes late by half of that
+ * means that this process was suspended, which says nothing of the other. */
 CK_NODISCARD ck_status ck_session_tick(ck_session *s, int64_t now_us, ck_error *err);
 int64_t ck_session_due(const ck_session *s); /* INT64_MAX: nothing is due */
 
@@ -58,6 +61,7 @@ typedef enum ck_session_action_kind {
     CK_SESSION_START,     /* frame, a START, is for the host */
     CK_SESSION_SAVEPOINT, /* frame, a TAKE_SAVEPOINT, is for the host */
     CK_SESSION_KILL,      /* the host, and host_ended when it has been reaped */
+    CK_SESSION_CLOSE,     /* the connection, which the session takes for gone */
 } ck_session_action_kind;
 
 typedef struct ck_session_action {

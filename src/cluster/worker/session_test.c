@@ -189,8 +189,10 @@ static void rare_heartbeats_come_early_for_it(void **state) {
     fixture *f = *state;
     const ck_progress p = {.known = 1, .rows_in = 1};
     OK(ck_session_connected(f->s, 0, NULL));
-    OK(ck_session_heard(
-        f->s, 0, &(ck_message){.kind = CK_MSG_WELCOME, .as.welcome = {.fence.epoch = 3, .heartbeat_ms = 10000}}, NULL));
+    OK(ck_session_heard(f->s, 0,
+                        &(ck_message){.kind = CK_MSG_WELCOME,
+                                      .as.welcome = {.fence.epoch = 3, .heartbeat_ms = 10000, .timeout_ms = 30000}},
+                        NULL));
     deploy(f, 3, 1);
     assert_int_equal(ck_session_due(f->s), 10000000);
     ck_session_host_progress(f->s, 1, 1, &p);
@@ -200,6 +202,57 @@ static void rare_heartbeats_come_early_for_it(void **state) {
     beat_at(f, 1000000);
     (void)progress_said(f, 1);
     assert_int_equal(ck_session_due(f->s), 11000000);
+}
+
+/* A leader whose machine has gone, or that hangs: the connection stands, and only its silence tells. */
+static void who_does_not_answer_is_left(void **state) {
+    fixture *f = *state;
+    const ck_message answer = {.kind = CK_MSG_HEARTBEAT, .as.heartbeat.fence.epoch = 3};
+    welcome(f, 3);
+    deploy(f, 3, 1);
+    for (int64_t us = 600000; us <= 6000000; us += 600000) {
+        beat_at(f, us);
+        assert_int_equal(count(f, CK_SESSION_CLOSE), 0);
+        OK(ck_session_heard(f->s, us, &answer, NULL));
+    }
+    for (int64_t us = 6600000; us < 8000000; us += 600000) beat_at(f, us);
+    beat_at(f, 8000000);
+    assert_int_equal(count(f, CK_SESSION_CLOSE), 0); /* not longer than the timeout */
+    beat_at(f, 8000001);
+    assert_int_equal(count(f, CK_SESSION_CLOSE), 1);
+    assert_null(said(f, CK_MSG_HEARTBEAT));
+    assert_true(ck_session_due(f->s) == INT64_MAX);
+    assert_int_equal(ck_session_host_count(f->s), 1); /* what runs goes on */
+    beat_at(f, 9000000);
+    assert_int_equal(f->count, 0);
+}
+
+/* Nor does one count that takes connections and never says WELCOME. */
+static void who_does_not_welcome_is_left(void **state) {
+    fixture *f = *state;
+    OK(ck_session_connected(f->s, 0, NULL));
+    take(f);
+    assert_int_equal(said(f, CK_MSG_REGISTER)->as.reg.turn, 1);
+    assert_true(ck_session_due(f->s) < 5000000);
+    for (int64_t us = 1000000; us <= 5000000; us += 1000000) beat_at(f, us);
+    assert_int_equal(f->count, 0);
+    beat_at(f, 5000001);
+    assert_int_equal(count(f, CK_SESSION_CLOSE), 1);
+    OK(ck_session_connected(f->s, 6000000, NULL));
+    take(f);
+    assert_int_equal(said(f, CK_MSG_REGISTER)->as.reg.turn, 2);
+}
+
+/* A process that was stopped has heard nothing, which says nothing of who spoke. */
+static void a_suspended_worker_leaves_nobody(void **state) {
+    fixture *f = *state;
+    welcome(f, 3);
+    beat_at(f, 3600000000);
+    assert_int_equal(count(f, CK_SESSION_CLOSE), 0);
+    assert_non_null(said(f, CK_MSG_HEARTBEAT));
+    for (int64_t us = 3600600000; us < 3602000000; us += 600000) beat_at(f, us);
+    beat_at(f, 3602000001);
+    assert_int_equal(count(f, CK_SESSION_CLOSE), 1);
 }
 
 static void the_last_progress_comes_before_the_end(void **state) {
@@ -364,6 +417,9 @@ int main(void) {
         T(a_hosts_life_is_reported),
         T(progress_goes_with_heartbeats_once),
         T(rare_heartbeats_come_early_for_it),
+        T(who_does_not_answer_is_left),
+        T(who_does_not_welcome_is_left),
+        T(a_suspended_worker_leaves_nobody),
         T(the_last_progress_comes_before_the_end),
         T(whoever_leads_next_hears_of_it),
         T(what_was_told_to_end_was_cancelled),

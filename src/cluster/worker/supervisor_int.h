@@ -60,6 +60,7 @@ typedef struct supervisor {
     ck_connection *up;    /* to the coordinator; a reference */
     uint32_t turn;        /* of the coordinator's addresses: which is dialled */
     bool up_open, silent; /* silent: that nobody is there has been said */
+    bool gave_up;         /* that whoever is there does not answer */
     ck_net_timer timer;
     ck_net_post first;
     hosted *hosts;
@@ -86,5 +87,6 @@ void hosts_drain(supervisor *s); /* the session's actions */
 
 /* ---- uplink.c ---- */
 void uplink_start(supervisor *s);
+void uplink_give_up(supervisor *s); /* on who does not answer: the next address is dialled */
 
 #endif

@@ -28,6 +28,7 @@ static ck_status framed(void *arg, ck_connection *c, ck_frame **f, ck_error *err
     ck_arena_init(&a, s->mem, ARENA_BYTES_MAX);
     ck_status st = ck_message_read(*f, &a, &m, err);
     if (st == CK_OK) st = ck_session_heard(s->session, ck_mono_us(s->proc), &m, err);
+    if (st == CK_OK) s->gave_up = false;
     hosts_drain(s);
     if (err) failed(s, st, err);
     ck_arena_destroy(&a);
@@ -49,6 +50,16 @@ static void closed(void *arg, ck_connection *c, ck_status why, const ck_error *e
 }
 
 static const ck_connection_handler handler = {.on_open = opened, .on_frame = framed, .on_close = closed};
+
+void uplink_give_up(supervisor *s) {
+    char address[CK_ADDRESS_BYTES_MAX];
+    if (!s->up) return;
+    ck_addresses_at(s->cfg->coordinator, s->turn, address);
+    if (!s->gave_up)
+        ck_log_line(s->proc->log, CK_LOG_WARN, "the coordinator at %s does not answer; looking for who leads", address);
+    s->gave_up = s->silent = true; /* until somebody does */
+    ck_connection_close(s->up, false);
+}
 
 static void give_up_dialling(supervisor *s, const ck_error *err) {
     if (!s->silent)
