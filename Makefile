@@ -106,9 +106,12 @@ kills: release test-deps ## the binary killed at every fault point, at several m
 
 N    ?= 1000
 SEED ?= 1
-.PHONY: differential slt nexmark
+.PHONY: differential slt leaks nexmark
 differential: release test-deps ## random queries through clink and DuckDB: make differential [N=1000] [SEED=1]
 	@$$(tools/venv.sh) tests/differential/differential.py --n $(N) --seed $(SEED) --every 100
+
+leaks: release test-deps ## 2,000 jobs submitted and cancelled: coordinator and worker keep neither memory nor descriptors of them
+	@CLINK_LONG=1 tools/pytest.sh tests/system/test_isolation.py -k leave_neither
 
 nexmark: release test-deps ## NEXMark's queries against DuckDB: every parallelism and batch size, from files and the connector, after kills
 	@CLINK_LONG=1 tools/pytest.sh tests/system/test_nexmark.py

@@ -51,7 +51,7 @@ typedef struct clink_job clink_job;
 typedef struct clink_options {
     size_t struct_bytes;
     uint32_t threads;      /* steps; 0 = cores */
-    uint64_t memory_bytes; /* per job; 0 = from the cgroup or the machine */
+    uint64_t memory_bytes; /* per job, of a worker's (cluster.h) together; 0 = from the cgroup or the machine */
     int32_t log_level;     /* 0 default (warnings), 1 debug, 2 info, 3 warn, 4 error, 5 off */
     void (*log)(void *arg, int32_t level, const char *line); /* NULL = stderr */
     void *log_arg;

@@ -53,7 +53,7 @@ typedef struct clink_worker_options {
     const char *name;      /* the same over restarts; NULL: one of its own */
     const char *state_dir; /* NULL = in the runtime directory */
     const char *data_host; /* where task hosts listen for each other, and are dialled; NULL = 127.0.0.1 */
-    uint32_t slots;        /* 0 = cores */
+    uint32_t slots;        /* 0 = cores; the engine's memory_bytes is shared out over them */
     void (*began)(void *arg, const char *name); /* it waits for work; may be NULL */
     void *began_arg;
     clink_tls tls;
@@ -84,7 +84,8 @@ typedef struct clink_cluster {
  * "rows_out", "watermark", "watermark_note"}, the last four of the attempt and at most a few seconds old: rows null
  * before anything is known, the watermark null where there is none, the note what it waits for, as clink_job_watermark
  * says it. wait: answer when the job has ended, and however it did this is CLINK_OK. max_restarts: on a worker's loss,
- * -1 = auto. */
+ * -1 = auto. The engine's memory_bytes, where it was given, bounds the job's memory over all workers, each subtask's
+ * share being the same. */
 CLINK_API clink_status clink_submit(clink_engine *engine, const clink_cluster *cluster, const char *sql,
                                     const clink_run *run, int64_t max_restarts, int32_t wait, char **json,
                                     clink_error *error);

@@ -25,8 +25,8 @@ clink_cluster cluster_of(const cluster_flags *f, int64_t timeout_ms) {
                            .tls = f->tls};
 }
 
-clink_status cluster_open(clink_engine **engine, clink_error *e) {
-    const clink_options o = {.struct_bytes = sizeof o, .threads = 1};
+clink_status cluster_open(uint64_t memory_bytes, clink_engine **engine, clink_error *e) {
+    const clink_options o = {.struct_bytes = sizeof o, .threads = 1, .memory_bytes = memory_bytes};
     return clink_open(&o, engine, e);
 }
 

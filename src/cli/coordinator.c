@@ -65,7 +65,7 @@ static int lead(const clink_coordinator_options *o) {
     sigaddset(&stop, SIGINT);
     sigaddset(&stop, SIGTERM);
     sigprocmask(SIG_BLOCK, &stop, NULL);
-    clink_status s = cluster_open(&engine, &e);
+    clink_status s = cluster_open(0, &engine, &e);
     if (s != CLINK_OK) return report_error(s, &e);
     for (bool again = true, patient = false; again; patient = true) rc = lead_once(engine, o, &stop, patient, &again);
     clink_close(engine);

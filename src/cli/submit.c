@@ -13,6 +13,7 @@ static size_t submit_flags(run_flags *f, flag *out) {
                                         "parallelism",
                                         "key-groups",
                                         "set",
+                                        "memory",
                                         "checkpoint-dir",
                                         "checkpoint-interval-ms",
                                         "checkpoint-timeout-ms",
@@ -33,6 +34,7 @@ static size_t submit_flags(run_flags *f, flag *out) {
             if (strcmp(all[i].name, names[k]) != 0) continue;
             out[n] = all[i];
             if (strcmp(names[k], "checkpoint-interval-ms") == 0) out[n].deflt = "0";
+            if (strcmp(names[k], "memory") == 0) out[n].deflt = "what its slots have";
             n++;
         }
     return n;
@@ -76,7 +78,7 @@ static int submit(const verb *v, submission *x) {
     char *json = NULL;
     int rc = 0;
     const clink_cluster c = cluster_of(&x->c, x->wait ? 0 : x->c.timeout_s * 1000);
-    clink_status s = cluster_open(&engine, &e);
+    clink_status s = cluster_open(x->f.memory_bytes, &engine, &e);
     if (s == CLINK_OK) s = run_flags_set(v, &x->f, engine, &e);
     if (s == CLINK_OK) s = clink_submit(engine, &c, x->s.text, &x->run, x->max_restarts, x->wait, &json, &e);
     if (s == CLINK_OK) {

@@ -11,7 +11,7 @@ static void began(void *arg, const char *name) {
     fprintf(stderr, "clink: %s waits for work from %s\n", name, o->coordinator ? o->coordinator : "127.0.0.1:6123");
 }
 
-static int work(clink_worker_options *o) {
+static int work(clink_worker_options *o, uint64_t memory_bytes) {
     clink_engine *engine = NULL;
     clink_error e = {0};
     sigset_t set;
@@ -22,7 +22,7 @@ static int work(clink_worker_options *o) {
     sigaddset(&set, SIGUSR1);
     sigprocmask(SIG_BLOCK, &set, NULL);
     o->began = began, o->began_arg = o;
-    clink_status s = cluster_open(&engine, &e);
+    clink_status s = cluster_open(memory_bytes, &engine, &e);
     if (s == CLINK_OK) s = clink_worker_run(engine, o, &e);
     clink_close(engine);
     return s == CLINK_OK ? 0 : report_error(s, &e);
@@ -31,12 +31,15 @@ static int work(clink_worker_options *o) {
 static int worker_main(const verb *v, int argc, char **argv) {
     clink_worker_options o = {.struct_bytes = sizeof o};
     int64_t slots = 0;
+    uint64_t memory_bytes = 0;
     const flag table[] = {
         {"coordinator", 0, FLAG_TEXT, &o.coordinator, "HOST:PORT", "127.0.0.1:6123",
          "the coordinator's control port; several with commas, one leads"},
         {"token-file", 0, FLAG_TEXT, &o.token_file, "FILE", "the runtime directory's", "where its token is"},
         CLUSTER_TLS_FLAGS(o.tls),
         {"slots", 0, FLAG_COUNT, &slots, "N", "cores", "how many subtasks it takes"},
+        {"memory", 0, FLAG_BYTES, &memory_bytes, "SIZE", "the machine's or the cgroup's",
+         "of all its jobs: each has the shares of its slots"},
         {"name", 0, FLAG_TEXT, &o.name, "NAME", "one of its own", "who it is, the same when it is started again"},
         {"data-host", 0, FLAG_TEXT, &o.data_host, "HOST", "127.0.0.1",
          "where other workers' subtasks reach those here"},
@@ -55,7 +58,7 @@ static int worker_main(const verb *v, int argc, char **argv) {
     if (argc) return usage_error(v, "'%s' is one argument too many", argv[0]);
     if (slots > 4096) return usage_error(v, "--slots is 1 to 4096");
     o.slots = (uint32_t)slots;
-    return work(&o);
+    return work(&o, memory_bytes);
 }
 
 int task_host_main(int argc, char **argv) {

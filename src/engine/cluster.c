@@ -88,17 +88,31 @@ void clink_coordinator_stop(clink_coordinator *c) {
 
 /* ---- a worker ---- */
 
+/* What no slot could begin with is said before a job finds out. */
+static ck_status share_memory(const clink_engine *e, uint32_t slots, size_t *slot_bytes, ck_error *err) {
+    *slot_bytes = e->memory_bytes / slots;
+    if (*slot_bytes >= ENGINE_MEMORY_BYTES_MIN) return CK_OK;
+    return ck_fail(err, CK_INVALID,
+                   "the worker's %zu bytes of memory over %u slots are %zu for each; a subtask begins with %d",
+                   e->memory_bytes, slots, *slot_bytes, ENGINE_MEMORY_BYTES_MIN);
+}
+
 clink_status clink_worker_run(clink_engine *e, const clink_worker_options *o, clink_error *error) {
     ck_error err = CK_ERROR_INIT;
+    size_t slot_bytes;
     if (!e || !o) return engine_refuse_null(!e ? "engine" : "options", error);
     if (o->struct_bytes != sizeof *o || o->slots > CK_CLUSTER_SLOTS_MAX)
         return engine_error(ck_fail(&err, CK_INVALID, "a worker has at most %d slots", CK_CLUSTER_SLOTS_MAX), &err,
                             error);
+    const uint32_t slots = o->slots ? o->slots : ck_cores();
+    ck_status s = share_memory(e, slots, &slot_bytes, &err);
+    if (s != CK_OK) return engine_error(s, &err, error);
     const ck_supervisor_config cfg = {.proc = &e->proc,
                                       .coordinator = o->coordinator ? o->coordinator : DEFAULT_COORDINATOR,
                                       .token_file = o->token_file,
                                       .name = o->name,
-                                      .slots = o->slots ? o->slots : ck_cores(),
+                                      .slots = slots,
+                                      .slot_bytes = slot_bytes,
                                       .state_dir = o->state_dir,
                                       .tls = tls_files(&o->tls),
                                       .data_root = o->data_root,
@@ -189,6 +203,15 @@ static ck_status make_roles(clink_job *j, const ck_graph *g, ck_proto_list *out,
     return CK_OK;
 }
 
+static ck_status check_memory(const clink_engine *e, const ck_proto_list *roles, ck_error *err) {
+    uint64_t tasks = 0;
+    for (uint32_t i = 0; i < roles->count; i++) tasks += ((const ck_msg_role *)roles->items)[i].parallelism;
+    if (!e->memory_asked || e->memory_asked / tasks >= ENGINE_MEMORY_BYTES_MIN) return CK_OK;
+    return ck_fail(err, CK_INVALID,
+                   "%zu bytes of memory over the job's %llu subtasks are less than the %d each begins with",
+                   e->memory_asked, (unsigned long long)tasks, ENGINE_MEMORY_BYTES_MIN);
+}
+
 /* The job's tasks are elsewhere: paths are made whole. */
 static ck_status absolute(clink_job *j, const char *path, ck_view *out, ck_error *err) {
     char cwd[CK_CLUSTER_PATH_MAX];
@@ -209,6 +232,7 @@ static ck_status make_spec(clink_job *j, const ck_sql_step *step, ck_view *out, 
                             .parallelism = j->run.parallelism,
                             .batch_rows = step->batch_rows,
                             .flush_us = (uint64_t)step->flush_us,
+                            .memory_bytes = j->engine->memory_asked,
                             .interval_us = c.interval_us,
                             .timeout_us = c.timeout_us,
                             .final_timeout_us = c.final_timeout_us,
@@ -401,6 +425,7 @@ static ck_status submit(clink_engine *e, const clink_cluster *c, clink_job *j, i
     CK_TRY(absolute(j, j->run.checkpoint_dir, &s->checkpoint_dir, err));
     CK_TRY(make_spec(j, step, &s->spec, err));
     CK_TRY(make_roles(j, step->graph, &s->roles, err));
+    CK_TRY(check_memory(e, &s->roles, err));
     CK_TRY(look_at_checkpoint(e, j, step->graph, err));
     return ask(e, c, &m, wait != 0, json, err);
 }

@@ -8,7 +8,8 @@
 /* Protobuf; numbers are never used again for something else. */
 typedef struct engine_job_spec {
     ck_view graph; /* JSON */
-    uint64_t parallelism, batch_rows, flush_us, memory_bytes;
+    uint64_t parallelism, batch_rows, flush_us;
+    uint64_t memory_bytes; /* of all its tasks together; 0: what the slots have */
     int64_t interval_us, timeout_us, final_timeout_us;
     uint64_t tolerable_failed, retained, alignment;
     int64_t stall_us;

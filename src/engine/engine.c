@@ -12,7 +12,7 @@
 #include "os/random.h"
 #include "os/thread.h"
 
-enum { IO_THREADS_MAX = 16, REGISTRY_BYTES_MAX = 16 << 20, MEMORY_BYTES_MIN = 1 << 20 };
+enum { IO_THREADS_MAX = 16, REGISTRY_BYTES_MAX = 16 << 20 };
 
 uint32_t clink_abi_version(void) { return CLINK_ABI_VERSION; }
 const char *clink_version(void) { return CK_VERSION; }
@@ -68,9 +68,10 @@ static ck_status open_engine(clink_engine *e, const clink_options *o, ck_error *
     ck_registry_init(&e->registry, &e->arena);
     CK_TRY(engine_register_builtins(&e->registry, err));
     CK_TRY(load_plugins(e, o->plugins, err));
-    if (o->memory_bytes && o->memory_bytes < MEMORY_BYTES_MIN)
+    if (o->memory_bytes && o->memory_bytes < ENGINE_MEMORY_BYTES_MIN)
         return ck_fail(err, CK_INVALID, "a memory limit of %llu bytes is less than a job begins with; %d is the least",
-                       (unsigned long long)o->memory_bytes, MEMORY_BYTES_MIN);
+                       (unsigned long long)o->memory_bytes, ENGINE_MEMORY_BYTES_MIN);
+    e->memory_asked = o->memory_bytes;
     e->memory_bytes = o->memory_bytes ? o->memory_bytes : ck_memory_limit_bytes(&e->proc);
     if (ck_memory_store_new(e->proc.heap, e->memory_bytes, &e->memory) != CK_OK)
         return ck_fail(err, CK_NOMEM, "out of memory");

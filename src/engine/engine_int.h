@@ -16,6 +16,8 @@
 #include "runtime/job.h"
 #include "sql/compile.h"
 
+enum { ENGINE_MEMORY_BYTES_MIN = 1 << 20 }; /* what a job, or a subtask elsewhere, begins with */
+
 struct clink_engine {
     ck_proc proc;
     ck_faults faults;
@@ -27,6 +29,7 @@ struct clink_engine {
     ck_plugins plugins;
     ck_scheduler *scheduler;
     size_t memory_bytes;  /* per job; 0 = none */
+    size_t memory_asked;  /* the same as it was given; 0: it was not */
     pthread_mutex_t lock; /* guards catalog and jobs */
     ck_catalog *catalog;
     const char *catalog_path, *catalog_lock; /* NULL: the catalog ends with the engine */

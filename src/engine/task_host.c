@@ -1,6 +1,7 @@
 /* A task host: the process with all tasks of one attempt of a job on one worker. It asks the worker for its DEPLOY,
  * says that it is ready, starts the job when the others are ready too, and says how it ended. It ends with its parent,
  * and when the connection to it does. */
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -30,6 +31,7 @@ typedef struct task_host {
     ck_arena arena;
     ck_msg_fence fence;
     const char *data_host;
+    size_t slot_bytes; /* of memory, of each slot of the worker */
     ck_tls_files tls_files;
     ck_tls *tls;
     const char *data_root, *secret_dir;
@@ -175,6 +177,14 @@ static ck_status read_skips(task_host *h, ck_skip **out, ck_error *err) {
     return CK_OK;
 }
 
+/* What the slots of its tasks have, or its tasks' part of what the job was given, whichever is less. */
+static size_t memory_limit(const task_host *h) {
+    const size_t here = h->deploy.tasks.count, all = h->deploy.placement.count;
+    const size_t slots = here ? h->slot_bytes * here : h->slot_bytes;
+    const size_t asked = all ? (size_t)(h->spec.memory_bytes / all) * here : 0;
+    return asked && asked < slots ? asked : slots;
+}
+
 /* Its own directory is gone on from by itself; another one only by a job that has none of its own yet. */
 static ck_job_config job_config(task_host *h, const char **addresses, const ck_skip *skips) {
     const engine_job_spec *s = &h->spec;
@@ -184,7 +194,7 @@ static ck_job_config job_config(task_host *h, const char **addresses, const ck_s
         .parallelism = (uint32_t)s->parallelism,
         .batch_rows = (uint32_t)s->batch_rows,
         .flush_us = (int64_t)s->flush_us,
-        .memory_limit = h->e->memory_bytes,
+        .memory_limit = memory_limit(h),
         .spill_dir = s->spill_dir.n ? ck_arena_strndup(&h->arena, s->spill_dir.p, s->spill_dir.n) : NULL,
         .rocksdb = s->rocksdb != 0,
         .checkpoint =
@@ -401,6 +411,15 @@ static bool is_orphan(const char *parent) {
     return prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || (long)getppid() != strtol(parent, NULL, 10);
 }
 
+/* Where the machine runs out of memory all the same, the kernel takes a job and not the worker with all of them. */
+static void stand_in_for_the_worker(void) {
+    int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+    if (fd < 0) return;
+    ssize_t n = write(fd, "500", 3);
+    (void)n; /* a kernel without it, or a container that allows less, has its own idea */
+    close(fd);
+}
+
 static void wait_until_said(task_host *h) {
     ck_connection_close(h->c, true);
     pthread_mutex_lock(&h->lock);
@@ -422,11 +441,13 @@ static void forget(task_host *h) {
 
 int clink_task_host(clink_engine *e, int argc, char **argv) {
     ck_error err = CK_ERROR_INIT;
-    if (!e || argc != 10 || is_orphan(argv[3])) return 2;
+    if (!e || argc != 11 || is_orphan(argv[3])) return 2;
     (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     (void)setrlimit(RLIMIT_CORE, &(struct rlimit){0}); /* nothing of a job's secrets stays behind */
+    stand_in_for_the_worker();
     task_host h = {.e = e, .mem = ck_proc_mem(&e->proc, CK_MEM_PLAN), .data_host = argv[4]};
     h.data_root = argv[8][0] ? argv[8] : NULL, h.secret_dir = argv[9][0] ? argv[9] : NULL;
+    h.slot_bytes = (size_t)strtoull(argv[10], NULL, 10);
     h.is_confined = argv[5][0] || h.data_root || h.secret_dir;
     if (argv[5][0]) h.tls_files = (ck_tls_files){argv[5], argv[6], argv[7]};
     h.fence = (ck_msg_fence){0, strtoull(argv[1], NULL, 10), strtoull(argv[2], NULL, 10)};

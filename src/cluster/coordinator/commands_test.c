@@ -73,22 +73,76 @@ static void a_cancel_waits_for_all_tasks(void **state) {
     assert_int_equal(answer(h)->status, CK_REFUSED);
 }
 
+/* Into each state a job can be in, from running as attempt 1 on one worker. */
+static void restarts_later(harness *h, uint64_t id) { /* the first restart is at once */
+    ended(h, 1, id, 1, CK_TASK_FAILED, "x", 0);
+    ready(h, 1, id, 2);
+    ended(h, 1, id, 2, CK_TASK_FAILED, "x", 0);
+}
+static void drains_for_a_restart(harness *h, uint64_t id) { one_ended(h, 1, id, 1, 0, CK_TASK_FAILED, "x"); }
+static void is_being_cancelled(harness *h, uint64_t id) { command(h, CK_COMMAND_CANCEL, id); }
+static void is_suspended(harness *h, uint64_t id) { ended(h, 1, id, 1, CK_TASK_FAILED, "x", CK_ENDED_DATA); }
+static void has_finished(harness *h, uint64_t id) { ended(h, 1, id, 1, CK_TASK_FINISHED, "", 0); }
+static void has_failed(harness *h, uint64_t id) { ended(h, 1, id, 1, CK_TASK_FAILED, "x", CK_ENDED_FATAL); }
+static void was_cancelled(harness *h, uint64_t id) {
+    command(h, CK_COMMAND_CANCEL, id);
+    ended(h, 1, id, 1, CK_TASK_CANCELLED, "", 0);
+}
+static void ends_for(harness *h, uint64_t id, uint64_t flags) {
+    uint32_t first = 0;
+    say(h, h->conn_of[1],
+        &(ck_message){.kind = CK_MSG_ENDED,
+                      .as.ended = {.fence = fence(h, id, 1),
+                                   .tasks = {&first, 1},
+                                   .outcome = CK_TASK_FAILED,
+                                   .flags = flags,
+                                   .error = CK_VIEW("x")}});
+}
+static void is_being_suspended(harness *h, uint64_t id) { ends_for(h, id, CK_ENDED_DATA); }
+static void is_failing(harness *h, uint64_t id) { ends_for(h, id, CK_ENDED_FATAL); }
+static void stays_as_it_is(harness *h, uint64_t id) { (void)h, (void)id; }
+static void waits_for_its_worker(harness *h, uint64_t id) {
+    (void)id;
+    next_leader(h);
+}
+
+/* The answer comes in the same event: no time passes, whatever the job does and however long its tasks take to end. */
 static void a_job_is_dropped_in_every_state(void **state) {
+    static const struct {
+        void (*into)(harness *h, uint64_t id);
+        const char *state;
+        bool works; /* its tasks may, until the worker says otherwise, and keep their slots */
+    } cases[] = {
+        {NULL, "deploying", true},
+        {stays_as_it_is, "running", true},
+        {drains_for_a_restart, "awaiting_restart", true},
+        {restarts_later, "restarting", false},
+        {is_being_suspended, "suspending", true},
+        {is_suspended, "suspended", false},
+        {is_being_cancelled, "cancelling", true},
+        {is_failing, "failing", true},
+        {has_finished, "finished", false},
+        {has_failed, "failed", false},
+        {was_cancelled, "cancelled", false},
+        {waits_for_its_worker, "recovering", false}, /* last: who leads after it knows of no worker */
+    };
     harness *h = *state;
     ck_msg_submit job = plain_job("/c");
     join(h, 1, 8);
-    for (uint64_t id = 1; id <= 5; id++) {
+    for (uint64_t id = 1; id <= CK_ARRAY_COUNT(cases); id++) {
         submit(h, &job);
-        if (id > 1) ready(h, 1, id, 1);
-        if (id == 3) one_ended(h, 1, id, 1, 0, CK_TASK_FAILED, "x");         /* awaiting_restart */
-        if (id == 4) ended(h, 1, id, 1, CK_TASK_FAILED, "x", CK_ENDED_DATA); /* suspended */
-        if (id == 5) ended(h, 1, id, 1, CK_TASK_FINISHED, "", 0);
+        if (cases[id - 1].into) {
+            ready(h, 1, id, 1);
+            cases[id - 1].into(h, id);
+        }
+        ASSERT_STATE(h, id, cases[id - 1].state);
         command(h, CK_COMMAND_DROP, id);
         assert_int_equal(answer(h)->status, CK_OK);
         assert_null(h->records[id]);
         command(h, CK_COMMAND_STATUS, id);
         assert_int_equal(answer(h)->status, CK_NOTFOUND);
-        if (id <= 3) { /* its tasks may work until the worker says otherwise, and keep their slots */
+        if (id == CK_ARRAY_COUNT(cases)) break;
+        if (cases[id - 1].works) {
             assert_true(ck_coordinator_free_slots(h->c) < 8);
             ended(h, 1, id, 1, CK_TASK_CANCELLED, "", 0);
         }
@@ -97,6 +151,9 @@ static void a_job_is_dropped_in_every_state(void **state) {
     }
     command(h, CK_COMMAND_LIST, 0);
     assert_int_equal(answer(h)->jobs.count, 0);
+    const ck_msg_hosted mine = {.job = CK_ARRAY_COUNT(cases), .attempt = 1, .phase = CK_HOST_STARTED};
+    register_with(h, 1, 1, 1, 8, &mine, 1); /* and a worker that comes back with it is told to end it */
+    assert_non_null(sent(h, 1, CK_MSG_CANCEL_JOB));
 }
 
 static void a_savepoint_is_asked_of_process_0(void **state) {

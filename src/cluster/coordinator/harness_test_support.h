@@ -13,7 +13,7 @@
 #define OK(call) assert_int_equal((call), CK_OK)
 #define MS       1000
 
-enum { ACTIONS_MAX = 400, RECORDS_MAX = 8, CLIENT = 900 };
+enum { ACTIONS_MAX = 400, RECORDS_MAX = 16, CLIENT = 900 };
 
 typedef struct heard {
     ck_action_kind kind;

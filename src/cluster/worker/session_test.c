@@ -385,6 +385,25 @@ static void savepoints_are_passed_on(void **state) {
     assert_int_equal(said(f, CK_MSG_SAVEPOINT_ENDED)->as.fence.attempt, 1);
 }
 
+/* 2,000 hosts leave nothing behind, whether they were told to end or ended by themselves. */
+static void memory_does_not_grow_with_hosts_that_were(void **state) {
+    fixture *f = *state;
+    size_t after_2 = 0;
+    welcome(f, 3);
+    for (uint64_t attempt = 1; attempt <= 2000; attempt++) {
+        ck_arena_destroy(&f->arena);
+        ck_arena_init(&f->arena, f->mem, 64 << 20);
+        deploy(f, 3, attempt);
+        if (attempt % 2) cancel(f, 3, attempt);
+        ended(f, attempt, CK_TASK_FAILED, "boom");
+        ck_arena_destroy(&f->arena);
+        assert_int_equal(ck_session_host_count(f->s), 0);
+        if (attempt == 2) after_2 = ck_tracked_heap_live_bytes(f->t.heap);
+    }
+    assert_int_equal(ck_tracked_heap_live_bytes(f->t.heap), after_2);
+    ck_arena_init(&f->arena, f->mem, 64 << 20);
+}
+
 static void every_allocation_may_fail(void **state) {
     fixture *f = *state;
     for (uint64_t n = 1;; n++) {
@@ -428,6 +447,7 @@ int main(void) {
         T(what_happens_before_the_welcome_is_said_after_it),
         T(words_of_the_past_have_no_effect),
         T(savepoints_are_passed_on),
+        T(memory_does_not_grow_with_hosts_that_were),
         T(every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

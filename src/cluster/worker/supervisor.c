@@ -97,7 +97,7 @@ static void tell_reaped(supervisor *s, uint64_t job, uint64_t attempt, int statu
 /* ---- processes ---- */
 
 static int spawn_process(const supervisor *s, const request *r, pid_t *pid) {
-    char job[24], attempt[24], parent[24];
+    char job[24], attempt[24], parent[24], slot_bytes[24];
     const ck_tls_files *tls = &s->cfg->tls;
     const char *const argv[] = {"clink",
                                 s->cfg->verb,
@@ -111,10 +111,12 @@ static int spawn_process(const supervisor *s, const request *r, pid_t *pid) {
                                 tls->ca ? tls->ca : "",
                                 s->cfg->data_root ? s->cfg->data_root : "",
                                 s->cfg->secret_dir ? s->cfg->secret_dir : "",
+                                slot_bytes,
                                 NULL};
     snprintf(job, sizeof job, "%llu", (unsigned long long)r->job);
     snprintf(attempt, sizeof attempt, "%llu", (unsigned long long)r->attempt);
     snprintf(parent, sizeof parent, "%ld", (long)getpid());
+    snprintf(slot_bytes, sizeof slot_bytes, "%zu", s->cfg->slot_bytes);
     posix_spawn_file_actions_t files;
     int rc = posix_spawn_file_actions_init(&files);
     if (rc) return rc;

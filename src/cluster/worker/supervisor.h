@@ -18,6 +18,7 @@ typedef struct ck_supervisor_config {
     const char *token_file;  /* NULL: where the coordinator of that port has put it */
     const char *name;        /* the same over restarts; NULL: one of its own */
     uint32_t slots;
+    size_t slot_bytes;     /* of memory: a host's are those of its tasks */
     const char *state_dir; /* NULL: in the runtime directory */
     const char *data_host; /* where hosts listen for each other, and dial each other */
     ck_tls_files tls;      /* towards the coordinator, and between hosts */
@@ -25,7 +26,7 @@ typedef struct ck_supervisor_config {
      * below secret_dir, and of the environment CLINK_SECRET_*. NULL: none. */
     const char *data_root, *secret_dir;
     const char *verb; /* of this program, for a host: verb SOCKET JOB ATTEMPT PARENT DATA-HOST CERT KEY CA
-DATA-ROOT SECRET-DIR */
+DATA-ROOT SECRET-DIR SLOT-BYTES */
     void (*began)(void *arg, const char *name); /* once, when it waits for work; may be NULL */
     void *arg;
 } ck_supervisor_config;
