@@ -33,6 +33,7 @@ typedef struct clink_coordinator_options {
     int64_t restart_budget_decay_ms;                                              /* 0 = never */
     uint32_t max_restarts;
     clink_tls tls;
+    const char *advertise; /* the host it is reached under, as those that stand by say it; NULL = bind */
 } clink_coordinator_options;
 
 /* It leads when this returns; port may be NULL. The engine outlives it. With ha CLINK_TIMEOUT: another one leads, which
@@ -50,10 +51,11 @@ typedef struct clink_worker_options {
     size_t struct_bytes;
     const char *coordinator; /* NULL = 127.0.0.1:6123 */
     const char *token_file;
-    const char *name;      /* the same over restarts; NULL: one of its own */
-    const char *state_dir; /* NULL = in the runtime directory */
-    const char *data_host; /* where task hosts listen for each other, and are dialled; NULL = 127.0.0.1 */
-    uint32_t slots;        /* 0 = cores; the engine's memory_bytes is shared out over them */
+    const char *name;                           /* the same over restarts; NULL: one of its own */
+    const char *state_dir;                      /* NULL = in the runtime directory */
+    const char *data_host;                      /* where task hosts listen for each other; NULL = 127.0.0.1 */
+    const char *advertise;                      /* under which host they are dialled; NULL = data_host */
+    uint32_t slots;                             /* 0 = cores; the engine's memory_bytes is shared out over them */
     void (*began)(void *arg, const char *name); /* it waits for work; may be NULL */
     void *began_arg;
     clink_tls tls;

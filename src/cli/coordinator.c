@@ -47,8 +47,8 @@ static int lead_once(clink_engine *engine, const clink_coordinator_options *o, c
     if (s == CLINK_CANCELLED) return 0;
     if (s == CLINK_OK) {
         const char *where = o->ha ? o->ha : o->metadata_dir;
-        fprintf(stderr, "clink: coordinator at %s:%u%s%s\n", o->bind, port, where ? ", jobs are kept in " : "",
-                where ? where : "");
+        fprintf(stderr, "clink: coordinator at %s:%u%s%s\n", o->advertise ? o->advertise : o->bind, port,
+                where ? ", jobs are kept in " : "", where ? where : "");
         s = wait_for_stop(c, stop, &e);
         *again = o->ha && (s == CLINK_IO || s == CLINK_REFUSED);
     }
@@ -79,6 +79,8 @@ static int coordinator_main(const verb *v, int argc, char **argv) {
     const flag table[] = {
         {"port", 0, FLAG_COUNT, &port, "N", "6123", "the control port; 0: any that is free"},
         {"bind", 0, FLAG_TEXT, &o.bind, "HOST", "127.0.0.1", "where it listens; without TLS a loopback address"},
+        {"advertise", 0, FLAG_TEXT, &o.advertise, "HOST", "--bind",
+         "under which host it is reached, where that is another"},
         {"metadata-dir", 0, FLAG_TEXT, &o.metadata_dir, "DIR", "jobs end with the coordinator",
          "where jobs are kept for the next coordinator"},
         {"ha", 0, FLAG_TEXT, &o.ha, "etcd://HOST:PORT", "one alone",

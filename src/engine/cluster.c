@@ -58,6 +58,7 @@ clink_status clink_coordinator_start(clink_engine *e, const clink_coordinator_op
     ck_coordinator_server_config cfg = {.proc = &e->proc,
                                         .host = o->bind ? o->bind : "127.0.0.1",
                                         .port = o->port,
+                                        .advertise = o->advertise,
                                         .tls = tls_files(&o->tls),
                                         .metadata_dir = o->metadata_dir,
                                         .ha = o->ha,
@@ -118,6 +119,7 @@ clink_status clink_worker_run(clink_engine *e, const clink_worker_options *o, cl
                                       .data_root = o->data_root,
                                       .secret_dir = o->secret_dir,
                                       .data_host = o->data_host ? o->data_host : "127.0.0.1",
+                                      .advertise = o->advertise,
                                       .verb = "task-host",
                                       .began = o->began,
                                       .arg = o->began_arg};

@@ -30,8 +30,8 @@ typedef struct task_host {
     ck_mem mem;
     ck_arena arena;
     ck_msg_fence fence;
-    const char *data_host;
-    size_t slot_bytes; /* of memory, of each slot of the worker */
+    const char *data_host, *advertised; /* where it listens, and under which host that is reached */
+    size_t slot_bytes;                  /* of memory, of each slot of the worker */
     ck_tls_files tls_files;
     ck_tls *tls;
     const char *data_root, *secret_dir;
@@ -148,15 +148,18 @@ static ck_status read_deploy(task_host *h, ck_error *err) {
     return CK_OK;
 }
 
+static void address_of(const char *host, uint16_t port, char *out, size_t size) {
+    (void)snprintf(out, size, strchr(host, ':') ? "[%s]:%u" : "%s:%u", host, port);
+}
+
 /* Before anybody is told of it, so that whoever dials finds it. The last process dials all others. */
 static ck_status open_data_port(task_host *h, ck_error *err) {
     char any_port[CK_CLUSTER_NAME_MAX + 1];
-    const char *at = strchr(h->data_host, ':') ? "[%s]:%u" : "%s:%u";
     uint16_t port;
     if (h->deploy.process + 1 == h->deploy.process_count) return CK_OK;
-    snprintf(any_port, sizeof any_port, at, h->data_host, 0u);
+    address_of(h->data_host, 0, any_port, sizeof any_port);
     CK_TRY(ck_socket_listen(&h->e->proc, any_port, &h->listening, &port, err));
-    snprintf(h->address, sizeof h->address, at, h->data_host, port);
+    address_of(h->advertised, port, h->address, sizeof h->address);
     return CK_OK;
 }
 
@@ -441,15 +444,15 @@ static void forget(task_host *h) {
 
 int clink_task_host(clink_engine *e, int argc, char **argv) {
     ck_error err = CK_ERROR_INIT;
-    if (!e || argc != 11 || is_orphan(argv[3])) return 2;
+    if (!e || argc != 12 || is_orphan(argv[3])) return 2;
     (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     (void)setrlimit(RLIMIT_CORE, &(struct rlimit){0}); /* nothing of a job's secrets stays behind */
     stand_in_for_the_worker();
-    task_host h = {.e = e, .mem = ck_proc_mem(&e->proc, CK_MEM_PLAN), .data_host = argv[4]};
-    h.data_root = argv[8][0] ? argv[8] : NULL, h.secret_dir = argv[9][0] ? argv[9] : NULL;
-    h.slot_bytes = (size_t)strtoull(argv[10], NULL, 10);
-    h.is_confined = argv[5][0] || h.data_root || h.secret_dir;
-    if (argv[5][0]) h.tls_files = (ck_tls_files){argv[5], argv[6], argv[7]};
+    task_host h = {.e = e, .mem = ck_proc_mem(&e->proc, CK_MEM_PLAN), .data_host = argv[4], .advertised = argv[5]};
+    h.data_root = argv[9][0] ? argv[9] : NULL, h.secret_dir = argv[10][0] ? argv[10] : NULL;
+    h.slot_bytes = (size_t)strtoull(argv[11], NULL, 10);
+    h.is_confined = argv[6][0] || h.data_root || h.secret_dir;
+    if (argv[6][0]) h.tls_files = (ck_tls_files){argv[6], argv[7], argv[8]};
     h.fence = (ck_msg_fence){0, strtoull(argv[1], NULL, 10), strtoull(argv[2], NULL, 10)};
     h.end = &h.first;
     ck_arena_init(&h.arena, h.mem, ARENA_BYTES_MAX);

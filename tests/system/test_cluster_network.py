@@ -217,7 +217,8 @@ def test_a_token_is_asked_for_over_tls_too(tls_cluster):
     assert r.code == 1 and "closed the connection: it has another token, or no TLS" in r.err
 
 
-def test_other_addresses_are_listened_on_with_tls(tmp_path, certs):
+@pytest.mark.parametrize("where", [("--data-host", "127.0.0.2"), ("--data-host", "0.0.0.0", "--advertise", "127.0.0.2")], ids=["bound", "advertised"])
+def test_other_addresses_are_listened_on_with_tls(tmp_path, certs, where):
     """Coordinator and workers at every address; the hosts of the job meet at one that is not the default."""
     c = Cluster(tmp_path)
     c.flags = tls(certs, "node")
@@ -225,12 +226,22 @@ def test_other_addresses_are_listened_on_with_tls(tmp_path, certs):
         c.coordinator("--bind", "0.0.0.0")
         write_ndjson(c.cwd / "in.ndjson", [{"k": i % 97, "v": i} for i in range(5000)])
         for name in ("w1", "w2"):
-            c.worker(name, 4, "--data-host", "127.0.0.2", "--data-root", c.cwd)
+            c.worker(name, 4, *where, "--data-root", c.cwd)
         assert c.submit(SUMS.replace("OUT", "out"), "-p", "4", "--wait")["status"] == "finished"
     finally:
         c.end()
     run_clink("run", "-e", SUMS.replace("OUT", "alone"), cwd=tmp_path)
     assert sorted(map(str, read_rows(tmp_path / "out"))) == sorted(map(str, read_rows(tmp_path / "alone")))
+
+
+def test_hosts_are_dialled_under_the_name_that_is_advertised(tls_cluster):
+    """Which the certificate has to have."""
+    c = tls_cluster
+    c.coordinator()
+    for name in ("w1", "w2"):
+        c.worker(name, 1, "--data-host", "0.0.0.0", "--advertise", "localhost", "--data-root", c.cwd)
+    r = c.ask_submit(COPY, "-p", "2")
+    assert r.code == 1 and re.search(r"localhost:\d+.*hostname mismatch", r.err), r.err
 
 
 def refused(tmp_path, *args):
@@ -246,6 +257,9 @@ def test_without_tls_only_loopback_is_listened_on(tmp_path, verb, flag):
 
 def test_where_a_worker_is_reached_has_to_be_said(tmp_path, certs):
     assert "--data-host 0.0.0.0: others dial it" in refused(tmp_path, "worker", "--data-host", "0.0.0.0", *tls(certs, "node"))
+    assert "--advertise 0.0.0.0: others dial it" in refused(tmp_path, "worker", "--data-host", "0.0.0.0", "--advertise", "0.0.0.0", *tls(certs, "node"))
+    assert "--advertise 192.0.2.7: what is listened on is --data-host 127.0.0.1, which only this machine reaches" in refused(tmp_path, "worker", "--advertise", "192.0.2.7")
+    assert "--advertise ::: it has to be one address" in refused(tmp_path, "coordinator", "--advertise", "::")
     err = refused(tmp_path, "worker", "--coordinator", "192.0.2.7:6123", *tls(certs, "node"))
     assert "the coordinator is at 192.0.2.7:6123: --data-host has to say under which address this worker is reached" in err
 

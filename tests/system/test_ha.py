@@ -31,9 +31,9 @@ class HaCluster(Cluster):
         self.address = ",".join(f"127.0.0.1:{p}" for p in self.ports.values())
         self.coordinators = {}
 
-    def coordinator(self, name, timeout_ms=30000):
+    def coordinator(self, name, *flags, timeout_ms=30000):
         p = self.start("coordinator", "--port", self.ports[name], "--ha", self.etcd.url(self.prefix), "--ha-lease-ms", LEASE_MS,
-                       "--heartbeat-timeout-ms", timeout_ms)
+                       "--heartbeat-timeout-ms", timeout_ms, *flags)
         self.coordinators[name] = p
         return p
 
@@ -70,6 +70,13 @@ def test_a_killed_leader_costs_the_jobs_nothing(cluster, sql):
     s = cluster.until_status(1, "finished", "failed")
     assert s["status"] == "finished" and s["attempt"] == 1 and s["restarts"] == 0, s  # it never stopped
     check(cluster, sql)
+
+
+def test_who_stands_by_says_where_the_leader_is_reached(cluster):
+    cluster.coordinator("a", "--advertise", "leader.example")
+    assert f"coordinator at leader.example:{cluster.ports['a']}" in cluster.until_said("a", "coordinator at")
+    cluster.coordinator("b")
+    assert f"standing by: leader.example:{cluster.ports['a']} leads" in cluster.until_said("b", "standing by")
 
 
 def test_a_leader_that_ends_hands_over_at_once(cluster):

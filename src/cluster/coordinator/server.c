@@ -17,7 +17,8 @@ enum {
     PROBE_US = 2000000,
     GREETING_BYTES_MAX = 512,
     GREETING_US = 10000000,
-    ETCD_JOB_BYTES_MAX = 512 << 10, /* its record grows by hosts and what is skipped, and stays below 1 MiB */
+    HOST_BYTES_MAX = CK_CLUSTER_NAME_MAX - 8, /* with brackets and a port it is an address */
+    ETCD_JOB_BYTES_MAX = 512 << 10,           /* its record grows by hosts and what is skipped, and stays below 1 MiB */
 };
 
 typedef struct peer {
@@ -274,15 +275,15 @@ static void start_ticking(ck_net_post *m) {
 
 /* ---- start and stop ---- */
 
-static void address_of(const ck_coordinator_server_config *cfg, char *out, size_t size) {
-    (void)snprintf(out, size, strchr(cfg->host, ':') ? "[%s]:%u" : "%s:%u", cfg->host, cfg->port);
+static void address_of(const char *host, uint16_t port, char *out, size_t size) {
+    (void)snprintf(out, size, strchr(host, ':') ? "[%s]:%u" : "%s:%u", host, port);
 }
 
 static ck_status open_etcd(ck_coordinator_server *s, const ck_coordinator_server_config *cfg,
                            ck_coordinator_config *machine, ck_error *err) {
     char address[300];
     const ck_records_etcd_config etcd = {.proc = s->proc, .url = cfg->ha, .address = address, .lease_s = cfg->lease_s};
-    address_of(cfg, address, sizeof address);
+    address_of(cfg->advertise ? cfg->advertise : cfg->host, cfg->port, address, sizeof address);
     machine->job_bytes_max = ETCD_JOB_BYTES_MAX;
     return ck_records_etcd_open(&etcd, &s->records, &machine->epoch, &s->token, err);
 }
@@ -314,7 +315,7 @@ static ck_status lead(ck_coordinator_server *s, const ck_coordinator_server_conf
 static ck_status listen_at(ck_coordinator_server *s, const ck_coordinator_server_config *cfg, uint16_t *port,
                            ck_error *err) {
     char address[300];
-    address_of(cfg, address, sizeof address);
+    address_of(cfg->host, cfg->port, address, sizeof address);
     if (!cfg->ha) ck_token_make(s->proc, &s->token); /* before anybody can show one */
     CK_TRY(ck_net_loop_new(s->proc, "coordinator", &s->loop, err));
     CK_TRY(ck_listener_open(s->loop, address, CONNECTIONS_MAX, accepted, s, &s->listener, port, err));
@@ -331,6 +332,11 @@ ck_status ck_coordinator_server_start(const ck_coordinator_server_config *cfg, c
         return ck_fail(err, CK_REFUSED,
                        "--bind %s: without --tls-cert, --tls-key and --tls-ca only a loopback address is listened on",
                        cfg->host);
+    if (cfg->advertise && (strcmp(cfg->advertise, "0.0.0.0") == 0 || strcmp(cfg->advertise, "::") == 0))
+        return ck_fail(err, CK_REFUSED, "--advertise %s: it has to be one address, under which others reach this one",
+                       cfg->advertise);
+    if (strlen(cfg->host) > HOST_BYTES_MAX || (cfg->advertise && strlen(cfg->advertise) > HOST_BYTES_MAX))
+        return ck_fail(err, CK_INVALID, "a host's name has at most %d bytes", HOST_BYTES_MAX);
     if (cfg->ha && cfg->metadata_dir)
         return ck_fail(err, CK_INVALID, "--ha and --metadata-dir are two places for the same");
     ck_mem mem = ck_proc_mem(cfg->proc, CK_MEM_PLAN);

@@ -13,7 +13,8 @@ typedef struct ck_coordinator_server ck_coordinator_server;
 
 typedef struct ck_coordinator_server_config {
     ck_proc *proc;
-    const char *host; /* without TLS it must be a loopback address */
+    const char *host;      /* without TLS it must be a loopback address */
+    const char *advertise; /* the host under which it is reached; NULL: the same */
     ck_tls_files tls;
     uint16_t port;                 /* 0: any */
     const char *metadata_dir;      /* made when missing, locked; NULL: what is known ends with the process */

@@ -14,10 +14,17 @@
 #include "os/fs.h"
 #include "os/random.h"
 
-enum { DIR_BYTES_MAX = 80 }; /* a socket's path below it has to fit into 107 */
+enum {
+    DIR_BYTES_MAX = 80,                      /* a socket's path below it has to fit into 107 */
+    HOST_BYTES_MAX = CK_CLUSTER_NAME_MAX - 8 /* with brackets and a port it is an address */
+};
 
 /* Whose jobs are not those of our user alone. The task host goes by the same. */
 static bool is_confined(const ck_supervisor_config *cfg) { return cfg->tls.cert || cfg->data_root || cfg->secret_dir; }
+
+static const char *reached_at(const ck_supervisor_config *cfg) {
+    return cfg->advertise ? cfg->advertise : cfg->data_host;
+}
 
 /* ---- requests of the loop ---- */
 
@@ -106,6 +113,7 @@ static int spawn_process(const supervisor *s, const request *r, pid_t *pid) {
                                 attempt,
                                 parent,
                                 s->cfg->data_host,
+                                reached_at(s->cfg),
                                 tls->cert ? tls->cert : "",
                                 tls->key ? tls->key : "",
                                 tls->ca ? tls->ca : "",
@@ -226,17 +234,27 @@ static bool all_on_this_machine(const char *addresses) {
     return true;
 }
 
+static bool is_any_address(const char *host) { return strcmp(host, "0.0.0.0") == 0 || strcmp(host, "::") == 0; }
+
 /* Where others reach the hosts here has to be an address that leads here from wherever they are. */
 static ck_status check_data_host(const ck_supervisor_config *cfg, ck_error *err) {
-    const char *at = cfg->data_host;
-    if (strcmp(at, "0.0.0.0") == 0 || strcmp(at, "::") == 0)
-        return ck_fail(err, CK_REFUSED,
-                       "--data-host %s: others dial it, so that it has to be one address of this machine", at);
-    if (!ck_socket_is_loopback(at) && !cfg->tls.cert)
+    const char *at = cfg->data_host, *flag = cfg->advertise ? "--advertise" : "--data-host";
+    bool here = ck_socket_is_loopback(at);
+    if (strlen(at) > HOST_BYTES_MAX || strlen(reached_at(cfg)) > HOST_BYTES_MAX)
+        return ck_fail(err, CK_INVALID, "a host's name has at most %d bytes", HOST_BYTES_MAX);
+    if (is_any_address(reached_at(cfg)))
+        return ck_fail(err, CK_REFUSED, "%s %s: others dial it, so that it has to be one address of this machine%s",
+                       flag, reached_at(cfg),
+                       cfg->advertise ? "" : "; --advertise says which where all are listened at");
+    if (!here && !cfg->tls.cert)
         return ck_fail(
             err, CK_REFUSED,
             "--data-host %s: without --tls-cert, --tls-key and --tls-ca only a loopback address is listened on", at);
-    if (ck_socket_is_loopback(at) && !all_on_this_machine(cfg->coordinator))
+    if (here && cfg->advertise && !ck_socket_is_loopback(cfg->advertise))
+        return ck_fail(err, CK_REFUSED,
+                       "--advertise %s: what is listened on is --data-host %s, which only this machine reaches",
+                       cfg->advertise, at);
+    if (ck_socket_is_loopback(reached_at(cfg)) && !all_on_this_machine(cfg->coordinator))
         return ck_fail(err, CK_REFUSED,
                        "the coordinator is at %s: --data-host has to say under which address this worker is reached",
                        cfg->coordinator);
@@ -250,16 +268,16 @@ static bool turned_away(void *arg, ck_connection_config *cfg) {
 
 /* On this machine the hosts' socket shows that the worker lives; from elsewhere a port that takes nobody in. */
 static ck_status listen_for_probes(supervisor *s, ck_view *address, ck_error *err) {
-    const char *host = s->cfg->data_host, *format = strchr(host, ':') ? "[%s]:%u" : "%s:%u";
+    const char *host = s->cfg->data_host, *reached = reached_at(s->cfg);
     char any_port[CK_CLUSTER_NAME_MAX + 1];
     uint16_t port;
     *address = ck_view_of(s->socket);
     if (ck_socket_is_loopback(host)) return CK_OK;
-    snprintf(any_port, sizeof any_port, format, host, 0u);
+    snprintf(any_port, sizeof any_port, strchr(host, ':') ? "[%s]:%u" : "%s:%u", host, 0u);
     CK_TRY(ck_listener_open(s->loop, any_port, 1, turned_away, s, &s->probed, &port, err));
     char *at = ck_arena_alloc(&s->arena, CK_CLUSTER_NAME_MAX + 1);
     if (!at) return ck_nomem(err, s->mem, CK_CLUSTER_NAME_MAX + 1);
-    snprintf(at, CK_CLUSTER_NAME_MAX + 1, format, host, port);
+    snprintf(at, CK_CLUSTER_NAME_MAX + 1, strchr(reached, ':') ? "[%s]:%u" : "%s:%u", reached, port);
     *address = ck_view_of(at);
     return CK_OK;
 }

@@ -20,13 +20,15 @@ typedef struct ck_supervisor_config {
     uint32_t slots;
     size_t slot_bytes;     /* of memory: a host's are those of its tasks */
     const char *state_dir; /* NULL: in the runtime directory */
-    const char *data_host; /* where hosts listen for each other, and dial each other */
+    const char *data_host; /* where hosts listen for each other */
+    const char *advertise; /* under which host they dial each other; NULL: data_host */
     ck_tls_files tls;      /* towards the coordinator, and between hosts */
     /* With TLS, or one of these, jobs are taken for somebody else's: they touch files below data_root only, secrets
      * below secret_dir, and of the environment CLINK_SECRET_*. NULL: none. */
     const char *data_root, *secret_dir;
-    const char *verb; /* of this program, for a host: verb SOCKET JOB ATTEMPT PARENT DATA-HOST CERT KEY CA
-DATA-ROOT SECRET-DIR SLOT-BYTES */
+    /* Of this program, for a host: verb SOCKET JOB ATTEMPT PARENT DATA-HOST ADVERTISED CERT KEY CA DATA-ROOT SECRET-DIR
+     * SLOT-BYTES. */
+    const char *verb;
     void (*began)(void *arg, const char *name); /* once, when it waits for work; may be NULL */
     void *arg;
 } ck_supervisor_config;
