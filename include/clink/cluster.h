@@ -83,11 +83,11 @@ typedef struct clink_cluster {
 
 /* Compiles the script here and hands the job over. Answers are one JSON object, freed with clink_free: {"id", "name",
  * "status", "error", "attempt", "restarts", "restarts_max", "tasks", "tasks_running", "checkpoint", "rows_in",
- * "rows_out", "watermark", "watermark_note"}, the last four of the attempt and at most a few seconds old: rows null
- * before anything is known, the watermark null where there is none, the note what it waits for, as clink_job_watermark
- * says it. wait: answer when the job has ended, and however it did this is CLINK_OK. max_restarts: on a worker's loss,
- * -1 = auto. The engine's memory_bytes, where it was given, bounds the job's memory over all workers, each subtask's
- * share being the same. */
+ * "rows_out", "memory_bytes", "memory_limit", "watermark", "watermark_note"}, the last six of the attempt and at most a
+ * few seconds old: rows null and memory 0 before anything is known, the watermark null where there is none, the note
+ * what it waits for, as clink_job_watermark says it. wait: answer when the job has ended, and however it did this is
+ * CLINK_OK. max_restarts: on a worker's loss, -1 = auto. The engine's memory_bytes, where it was given, bounds the
+ * job's memory over all workers, each subtask's share being the same. */
 CLINK_API clink_status clink_submit(clink_engine *engine, const clink_cluster *cluster, const char *sql,
                                     const clink_run *run, int64_t max_restarts, int32_t wait, char **json,
                                     clink_error *error);

@@ -1,6 +1,7 @@
 #include "cli/cluster.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <yyjson.h>
 
@@ -70,13 +71,19 @@ static void print_line(yyjson_val *job) {
            name, attempt, restarts, most, running, tasks, checkpoint, error[0] ? ": " : "", error);
 }
 
+static double mebibytes(const char *digits) { return (double)strtoull(digits, NULL, 10) / (1 << 20); }
+
 /* What a running job is doing, as clink run shows it; nothing before its hosts have said it. */
 static void print_progress(yyjson_val *job) {
-    char rows_in[24], rows_out[24], note[600];
+    char rows_in[24], rows_out[24], memory[24], limit[24], note[600];
     copy_value(job, "rows_in", rows_in, sizeof rows_in);
     copy_value(job, "rows_out", rows_out, sizeof rows_out);
+    copy_value(job, "memory_bytes", memory, sizeof memory);
+    copy_value(job, "memory_limit", limit, sizeof limit);
     copy_value(job, "watermark_note", note, sizeof note);
-    if (rows_in[0]) printf("  %s rows in, %s out%s%s\n", rows_in, rows_out, note[0] ? ", " : "", note);
+    if (rows_in[0])
+        printf("  %s rows in, %s out, %.1f of %.1f MiB of memory%s%s\n", rows_in, rows_out, mebibytes(memory),
+               mebibytes(limit), note[0] ? ", " : "", note);
 }
 
 static void print_subtasks(yyjson_val *subtasks) {

@@ -18,7 +18,8 @@
 #define PROGRESS_FIELDS(n, s)                                                                                          \
     UINT_FIELD(n, s, progress.known, 1), UINT_FIELD((n) + 1, s, progress.rows_in, 0),                                  \
         UINT_FIELD((n) + 2, s, progress.rows_out, 0), UINT_FIELD((n) + 3, s, progress.event_time, CK_EVENT_TIME_HELD), \
-        SINT_FIELD((n) + 4, s, progress.watermark_us), TEXT_FIELD((n) + 5, s, progress.note, CK_CLUSTER_NOTE_MAX)
+        SINT_FIELD((n) + 4, s, progress.watermark_us), TEXT_FIELD((n) + 5, s, progress.note, CK_CLUSTER_NOTE_MAX),     \
+        UINT_FIELD((n) + 6, s, progress.memory_bytes, 0), UINT_FIELD((n) + 7, s, progress.memory_limit, 0)
 #define TYPE(s, text)                                                                                                  \
     static const ck_proto_type s##_type = {                                                                            \
         .name = text, .bytes = sizeof(ck_msg_##s), .fields = s##_fields, .field_count = CK_ARRAY_COUNT(s##_fields)}

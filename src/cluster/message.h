@@ -89,6 +89,7 @@ typedef struct ck_progress {
     uint64_t event_time;  /* ck_event_time */
     int64_t watermark_us; /* CK_WATERMARK_MIN: none yet */
     ck_view note;         /* what the watermark waits for, in a sentence */
+    uint64_t memory_bytes, memory_limit;
 } ck_progress;
 
 typedef struct ck_msg_progress {

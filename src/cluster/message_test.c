@@ -44,7 +44,7 @@ static void bytes_are_protobufs(void **state) {
     fixture *f = *state;
     static const uint32_t tasks[] = {1, 300};
     static const ck_msg_progress progress[] = {
-        {{.job = 2, .attempt = 1}, {1, 300, 7, CK_EVENT_TIME_HELD, -2, {"no", 2}}}, {.progress.known = 0}};
+        {{.job = 2, .attempt = 1}, {1, 300, 7, CK_EVENT_TIME_HELD, -2, {"no", 2}, 5, 6}}, {.progress.known = 0}};
     static const ck_msg_hosted hosted[] = {{.job = 2, .attempt = 3}, {.job = 150, .address = {"a", 1}}};
     const struct {
         ck_message m;
@@ -53,8 +53,8 @@ static void bytes_are_protobufs(void **state) {
     } golden[] = {
         {{.kind = CK_MSG_HEARTBEAT, .as.heartbeat.fence = {300, 0, 1}}, "\x08\xac\x02\x18\x01", 5},
         {{.kind = CK_MSG_HEARTBEAT, .as.heartbeat = {.fence.epoch = 3, .progress = {progress, 2}}},
-         "\x08\x03\x22\x13\x10\x02\x18\x01\x20\x01\x28\xac\x02\x30\x07\x38\x02\x40\x03\x4a\x02no\x22\x00",
-         25},
+         "\x08\x03\x22\x17\x10\x02\x18\x01\x20\x01\x28\xac\x02\x30\x07\x38\x02\x40\x03\x4a\x02no\x50\x05\x58\x06\x22\x00",
+         29},
         {{.kind = CK_MSG_PROGRESS, .as.progress = {{.job = 2}, {.known = 1, .watermark_us = INT64_MIN}}},
          "\x10\x02\x20\x01\x40\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",
          15},

@@ -280,6 +280,8 @@ static void put_progress(yyjson_mut_doc *d, yyjson_mut_val *o, const ck_progress
         yyjson_mut_obj_add_null(d, o, "rows_in");
         yyjson_mut_obj_add_null(d, o, "rows_out");
     }
+    yyjson_mut_obj_add_uint(d, o, "memory_bytes", p->memory_bytes);
+    yyjson_mut_obj_add_uint(d, o, "memory_limit", p->memory_limit);
     if (any)
         put_text(d, o, "watermark", (ck_view){at, ck_print_timestamp(at, us, us % 1000000 ? 6 : 0, 'T', false)});
     else

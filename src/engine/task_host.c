@@ -21,6 +21,7 @@ enum {
     QUEUE_BYTES_MAX = 32 << 20,
     TURN_US = 20000,
     PROGRESS_US = 1000000,
+    MEMORY_STEP_BYTES = 1 << 20, /* less is no news */
     CONNECT_US = 20000000,
     EXIT_ALONE = 3
 };
@@ -294,7 +295,8 @@ static ck_progress progress_now(task_host *h, char *note, size_t size) {
     ck_job_progress p;
     ck_job_watermark w;
     ck_job_progress_now(h->job, &p);
-    ck_progress out = {.known = 1, .rows_in = p.rows_in, .rows_out = p.rows_out};
+    ck_progress out = {.known = 1, .rows_in = p.rows_in, .rows_out = p.rows_out, .memory_limit = memory_limit(h)};
+    for (int c = 0; c < CK_MEM_CATEGORY_COUNT; c++) out.memory_bytes += p.memory_bytes[c];
     out.rows_out -= p.dead_letters < p.rows_out ? p.dead_letters : p.rows_out;
     *note = 0;
     if (ck_job_watermark_now(h->job, &w)) {
@@ -314,7 +316,8 @@ static ck_status tell_progress(task_host *h, bool last, ck_error *err) {
     h->looked_us = now_us;
     ck_progress p = progress_now(h, note, sizeof note), *was = &h->progress;
     if (was->known && was->rows_in == p.rows_in && was->rows_out == p.rows_out && was->event_time == p.event_time &&
-        was->watermark_us == p.watermark_us && strcmp(h->note, note) == 0)
+        was->watermark_us == p.watermark_us && strcmp(h->note, note) == 0 &&
+        was->memory_bytes / MEMORY_STEP_BYTES == p.memory_bytes / MEMORY_STEP_BYTES)
         return CK_OK;
     memcpy(h->note, note, sizeof note);
     p.note = ck_view_of(h->note);

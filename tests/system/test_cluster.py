@@ -253,7 +253,7 @@ def test_status_names_who_holds_the_watermark(cluster):
     assert job["rows_in"] is None and job["watermark"] is None  # nobody has said anything yet
     s = until_held("b.ndjson", "2013-01-01T06:00:00", 3)
     assert {x["worker"] for x in s["subtasks"]} == {"w1", "w2"}
-    assert re.search(r"\n  3 rows in, \d+ out, watermark held by \S*b.ndjson of t at 2013-01-01 06:00:00", cluster.ask("status", 1).out)
+    assert re.search(r"\n  3 rows in, \d+ out, \d+\.\d of \d+\.\d MiB of memory, watermark held by \S*b.ndjson of t at 2013-01-01 06:00:00", cluster.ask("status", 1).out)
     assert "rows in" not in cluster.ask("list").out
     add(b, 9)
     until_held("a.ndjson", "2013-01-01T08:00:00", 4)

@@ -77,8 +77,14 @@ def test_memory_of_a_worker_is_shared_out_over_its_slots(cluster):
     assert f"of its limit of {tasks * 16 * MB}" in cluster.until_status(1, "failed", "finished")["error"]
     cluster.submit(HUNGRY, "--memory", "6M")  # all on one host
     assert f"of its limit of {6 * MB}" in cluster.until_status(2, "failed", "finished")["error"]
+    cluster.submit(ENDLESS, "-p", "2", "--memory", "24M")
+    s = until("it says what it has", lambda: (s := cluster.status(3))["memory_limit"] and s)
+    assert s["memory_limit"] == 24 * MB and 0 < s["memory_bytes"] < 24 * MB, s
+    assert re.search(r" out, \d+\.\d of 24\.0 MiB of memory", cluster.ask("status", 3).out)
+    cluster.ask("cancel", 3)
+    cluster.until_status(3, "cancelled")
     cluster.submit(HUNGRY, "--memory", "1G")  # a job cannot have more than its slots
-    assert f"of its limit of {tasks * 16 * MB}" in cluster.until_status(3, "failed", "finished")["error"]
+    assert f"of its limit of {tasks * 16 * MB}" in cluster.until_status(4, "failed", "finished")["error"]
     r = cluster.submit(HUNGRY, "-p", "2", "--memory", "1M", ok=False)
     assert r.code == 1 and r.err == "clink: 1048576 bytes of memory over the job's 4 subtasks are less than the 1048576 each begins with\n", r.err
     r = run_clink("worker", "--memory", "2M", "--slots", "4", cwd=cluster.cwd, ok=False)

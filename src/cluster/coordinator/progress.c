@@ -28,6 +28,8 @@ ck_progress progress_of(const job *j) {
         all.known |= p->known;
         all.rows_in += p->rows_in;
         all.rows_out += p->rows_out;
+        all.memory_bytes += p->memory_bytes;
+        all.memory_limit += p->memory_limit;
         if (!holds_more(p, &all)) continue;
         all.event_time = p->event_time;
         all.watermark_us = p->watermark_us;

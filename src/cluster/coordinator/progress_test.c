@@ -16,17 +16,19 @@ static void rows_are_summed_and_the_least_watermark_counts(void **state) {
     ck_msg_submit job = plain_job("/c");
     run_on(h, 2, &job);
     assert_int_equal(progress(h)->known, 0);
-    far(h, 1, 1, 1, &(ck_progress){1, 10, 4, CK_EVENT_TIME_HELD, 500, CK_VIEW("held by a")});
+    far(h, 1, 1, 1, &(ck_progress){1, 10, 4, CK_EVENT_TIME_HELD, 500, CK_VIEW("held by a"), 100, 1000});
     assert_int_equal(progress(h)->known, 1);
-    far(h, 2, 1, 1, &(ck_progress){1, 30, 5, CK_EVENT_TIME_HELD, -500, CK_VIEW("held by b")});
+    far(h, 2, 1, 1, &(ck_progress){1, 30, 5, CK_EVENT_TIME_HELD, -500, CK_VIEW("held by b"), 200, 2000});
+    assert_true(progress(h)->memory_bytes == 300 && progress(h)->memory_limit == 3000);
     assert_true(progress(h)->rows_in == 40 && progress(h)->rows_out == 9);
     assert_int_equal(progress(h)->watermark_us, -500);
     ASSERT_TEXT(progress(h)->note, "held by b");
-    far(h, 2, 1, 1, &(ck_progress){1, 31, 5, CK_EVENT_TIME_HELD, 900, CK_VIEW("held by b")}); /* it has caught up */
+    far(h, 2, 1, 1,
+        &(ck_progress){1, 31, 5, CK_EVENT_TIME_HELD, 900, CK_VIEW("held by b"), 0, 0}); /* it has caught up */
     assert_int_equal(progress(h)->rows_in, 41);
     assert_int_equal(progress(h)->watermark_us, 500);
     ASSERT_TEXT(progress(h)->note, "held by a");
-    far(h, 1, 1, 1, &(ck_progress){1, 12, 4, CK_EVENT_TIME_NONE, 0, CK_VIEW("")}); /* its sources have ended */
+    far(h, 1, 1, 1, &(ck_progress){1, 12, 4, CK_EVENT_TIME_NONE, 0, CK_VIEW(""), 0, 0}); /* its sources have ended */
     ASSERT_TEXT(progress(h)->note, "held by b");
 }
 
@@ -34,9 +36,9 @@ static void what_is_idle_holds_nothing(void **state) {
     harness *h = *state;
     ck_msg_submit job = plain_job("/c");
     run_on(h, 2, &job);
-    far(h, 1, 1, 1, &(ck_progress){1, 0, 0, CK_EVENT_TIME_IDLE, 10, CK_VIEW("all splits are idle")});
+    far(h, 1, 1, 1, &(ck_progress){1, 0, 0, CK_EVENT_TIME_IDLE, 10, CK_VIEW("all splits are idle"), 0, 0});
     ASSERT_TEXT(progress(h)->note, "all splits are idle");
-    far(h, 2, 1, 1, &(ck_progress){1, 0, 0, CK_EVENT_TIME_HELD, 20, CK_VIEW("held by b")});
+    far(h, 2, 1, 1, &(ck_progress){1, 0, 0, CK_EVENT_TIME_HELD, 20, CK_VIEW("held by b"), 0, 0});
     ASSERT_TEXT(progress(h)->note, "held by b");
     assert_int_equal(progress(h)->watermark_us, 20);
 }

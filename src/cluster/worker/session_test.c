@@ -165,7 +165,7 @@ static void progress_goes_with_heartbeats_once(void **state) {
     fixture *f = *state;
     char note[CK_CLUSTER_NOTE_MAX + 50];
     memset(note, 'n', sizeof note);
-    ck_progress p = {1, 10, 4, CK_EVENT_TIME_HELD, -5, {note, sizeof note}};
+    ck_progress p = {1, 10, 4, CK_EVENT_TIME_HELD, -5, {note, sizeof note}, 0, 0};
     welcome(f, 3);
     deploy(f, 3, 1);
     ck_session_host_progress(f->s, 1, 2, &p); /* there is no such host */
