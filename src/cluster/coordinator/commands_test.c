@@ -225,6 +225,36 @@ static void memory_does_not_grow_with_jobs_that_were(void **state) {
     assert_int_equal(answer(h)->jobs.count, 100);
 }
 
+/* The description is the most of a job, and needed by task hosts only. */
+static void what_hosts_were_told_is_not_kept_of_a_job_that_was(void **state) {
+    enum { LONG = 1 << 20 };
+    harness *h = *state;
+    static char graph[LONG];
+    ck_msg_submit job = plain_job("/c");
+    memset(graph, 'g', sizeof graph);
+    job.spec = (ck_view){graph, sizeof graph};
+    join(h, 1, 8);
+    for (uint64_t id = 1; id <= 3; id++) {
+        submit(h, &job);
+        assert_true(h->records[id]->n > LONG);
+        if (id == 2) ready(h, 1, id, 1), ended(h, 1, id, 1, CK_TASK_FAILED, "x", CK_ENDED_DATA);
+        if (id == 2) ASSERT_STATE(h, id, "suspended");
+        assert_true(h->records[id]->n > LONG); /* it may go on */
+        command(h, CK_COMMAND_CANCEL, id);
+        if (id != 2) ended(h, 1, id, 1, CK_TASK_CANCELLED, "", 0);
+        ASSERT_STATE(h, id, "cancelled");
+        assert_true(h->records[id]->n < 10000);
+    }
+    next_leader(h);
+    ASSERT_STATE(h, 3, "cancelled");
+    ASSERT_TEXT(task_of(h, 3, 3)->role, "sink");
+    ck_arena_destroy(&h->arena);
+    ck_arena_init(&h->arena, h->cfg.mem, 64 << 20);
+    h->count = 0;
+    for (uint64_t id = 1; id <= 3; id++) ck_frame_free(&h->records[id]);
+    assert_true(ck_tracked_heap_live_bytes(h->t.heap) < LONG);
+}
+
 static void every_allocation_may_fail(void **state) {
     harness *h = *state;
     ck_msg_submit job = plain_job("/c");
@@ -265,6 +295,7 @@ int main(void) {
         T(clients_that_wait_are_bounded_and_forgotten),
         T(strangers_words_close_their_connection),
         T(memory_does_not_grow_with_jobs_that_were),
+        T(what_hosts_were_told_is_not_kept_of_a_job_that_was),
         T(every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

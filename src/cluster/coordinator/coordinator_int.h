@@ -78,7 +78,8 @@ typedef struct waiter {
 
 typedef struct job {
     struct job *next;
-    ck_arena arena; /* spec, roles, tasks; gone when the job has ended and no task of it works any more */
+    ck_arena arena;    /* names, roles, tasks */
+    char *description; /* what task hosts are told, spec.spec; NULL when the job has ended: nobody is told any more */
     uint64_t id, attempt;
     job_state state;
     job_goal goal;
@@ -181,6 +182,7 @@ void commands_forget_conn(ck_coordinator *c, uint64_t conn);
 /* ---- record.c ---- */
 void record_leader(ck_coordinator *c);
 void record_job(ck_coordinator *c, const job *j);
+void record_drop_description(ck_coordinator *c, job *j);
 /* A job from its description; tasks wait for a deployment. Copies everything. */
 bool record_skip(job *j, ck_view record); /* false: no memory; there is room */
 ck_status record_new_job(ck_coordinator *c, const ck_msg_submit *m, uint64_t id, job **out, ck_error *err);

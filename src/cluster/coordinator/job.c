@@ -40,6 +40,7 @@ void job_move(ck_coordinator *c, job *j, job_state to) {
     j->goal = to == JOB_SUSPENDED ? GOAL_SUSPEND : GOAL_RUN;
     if (to == JOB_FAILED) say(c, j, "has failed");
     if (to == JOB_SUSPENDED) say(c, j, "is suspended");
+    if (job_is_over(j)) record_drop_description(c, j); /* it is the most of a job, and of its record */
     record_job(c, j);
     commands_job_ended(c, j);
 }
@@ -224,6 +225,7 @@ void job_free(ck_coordinator *c, job *j) {
     *link = j->next;
     if (!j->next) c->jobs_end = link;
     c->job_count--;
+    record_drop_description(c, j);
     ck_arena_destroy(&j->arena);
     ck_free(c->cfg.mem, j, sizeof *j);
 }

@@ -51,6 +51,20 @@ void record_job(ck_coordinator *c, const job *j) {
 
 /* ---- a job from its description ---- */
 
+static bool keep_description(ck_coordinator *c, job *j, ck_view v) {
+    j->description = ck_alloc(c->cfg.mem, v.n + 1);
+    if (!j->description) return false;
+    if (v.n) memcpy(j->description, v.p, v.n);
+    j->spec.spec = (ck_view){j->description, v.n};
+    return true;
+}
+
+void record_drop_description(ck_coordinator *c, job *j) {
+    if (j->description) ck_free(c->cfg.mem, j->description, j->spec.spec.n + 1);
+    j->description = NULL;
+    j->spec.spec = (ck_view){0};
+}
+
 static ck_view keep(ck_arena *a, ck_view v, bool *whole) {
     char *p = ck_arena_strndup(a, v.p, v.n);
     *whole &= p != NULL;
@@ -88,16 +102,16 @@ static bool make_tasks(job *j) {
     return true;
 }
 
-static bool fill(job *j, const ck_msg_submit *m) {
+static bool fill(ck_coordinator *c, job *j, const ck_msg_submit *m) {
     bool whole = true;
     j->spec = *m;
     j->spec.fence = (ck_msg_fence){0};
     j->spec.name = keep(&j->arena, m->name, &whole);
-    j->spec.spec = keep(&j->arena, m->spec, &whole);
+    j->spec.spec = (ck_view){0};
     j->spec.checkpoint_dir = keep(&j->arena, m->checkpoint_dir, &whole);
     j->spec.restore_from_dir = keep(&j->arena, m->restore_from_dir, &whole);
     snprintf(j->name, sizeof j->name, "%.*s", (int)m->name.n, m->name.p);
-    return whole && keep_roles(j, &m->roles) && make_tasks(j);
+    return whole && keep_description(c, j, m->spec) && keep_roles(j, &m->roles) && make_tasks(j);
 }
 
 ck_status record_new_job(ck_coordinator *c, const ck_msg_submit *m, uint64_t id, job **out, ck_error *err) {
@@ -106,7 +120,8 @@ ck_status record_new_job(ck_coordinator *c, const ck_msg_submit *m, uint64_t id,
     if (!j) return ck_nomem(err, c->cfg.mem, sizeof *j);
     j->id = id;
     ck_arena_init(&j->arena, c->cfg.mem, JOB_BYTES_MAX);
-    if (!fill(j, m)) {
+    if (!fill(c, j, m)) {
+        record_drop_description(c, j);
         ck_arena_destroy(&j->arena);
         ck_free(c->cfg.mem, j, sizeof *j);
         *out = NULL;
@@ -175,6 +190,7 @@ static ck_status recover_job(ck_coordinator *c, const ck_msg_record_job *r, ck_e
     j->goal = (job_goal)r->goal;
     j->state = (job_state)r->state;
     bool over = job_is_over(j) || j->state == JOB_SUSPENDED;
+    if (job_is_over(j)) record_drop_description(c, j);
     if (!over) j->state = JOB_RECOVERING;
     snprintf(j->error, sizeof j->error, "%.*s", (int)r->error.n, r->error.p);
     const ck_msg_skip *skips = r->skips.items;
