@@ -61,8 +61,10 @@ static bool is(const ck_msg_job_info *i, const char *state) { return ck_view_is(
 static void look(world *w, const ck_msg_job_info *i) {
     sim_job *j = named(w, i->name);
     if (!j) return;
+    bool ended = is(i, "finished") || is(i, "failed") || is(i, "cancelled");
+    if (i->id == j->before && !ended) world_broken(w, "a job was taken twice");
     if (i->id < j->id) return; /* one that had ended before its reply came, and was submitted again */
-    if (i->id > j->id && j->submitted && !j->over) world_broken(w, "a job was taken twice");
+    if (i->id > j->id && j->submitted && !j->over) j->before = j->id; /* the next list has to say that it has ended */
     if (i->id > j->id) j->attempt = j->shown_checkpoint = 0, j->over = false;
     j->submitted = true;
     j->id = i->id;
@@ -70,14 +72,13 @@ static void look(world *w, const ck_msg_job_info *i) {
     if (i->attempt < j->attempt) world_broken(w, "attempts go back");
     if (i->checkpoint < j->shown_checkpoint) world_broken(w, "checkpoints go back");
     if (i->checkpoint > j->store.checkpoint) world_broken(w, "a checkpoint that there is not");
-    if (j->over && !is(i, "finished") && !is(i, "failed") && !is(i, "cancelled"))
-        world_broken(w, "an end that was none");
+    if (j->over && !ended) world_broken(w, "an end that was none");
     j->attempt = i->attempt;
     j->shown_checkpoint = i->checkpoint;
     j->finished = is(i, "finished");
     j->failed = is(i, "failed");
     if (j->failed && !j->over) world_say(w, "FAILED %.*s", (int)i->error.n, i->error.p);
-    j->over = j->finished || j->failed || is(i, "cancelled");
+    j->over = ended;
     if (j->failed && i->error.n == 0) world_broken(w, "a job failed without a reason");
     if (is(i, "cancelled") && !j->cancel_asked) world_broken(w, "cancelled, and nobody asked for it");
     if (is(i, "suspended")) ask(w, CK_COMMAND_RESUME, i->id);

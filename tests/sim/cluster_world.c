@@ -143,6 +143,11 @@ static void leader_tick(world *w, uint32_t number) {
         world_at(w, l->suspended_until_us + 1, EVENT_LEADER_TICK, number, 0, 0, NULL);
         return;
     }
+    if (l->epoch < w->guard && dice_below(&w->dice, LEASE_TICKS) == 0) { /* though it has nothing to write */
+        world_say(w, "leader %u finds that it leads no more", number);
+        leader_kill(w, number);
+        return;
+    }
     if (ck_coordinator_tick(l->c, w->now_us, NULL) != CK_OK) world_broken(w, "no memory");
     leader_drain(w, number);
     world_at(w, w->now_us + 100 * MS, EVENT_LEADER_TICK, number, 0, 0, NULL);

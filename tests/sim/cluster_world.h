@@ -17,6 +17,7 @@ enum {
     HOSTS_MAX = 4096,
     RECORDS_MAX = 64,
     TASKS_MAX = 6,
+    LEASE_TICKS = 20, /* in which one that is superseded finds it out, in the mean */
     FAULTS_END_MS = 40000,
     END_MS = 400000,
 };
@@ -94,6 +95,7 @@ typedef struct store {
 typedef struct sim_job {
     bool submitted, dropped, cancel_asked, checkpointed;
     uint64_t id;
+    uint64_t before; /* another one of its name that was shown, and has to have ended */
     uint32_t name; /* its own */
     uint64_t attempt, shown_checkpoint;
     bool over, finished, failed;
