@@ -98,6 +98,10 @@ sim: deps ## whole jobs on a simulated machine: make sim [SEEDS=2000], with cras
 kill-matrix: release test-deps ## queries x fault points x alignment x parallelism, compared with undisturbed runs: make kill-matrix [JOBS=2] [QUERY=top] [POINT=commit.before] [BACKEND=file|rocksdb|changelog|changelog-inside|changelog-rocksdb] [SHARD=1/4] [LOG=file]
 	@$$(tools/venv.sh) tests/system/kill_matrix.py --jobs $(JOBS) $(if $(QUERY),--query $(QUERY)) $(if $(POINT),--point $(POINT)) $(if $(BACKEND),--backend $(BACKEND)) $(if $(SHARD),--shard $(SHARD)) $(if $(LOG),--log $(LOG))
 
+.PHONY: cluster-matrix
+cluster-matrix: release test-deps ## jobs on a real cluster x what happens to processes, network and disk, compared with undisturbed runs: make cluster-matrix [JOBS=2] [QUERY=window] [TROUBLE=stop-leader|die] [SEED=1] [SHARD=1/4] [LOG=file]
+	@$$(tools/venv.sh) tests/system/cluster_matrix.py --jobs $(JOBS) $(if $(SEED),--seed $(SEED)) $(if $(QUERY),--query $(QUERY)) $(if $(TROUBLE),--trouble $(TROUBLE)) $(if $(SHARD),--shard $(SHARD)) $(if $(LOG),--log $(LOG))
+
 conformance: release test-deps ## every transactional sink stopped at every step of its commits; writes the matrix into docs/connectors.md: make conformance [SINK=file] [CELL=zombie]
 	@$$(tools/venv.sh) tests/system/conformance.py $(if $(SINK),--sink $(SINK)) $(if $(CELL),--cell $(CELL)) $(if $(SINK)$(CELL),,--write)
 

@@ -1,9 +1,13 @@
 /* LD_PRELOAD: a disk that fails. Calls that write or make something durable under the folder CLINK_DISK are counted, in
  * whatever library they are made; CLINK_DISK_FAILS=N:ERRNO fails the N-th of them, N:ERRNO:lasting that and all behind
- * it. CLINK_DISK_COUNT names a file, elsewhere, that the count is written into at exit. */
+ * it. CLINK_DISK_COUNT names a file, elsewhere, that the count is written into at exit. While the file that CLINK_DISK_FULL
+ * names is there, all of them fail with ENOSPC; while that of CLINK_DISK_SLOW is, each takes 20 ms. Processes that are
+ * spawned have this disk, too, whatever environment they are given. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <dlfcn.h>
+#include <spawn.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -11,6 +15,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
+#include <time.h>
 #include <unistd.h>
 
 static _Atomic unsigned long count;
@@ -38,12 +43,23 @@ static int of_file(int fd) {
     return under(path);
 }
 
+static int is_there(const char *variable) {
+    const char *path = getenv(variable);
+    return path && access(path, F_OK) == 0;
+}
+
 /* Whether this call fails, with errno set. mine: it is one of those that count. */
 static int fails(int mine) {
     const char *spec = getenv("CLINK_DISK_FAILS");
     unsigned long n = 0;
     int code = EIO, lasting = 0;
+    const struct timespec slow = {.tv_nsec = 20000000};
     if (!mine) return 0;
+    if (is_there("CLINK_DISK_SLOW")) nanosleep(&slow, NULL);
+    if (is_there("CLINK_DISK_FULL")) {
+        errno = ENOSPC;
+        return 1;
+    }
     unsigned long now = atomic_fetch_add(&count, 1) + 1;
     if (!spec || sscanf(spec, "%lu:%d", &n, &code) != 2) return 0;
     lasting = strstr(spec, ":lasting") != NULL;
@@ -80,3 +96,20 @@ int open(const char *path, int how, ...) { OPEN(AT_FDCWD); }
 int open64(const char *path, int how, ...) { OPEN(AT_FDCWD); }
 int openat(int dir, const char *path, int how, ...) { OPEN(dir); }
 int openat64(int dir, const char *path, int how, ...) { OPEN(dir); }
+
+int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *files, const posix_spawnattr_t *how, char *const argv[],
+                char *const given[]) {
+    __typeof__(&posix_spawn) real = (__typeof__(&posix_spawn))dlsym(RTLD_NEXT, "posix_spawn");
+    const char *disk = getenv("LD_PRELOAD");
+    char preload[4096];
+    size_t n = 0;
+    while (given[n]) n++;
+    char **all = calloc(n + 2, sizeof *all);
+    if (!all || !disk) return ENOMEM;
+    memcpy(all, given, n * sizeof *all);
+    snprintf(preload, sizeof preload, "LD_PRELOAD=%s", disk);
+    all[n] = preload;
+    int rc = real(pid, path, files, how, argv, all);
+    free(all);
+    return rc;
+}
