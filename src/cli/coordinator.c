@@ -22,7 +22,7 @@ static clink_status wait_for_stop(clink_coordinator *c, const sigset_t *stop, cl
     }
 }
 
-/* While another coordinator leads. CLINK_CANCELLED: it was asked to stop meanwhile. */
+/* While another coordinator leads, or records cannot be kept. CLINK_CANCELLED: it was asked to stop meanwhile. */
 static clink_status stand_by(clink_engine *engine, const clink_coordinator_options *o, const sigset_t *stop,
                              clink_coordinator **c, uint16_t *port, bool patient, clink_error *e) {
     bool said = false;
@@ -36,8 +36,14 @@ static clink_status stand_by(clink_engine *engine, const clink_coordinator_optio
     }
 }
 
-/* patient: etcd may be away for now. *again: it leads no more, and may another time. */
-static int lead_once(clink_engine *engine, const clink_coordinator_options *o, const sigset_t *stop, bool patient,
+/* Etcd may be away for now, or the disk with the metadata be full: who could not write a record has to begin anew. */
+static bool may_lead_again(const clink_coordinator_options *o, clink_status s, const clink_error *e) {
+    if (o->ha) return s == CLINK_IO || s == CLINK_REFUSED;
+    return o->metadata_dir && s == CLINK_IO && e->retriable;
+}
+
+/* patient: it has led before. *again: it leads no more, and may another time. */
+static int lead_once(clink_engine *engine, clink_coordinator_options *o, const sigset_t *stop, bool patient,
                      bool *again) {
     clink_coordinator *c = NULL;
     clink_error e = {0};
@@ -50,13 +56,14 @@ static int lead_once(clink_engine *engine, const clink_coordinator_options *o, c
         fprintf(stderr, "clink: coordinator at %s:%u%s%s\n", o->advertise ? o->advertise : o->bind, port,
                 where ? ", jobs are kept in " : "", where ? where : "");
         s = wait_for_stop(c, stop, &e);
-        *again = o->ha && (s == CLINK_IO || s == CLINK_REFUSED);
+        o->port = port; /* workers and clients look for it there */
+        *again = may_lead_again(o, s, &e);
     }
     clink_coordinator_stop(c);
     return s == CLINK_OK ? 0 : report_error(s, &e);
 }
 
-static int lead(const clink_coordinator_options *o) {
+static int lead(clink_coordinator_options *o) {
     clink_engine *engine = NULL;
     clink_error e = {0};
     sigset_t stop;

@@ -1,11 +1,13 @@
 """Jobs of one worker and each other: what fails, grows or crashes in one, and how many there were before, is nothing to the rest."""
+import errno
 import os
 import re
 import signal
+import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import read_rows, run_clink
+from conftest import TOP, read_rows, run_clink
 from test_cluster import COPY, KEPT, children, cluster, until  # noqa: F401
 
 LONG = bool(os.environ.get("CLINK_LONG"))
@@ -128,6 +130,27 @@ def test_a_job_is_dropped_whoever_hangs(cluster, who):
     until("the host has gone", lambda: not children(worker.pid))
     assert cluster.submit(ENDLESS, *KEPT)["id"] == 2  # its slots are free, and its directory
     until("the next one's checkpoint", lambda: cluster.status(2)["checkpoint"] > 0, lambda: cluster.status(2))
+
+
+@pytest.mark.skipif(SANITIZED, reason="a sanitizer wants to be preloaded first")
+def test_a_full_disk_ends_the_coordinator_for_as_long_only(cluster):
+    """A hungry job may have filled it. One of the coordinator's writes fails: it cannot lead on, begins anew, and the job never stops."""
+    so = cluster.cwd / "failing_disk.so"
+    subprocess.run(["gcc", "-std=c17", "-O2", "-shared", "-fPIC", f"{TOP}/tests/plugins/failing_disk.c", "-o", so, "-ldl"], check=True)
+    cluster.env |= {"LD_PRELOAD": str(so), "CLINK_DISK": f"{cluster.cwd}/cluster", "CLINK_DISK_FAILS": f"60:{errno.ENOSPC}"}
+    cluster.coordinator()
+    cluster.env = {"XDG_RUNTIME_DIR": cluster.runtime}
+    cluster.worker("w1", 2)
+    cluster.submit(ENDLESS, *KEPT)  # with each checkpoint the job's record is written
+    lines = [cluster.leader.stderr.readline()]
+    while "coordinator at " not in lines[-1]:
+        assert lines[-1], lines
+        lines.append(cluster.leader.stderr.readline())
+    assert any("No space left on device" in line for line in lines), lines
+    assert f"coordinator at {cluster.address}," in lines[-1], lines
+    s = cluster.until_status(1, "running", "failed")
+    s = cluster.until_checkpoint(1, above=s["checkpoint"])
+    assert (s["status"], s["attempt"], s["restarts"]) == ("running", 1, 0), s
 
 
 # ---- many jobs ----
