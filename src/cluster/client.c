@@ -148,19 +148,25 @@ static bool only_looks(const ck_message *m) {
            (command == CK_COMMAND_LIST || command == CK_COMMAND_STATUS || command == CK_COMMAND_WAIT);
 }
 
+/* And whose answer comes at once, so that who takes longer may hang: there are others. */
+static bool is_quick(const ck_message *m) { return only_looks(m) && m->as.command.command != CK_COMMAND_WAIT; }
+
 ck_status ck_client_ask(const ck_client_config *cfg, const ck_message *m, ck_arena *a, ck_msg_reply *out,
                         ck_error *err) {
     const uint32_t count = ck_addresses_count(cfg->address);
     const int64_t end_us = cfg->timeout_us < 0 ? INT64_MAX : ck_mono_us(cfg->proc) + cfg->timeout_us;
+    const bool moves_on = count > 1 && cfg->timeout_us > 0 && is_quick(m);
     for (uint32_t turn = 0;; turn++) {
         char address[CK_ADDRESS_BYTES_MAX];
         ck_client_config one = *cfg;
         one.address = address;
+        if (moves_on) one.timeout_us = cfg->timeout_us / (2 * count);
         *out = (ck_msg_reply){0};
         ck_addresses_at(cfg->address, turn, address);
         ck_status s = ask_one(&one, m, a, out, err);
         bool answered = out->status != CK_OK || s == CK_OK;
         bool died = s == CK_CLOSED || s == CK_IO; /* while it was asked, which may have been done */
+        if (moves_on && s == CK_AGAIN) died = true;
         bool again = s == CK_NOTFOUND || (died && only_looks(m));
         if (answered || !again || count == 1) return s;
         if (turn % count < count - 1) continue;

@@ -7,7 +7,7 @@ import time
 
 import pytest
 from cluster_matrix import children, send, state_of
-from conftest import read_rows, write_ndjson
+from conftest import read_rows, run_clink, write_ndjson
 from test_cluster import COPY, GROUPED, KEPT, Cluster, check, said, until
 
 ENDLESS = COPY.replace("rows='200000', rate_limit='40000'", "rate_limit='2000'")
@@ -157,6 +157,16 @@ def test_a_zombie_that_commits_comes_too_late(cluster):
     until("the end", over)
     assert cluster.status(1)["status"] == "finished"
     check(cluster, sql)
+
+
+def test_a_client_asks_the_next_when_one_hangs(cluster):
+    cluster.coordinator()
+    with socket.create_server(("127.0.0.1", 0)) as hangs:  # it takes connections, and says nothing
+        token = os.path.join(cluster.runtime, "clink", f"token-{cluster.address.split(':')[1]}")
+        both = f"127.0.0.1:{hangs.getsockname()[1]},{cluster.address}"
+        until("an answer", lambda: run_clink("list", "--coordinator", both, "--token-file", token, "--timeout-s", "8", cwd=cluster.cwd, env=cluster.env, ok=False).code == 0)
+        r = run_clink("list", "--coordinator", both.split(",")[0], "--token-file", token, "--timeout-s", 1, cwd=cluster.cwd, env=cluster.env, ok=False)
+        assert r.code == 1 and "no answer from 127.0.0.1" in r.err, r.err
 
 
 def test_a_worker_leaves_a_coordinator_that_hangs(cluster):
