@@ -180,7 +180,8 @@ class Cluster:
                 self.coordinator(name)
 
     def ask(self, *args):
-        """An answer of whoever leads; None: there is none now."""
+        """An answer of whoever leads; None: there is none now, for the reason in `last` if somebody was asked."""
+        self.last = None
         for name, p in self.coordinators.items():
             if p.poll() is not None or p.pid in self.frozen or not self.leads(name):
                 continue
@@ -205,6 +206,8 @@ class Cluster:
             if got := self.ask("submit", *args):
                 self.id = got[0]["id"]
                 return True
+            if not self.last:
+                return False
             err = self.last.stderr
             if found := [j for j in self.ask("list") or [] if j["status"] not in ("finished", "failed", "cancelled")]:
                 self.id = found[-1]["id"]  # it was taken, and the answer got lost
@@ -265,7 +268,7 @@ class Cluster:
                 p.wait()
         self.net.stop()
         shutil.rmtree(self.runtime, ignore_errors=True)
-        bad = [p.log for p in self.all if p.returncode not in (0, 1, -signal.SIGKILL)]
+        bad = [p.log for p in self.all if p.returncode not in (0, 1, -signal.SIGKILL, -signal.SIGTERM)]
         assert not bad, f"ended otherwise than asked: {bad}"
 
 
