@@ -56,6 +56,22 @@ def test_hosts_are_connected_over_tcp_and_listen_no_more(cluster):
     cluster.until_status(job["id"], "cancelled")
 
 
+def test_who_waits_notices_a_machine_that_has_gone(cluster):
+    """The kernel asks now and then whether the other end of an idle connection is still there (timer 02: keep-alive)."""
+    cluster.coordinator(timeout_ms=600000)
+    cluster.worker("w1", 1)
+    cluster.submit(re.sub(r"rows='\d+', ", "", COPY), *KEPT)
+    port = int(cluster.address.split(":")[1])
+
+    def kept_alive():
+        """Ends of idle connections to the coordinator, and at it, that have the timer."""
+        rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+        rows = [r for r in rows if r[3] == ESTABLISHED and r[5].startswith("02:")]
+        return any(r[1].endswith(f":{port:04X}") for r in rows) and any(r[2].endswith(f":{port:04X}") for r in rows)
+
+    until("both ends are kept alive", kept_alive)
+
+
 SUMS = """CREATE TABLE t (k BIGINT, v BIGINT) WITH (connector='file', format='json', path='in.ndjson');
 CREATE TABLE o (k BIGINT, n BIGINT, s BIGINT) WITH (connector='file', format='json', path='OUT');
 INSERT INTO o SELECT k, COUNT(*), SUM(v) FROM t GROUP BY k"""
