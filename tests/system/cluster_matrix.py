@@ -85,7 +85,7 @@ class Cluster:
     coordinator of that name, WORKER.data what others say to its hosts, NAME.store what a coordinator says to etcd."""
 
     def __init__(self, etcd, where, seed, disk=None):
-        self.dir, self.rnd, self.disk = where, random.Random(seed), disk
+        self.etcd, self.dir, self.rnd, self.disk = etcd, where, random.Random(seed), disk
         self.runtime = tempfile.mkdtemp(prefix="ckm", dir="/tmp")  # paths of sockets are short
         self.token = os.path.join(where, "token")
         self.prefix = "m" + os.path.basename(self.runtime)
@@ -431,6 +431,17 @@ def partition_store(c):
     c.until("somebody leads", lambda: c.leads("a") or c.leads("b"))
 
 
+def kill_store(c):
+    """etcd dies, and comes back with what it had."""
+    c.until_running()
+    name = c.leader()
+    c.etcd.proc.kill()
+    c.etcd.proc.wait()
+    if c.rnd.random() < 0.5:
+        c.until("nobody leads", lambda: not c.leads(name))
+    c.etcd.start()
+
+
 def partition_data(c):
     """Task hosts reach no task host for a while."""
     c.until_running()
@@ -528,8 +539,9 @@ def die_at(c, before=False):
 TROUBLES = {f.__name__.replace("_", "-"): f for f in (
     kill_worker, kill_task_host, kill_two_workers, kill_leader, kill_leader_and_worker, kill_coordinators, kill_everybody, stop_worker, stop_worker_and_hosts,
     stop_task_host, stop_leader, hang_leader, sleep_all, partition_worker, partition_worker_and_hosts, partition_leader, partition_leader_from_store,
-    partition_store, partition_data, cut_control, cut_data, cut_everything, slow_network, lossy_network, slow_store, full_disk, slow_disk)}
+    partition_store, kill_store, partition_data, cut_control, cut_data, cut_everything, slow_network, lossy_network, slow_store, full_disk, slow_disk)}
 ON_DISK = ("full-disk", "slow-disk")
+OWN_STORE = ("kill-store",)
 
 
 def points():
@@ -577,7 +589,8 @@ class ClusterMatrix:
         answer = self.answer(q)
         Query.write(q, where, self.inputs.input(q), int(q.rows / seconds))
         at = cell.trouble.split("@")
-        c = Cluster(self.etcd, where, f"{self.seed} {cell_text(cell)}", self.failing_disk() if cell.trouble in ON_DISK else None)
+        etcd = Etcd() if cell.trouble in OWN_STORE else self.etcd
+        c = Cluster(etcd, where, f"{self.seed} {cell_text(cell)}", self.failing_disk() if cell.trouble in ON_DISK else None)
         if len(at) == 2:
             c.faults = {"CLINK_FAULT": f"{at[1]}:stop"}
         came = True
@@ -592,6 +605,8 @@ class ClusterMatrix:
             c.until_over()
         finally:
             c.end()
+            if etcd is not self.etcd:
+                etcd.stop()
         got = rows_in(f"{where}/out")
         missing, more = answer - got, got - answer
         assert not missing and not more, f"{sum(missing.values())} missing, {sum(more.values())} doubled or invented: {list(missing)[:3]} {list(more)[:3]}; {c.seen}"

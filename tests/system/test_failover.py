@@ -104,6 +104,24 @@ def test_a_coordinator_that_was_stopped_and_woken_declares_nobody_lost(cluster):
     assert len({r["k"] for r in rows}) == len(rows)
 
 
+@pytest.mark.parametrize("step", ["after_create", "after_write", "after_fsync", "after_publish", "after_dirsync"])
+def test_the_coordinator_dies_in_a_record_and_a_worker_with_it(cluster, step):
+    """At each step of writing a job's record, while checkpoints complete: whoever is started on its directory goes on with what is there."""
+    cluster.env["CLINK_FAULT"] = f"durable.{step}:{8 + len(step) % 3}:kill"
+    cluster.coordinator()
+    del cluster.env["CLINK_FAULT"]
+    for name in ("w1", "w2", "w3"):
+        cluster.worker(name, 4)
+    first = cluster.submit(GROUPED, "-p", "2", "--max-restarts-on-worker-loss", "1000", *KEPT)
+    until("the coordinator has died", lambda: cluster.leader.poll() is not None)
+    assert cluster.leader.returncode == -signal.SIGKILL
+    cluster.workers[first["subtasks"][0]["worker"] if first.get("subtasks") else "w1"].kill()
+    cluster.coordinator(timeout_ms=3000)
+    s = cluster.until_status(1, "finished", "failed")
+    assert s["status"] == "finished", s
+    check(cluster, GROUPED)
+
+
 @pytest.mark.parametrize("leads", [False, True], ids=["a-peer", "who-leads-the-checkpoints"])
 def test_zombies_have_no_effect(cluster, leads):
     """A worker and its hosts are stopped where they are, their attempt is over, and they wake: what they would still send, acknowledge and commit
