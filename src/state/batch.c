@@ -3,6 +3,9 @@
 #include "state/cold_int.h"
 #include "state/find_int.h"
 
+/* Into an empty table: the run's keys have no candidates, but those behind it may be the same few. */
+enum { FIRST_RUN = 8 };
+
 static __attribute__((noinline)) ck_status insert(ck_table *t, const ck_key_source *s, uint32_t k, uint64_t hash,
                                                   uint32_t *ref) {
     ck_row *row;
@@ -88,8 +91,9 @@ static inline __attribute__((always_inline)) ck_status upsert_loop(ck_table *t, 
     bool changes = t->epochs->tracking;
     memset(fresh, 0, n);
     candidates c;
-    for (uint32_t first = 0; first < n; first += RUN) {
-        uint32_t run = n - first < RUN ? n - first : RUN;
+    for (uint32_t first = 0, run; first < n; first += run) {
+        uint32_t most = t->rows ? RUN : FIRST_RUN;
+        run = n - first < most ? n - first : most;
         geometry g = geometry_of(t);
         candidates_of(t, s->index, &g, s->keys->hashes + first, run, changes, &c);
         /* A search may end at a row of any page, so pages only stay where they are when none is older than the newest
@@ -148,9 +152,8 @@ void ck_table_find_keys(const ck_table *t, const ck_key_source *s, const ck_row 
     find_loop(t, s, CK_PATH_ANY, rows);
 }
 
-/* Rows this call inserted go again, so that a caller may repeat it. They are in pages of this epoch: nothing is copied.
- */
-static void undo_fresh(ck_table *t, ck_row *const *rows, const uint8_t *fresh, uint32_t done) {
+/* They are in pages of this epoch: nothing is copied. */
+void ck_table_undo_fresh(ck_table *t, ck_row *const *rows, const uint8_t *fresh, uint32_t done) {
     for (uint32_t k = 0; k < done; k++) {
         if (!fresh[k]) continue;
         uint32_t ref = ck_ref_of(t, rows[k]);
@@ -182,7 +185,7 @@ ck_status ck_table_upsert(ck_table *t, const ck_keys *keys, ck_row **rows, uint8
     if (st == CK_OK) {
         st = upsert_path(t, &s, rows, fresh, &done);
         if (st != CK_OK) {
-            undo_fresh(t, rows, fresh, done);
+            ck_table_undo_fresh(t, rows, fresh, done);
             st = ck_upsert_failed(t, st, err);
         } else {
             ck_ttl_written(t, rows, keys->n);

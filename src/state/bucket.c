@@ -11,6 +11,7 @@ static void free_places(ck_table *t) {
 
 void ck_buckets_free(ck_table *t) {
     for (uint32_t i = 0; i < t->bucket_count; i++) ck_table_free(t->buckets[i]);
+    ck_spares_free(t);
     free_places(t);
     t->buckets = NULL, t->bucket_keys = NULL;
     t->bucket_count = t->bucket_capacity = t->buckets_gone = 0;
@@ -19,6 +20,9 @@ void ck_buckets_free(ck_table *t) {
 /* Index of the smallest bucket >= at_least. */
 static uint32_t lower(const ck_table *t, int64_t at_least) {
     uint32_t lo = 0, hi = t->bucket_count;
+    if (hi == 0 || at_least <= t->bucket_keys[0]) return 0; /* the oldest, and those at the end, are asked for most */
+    if (at_least > t->bucket_keys[hi - 1]) return hi;
+    if (hi > 1 && at_least > t->bucket_keys[hi - 2]) return hi - 1;
     while (lo < hi) {
         uint32_t mid = (lo + hi) / 2;
         if (t->bucket_keys[mid] < at_least)
@@ -57,8 +61,8 @@ static ck_status make_room(ck_table *t) {
 
 static ck_status bucket_add(ck_table *t, uint32_t at, int64_t bucket, ck_error *err) {
     if (make_room(t) != CK_OK) return ck_nomem(err, t->mem, t->bucket_capacity * sizeof *t->buckets);
-    ck_table *b;
-    CK_TRY(ck_table_new(t->epochs, t->mem, t->shape, t->seed, &b, err));
+    ck_table *b = ck_spare_take(t);
+    if (!b) CK_TRY(ck_table_new(t->epochs, t->mem, t->shape, t->seed, &b, err));
     b->is_bucket = true, b->bucket = bucket;
     b->cold = t->cold, b->cold_slot = t->cold_slot;
     b->log = &t->own_log;
@@ -120,8 +124,8 @@ ck_status ck_table_drop_bucket(ck_table *t, int64_t bucket, ck_error *err) {
         t->changed_now += b->rows;
         t->changed_epoch = t->epochs->epoch;
     }
-    ck_table_free(b);
-    t->bucket_count--;
+    if (!ck_spare_put(t, b)) ck_table_free(b);
+    if (--t->bucket_count == 0) ck_spares_free(t);
     if (at == 0) {
         t->buckets++, t->bucket_keys++, t->buckets_gone++, t->bucket_capacity--;
         return CK_OK;

@@ -94,6 +94,13 @@ void ck_index_destroy(ck_index *ix) {
     *ix = (ck_index){.mem = ix->mem};
 }
 
+void ck_index_clear(ck_index *ix) {
+    CK_ASSERT(ck_index_is_small(ix));
+    clear(ix->segments[0].buckets, ix->segments[0].bucket_count);
+    ix->segments[0].entries = 0;
+    ix->entries = 0;
+}
+
 /* ---- placing entries ---- */
 
 /* The depth from which on directory bits are kept in a segment of this depth. */

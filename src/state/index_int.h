@@ -75,6 +75,11 @@ extern const uint8_t ck_index_class[256]; /* of a hash's first byte */
 
 CK_NODISCARD ck_status ck_index_init(ck_index *ix, ck_page_pool *pool, ck_mem mem, ck_index_hash_fn hash_fn, void *arg);
 void ck_index_destroy(ck_index *ix); /* safe on zero and twice */
+/* One segment that does not come from the pool. */
+static inline bool ck_index_is_small(const ck_index *ix) {
+    return ix->segment_count == 1 && ix->segments[0].bucket_count < CK_SEGMENT_BUCKETS;
+}
+void ck_index_clear(ck_index *ix); /* of a small one; what it has grown to stays */
 /* The entry must not be there. CK_NOMEM changes nothing. */
 CK_NODISCARD ck_status ck_index_insert(ck_index *ix, uint64_t hash, uint32_t ref);
 /* The entry must be there. */

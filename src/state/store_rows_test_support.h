@@ -283,6 +283,48 @@ static void on_ordered(world *w, ck_table *t, uint32_t slot, const ck_batch *b) 
     ck_bytes_destroy(&order);
 }
 
+static void assert_same_key(const ck_table *t, const ck_row *row, const ck_table *u, const ck_row *other) {
+    const ck_row_layout *l = ck_table_layout(t);
+    uint32_t bucket = ck_table_schema(t)->partition_count;
+    for (uint32_t i = 0; i < l->value_first; i++) {
+        const ck_row_field *f = &l->fields[i];
+        bool var = f->phys == CK_PHYS_VIEW || f->phys == CK_PHYS_LIST || f->phys == CK_PHYS_STRUCT;
+        if (i == bucket || f->phys == CK_PHYS_NULL) continue;
+        assert_int_equal(ck_row_null(row, f->null_bit), ck_row_null(other, f->null_bit));
+        if (ck_row_null(row, f->null_bit)) continue;
+        size_t width = f->phys == CK_PHYS_BOOL ? 1 : f->phys == CK_PHYS_I128 ? 16 : 8;
+        if (var)
+            assert_true(ck_view_eq(ck_table_str(t, row, i), ck_table_str(u, other, i)));
+        else
+            assert_memory_equal(row + f->offset, other + f->offset, width);
+    }
+}
+
+/* What a bucket has, into one that no mark sees: each key once, and found again. */
+static void copy_bucket(ck_table *t, ck_table *one) {
+    enum { NOBODYS = 1000 };
+    static ck_row *rows[CK_BATCH_ROWS_MAX], *there[CK_BATCH_ROWS_MAX], *again[CK_BATCH_ROWS_MAX];
+    static uint8_t fresh[CK_BATCH_ROWS_MAX];
+    ck_error err = CK_ERROR_INIT;
+    ck_table *copy;
+    ck_table_scan scan = {0};
+    uint64_t all = 0;
+    assert_int_equal(ck_table_bucket(t, NOBODYS, true, &copy, &err), CK_OK);
+    for (uint32_t n; (n = ck_table_scan_next(one, &scan, rows, CK_BATCH_ROWS_MAX)) > 0; all += n) {
+        assert_true(ck_table_takes_rows(copy, one));
+        assert_int_equal(ck_table_upsert_rows(copy, one, rows, n, there, fresh, &err), CK_OK);
+        for (uint32_t i = 0; i < n; i++) assert_true(fresh[i]);
+        assert_int_equal(ck_table_upsert_rows(copy, one, rows, n, again, fresh, &err), CK_OK);
+        for (uint32_t i = 0; i < n; i++) {
+            assert_false(fresh[i]);
+            assert_ptr_equal(there[i], again[i]);
+            assert_same_key(one, rows[i], copy, there[i]);
+        }
+    }
+    assert_int_equal(ck_table_row_count(copy), all);
+    assert_int_equal(ck_table_drop_bucket(t, NOBODYS, &err), CK_OK);
+}
+
 /* Rows of one bucket at a time; now and then a bucket fires and is dropped. */
 static void on_bucketed(world *w, ck_table *t, uint32_t slot, const ck_batch *b) {
     ck_error err = CK_ERROR_INIT;
@@ -299,6 +341,7 @@ static void on_bucketed(world *w, ck_table *t, uint32_t slot, const ck_batch *b)
         ck_batch *part = ck_batch_select(b, sel, n);
         on_hash(w, one, slot, part);
         ck_batch_unref(&part);
+        copy_bucket(t, one);
     }
     int64_t first;
     if (model_below(&w->seed, 6) != 0 || !ck_table_first_bucket(t, INT64_MIN, &first)) return;

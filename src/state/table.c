@@ -80,6 +80,7 @@ size_t ck_table_bytes(const ck_table *t) {
                t->own_log.bytes + t->scratch.capacity + t->loose.capacity + t->order_key.capacity + t->tree_bytes;
     if (t->partitions) n += ck_table_bytes(t->partitions);
     for (uint32_t i = 0; i < t->bucket_count; i++) n += ck_table_bytes(t->buckets[i]);
+    n += t->spare_bytes;
     return n + ((size_t)t->bucket_capacity + t->buckets_gone) * (sizeof *t->buckets + sizeof *t->bucket_keys);
 }
 

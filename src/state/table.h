@@ -103,12 +103,23 @@ uint64_t ck_table_seed(const ck_table *t);
 /* rows[k]: the writable row of the k-th key, inserted where it was missing (value fields zero, nullable ones NULL;
  * fresh[k] = 1, also only for the first of equal new keys). fresh may be NULL. */
 CK_NODISCARD ck_status ck_table_upsert(ck_table *t, const ck_keys *keys, ck_row **rows, uint8_t *fresh, ck_error *err);
+/* The same with the keys of rows of another table, all of whose key fields are as this one's: of buckets, which keep
+ * the same groups at several times. No batch of keys has to be made for it. */
+CK_NODISCARD ck_status ck_table_upsert_rows(ck_table *t, const ck_table *from, ck_row *const *keys, uint32_t n,
+                                            ck_row **rows, uint8_t *fresh, ck_error *err);
+/* Whether it can: not while some of this table's rows are out of memory (state.h, ck_state_evict_to). */
+bool ck_table_takes_rows(const ck_table *t, const ck_table *from);
 /* rows[k]: the row, or NULL. Read-only. */
 CK_NODISCARD ck_status ck_table_find(ck_table *t, const ck_keys *keys, const ck_row **rows, ck_error *err);
 /* Make a found row writable (it may move: *row is updated). */
 CK_NODISCARD ck_status ck_table_touch(ck_table *t, ck_row **row, ck_error *err);
 /* The same for many (at most CK_BATCH_ROWS_MAX; repeats are fine): afterwards all of them are valid together. */
 CK_NODISCARD ck_status ck_table_touch_rows(ck_table *t, ck_row **rows, uint32_t n, ck_error *err);
+/* Numbers that stand for rows until those are erased, where none leaves memory (state.h, ck_state_evict_to); and those
+ * rows again, writable. */
+bool ck_table_rows_stay(const ck_table *t);
+void ck_table_refs(const ck_table *t, ck_row *const *rows, uint32_t n, uint32_t *refs);
+CK_NODISCARD ck_status ck_table_rows_of(ck_table *t, const uint32_t *refs, uint32_t n, ck_row **rows, ck_error *err);
 /* Erase rows; pointers must come from the last batch call and be distinct. */
 CK_NODISCARD ck_status ck_table_erase(ck_table *t, ck_row *const *rows, uint32_t n, ck_error *err);
 /* The row of the empty key (no partition columns): global aggregates, counters. */
@@ -138,7 +149,8 @@ uint64_t ck_partition_rows(const ck_table *t, ck_partition p);
 /* All partitions, in no order, in pieces, as ck_table_scan_next gives rows: up to max, 0 at the end. */
 uint32_t ck_table_partition_scan(ck_table *t, ck_table_scan *s, ck_partition *out, uint32_t max);
 
-/* In a walk over many partitions, where no pointer or range of the table is in use: what memory is short of may leave. */
+/* In a walk over many partitions, where no pointer or range of the table is in use: what memory is short of may leave.
+ */
 CK_NODISCARD ck_status ck_table_let_go(ck_table *t, ck_error *err);
 
 /* Order keys are bytes from ck_order_encode over the order fields. Inserted rows get partition and order fields set. */

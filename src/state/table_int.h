@@ -1,5 +1,6 @@
 /* The body of a table. Files: table.c (pages, rows, life), strings.c (variable parts), keys.c (hashing, comparing and
- * setting key fields), batch.c (upsert and find), ordered.c and tree.c (partitions), bucket.c, lists.c, erase_log.c. */
+ * setting key fields), batch.c (upsert and find), upsert_rows.c (by keys of rows), ordered.c and tree.c (partitions),
+ * bucket.c, spare.c, lists.c, erase_log.c. */
 #ifndef CK_STATE_TABLE_INT_H
 #define CK_STATE_TABLE_INT_H
 
@@ -82,9 +83,12 @@ struct ck_table {
     ck_table **buckets; /* by bucket, ascending; this table itself holds no rows then */
     int64_t *bucket_keys;
     uint32_t bucket_count, bucket_capacity;
-    uint32_t buckets_gone; /* places in front of them: the oldest go first */
-    int64_t bucket;        /* a bucket's own */
-    uint32_t born;         /* epoch in which the table was made */
+    uint32_t buckets_gone;         /* places in front of them: the oldest go first */
+    int64_t bucket;                /* a bucket's own */
+    uint32_t born;                 /* epoch in which the table was made */
+    ck_table *spares, *next_spare; /* spare.c */
+    uint32_t spare_count;
+    size_t spare_bytes;
     /* time to live (ttl.c) */
     int64_t expiry_ms; /* of what is written now */
     int64_t swept_us;
@@ -199,6 +203,8 @@ void ck_table_list_hash_refs(void *table, const uint32_t *refs, uint32_t n, uint
 /* ---- batch.c ---- */
 /* Why a row could not be added: full or no memory. */
 ck_status ck_upsert_failed(ck_table *t, ck_status st, ck_error *err);
+/* Rows a call has inserted, of the first `done`, go again, so that its caller may repeat it. */
+void ck_table_undo_fresh(ck_table *t, ck_row *const *rows, const uint8_t *fresh, uint32_t done);
 /* rows[k]: of the k-th key in the source's index (of lists: the first one), or NULL. */
 void ck_table_find_keys(const ck_table *t, const ck_key_source *s, const ck_row **rows);
 /* A row out of every index it is in. */
@@ -254,5 +260,12 @@ CK_NODISCARD ck_status ck_ttl_convert(const ck_slot_schema *from, const ck_slot_
 void ck_partitions_free(ck_table *t);
 void ck_partition_end(ck_table *t, ck_partition p); /* it has no rows any more */
 void ck_buckets_free(ck_table *t);
+
+/* ---- spare.c ---- */
+/* A bucket of t that is empty, with room for rows; NULL: there is none. */
+ck_table *ck_spare_take(ck_table *t);
+/* A bucket that is no longer one of t's; false: it has to be freed. */
+bool ck_spare_put(ck_table *t, ck_table *b);
+void ck_spares_free(ck_table *t);
 
 #endif
