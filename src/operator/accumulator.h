@@ -81,6 +81,7 @@ struct ck_acc {
     ck_status (*update)(ck_acc *a, const ck_lane *lane, const ck_batch *b, const ck_key_spec *keys, ck_op_ctx *ctx);
     /* Adds what the groups of src hold to dst[i]: what a window is put together with, slices and sessions. `from` is
      * the table of src's rows, a->table that of dst's; dst_keys under src->spec finds dst's rows in the side slot.
+     * Sums may be called without keys (src->batch and dst_keys NULL): CK_MORE, nothing has changed and they are needed.
      * NULL: not possible (ordered values). */
     ck_status (*merge)(ck_acc *a, ck_row *const *dst, ck_table *from, const ck_groups *src, const ck_batch *dst_keys,
                        ck_op_ctx *ctx);

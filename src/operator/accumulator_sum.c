@@ -176,6 +176,11 @@ static ck_status merge_carries(ck_acc *a, const int8_t *over, bool any_over, int
     return ck_rows_erase_zero(a->side_table, rows, n, a->side_offset, ctx);
 }
 
+/* Whether carries are there, or come, and nobody has said what the groups are called. */
+static bool lacks_keys(const ck_acc *a, bool any_over, const ck_batch *dst_keys) {
+    return !dst_keys && (any_over || ck_table_row_count(a->side_table) > 0);
+}
+
 #define MERGE_EXACT(name, type, get, set)                                                                              \
     static ck_status name(ck_acc *a, ck_row *const *dst, ck_table *from, const ck_groups *src,                         \
                           const ck_batch *dst_keys, ck_op_ctx *ctx) {                                                  \
@@ -185,20 +190,20 @@ static ck_status merge_carries(ck_acc *a, const int8_t *over, bool any_over, int
         bool any = false;                                                                                              \
         if (!over) return ck_nomem(ctx->error, ctx->mem, src->n);                                                      \
         for (uint32_t i = 0; i < src->n; i++) {                                                                        \
-            over[i] = 0;                                                                                               \
+            type x = get(src->rows[i], offset), sum;                                                                   \
+            bool both = !ck_row_null(src->rows[i], null_bit) && !ck_row_null(dst[i], null_bit);                        \
+            over[i] = (int8_t)(both && __builtin_add_overflow(x, get(dst[i], offset), &sum) ? (x > 0 ? 1 : -1) : 0);   \
+            any = any || over[i];                                                                                      \
+        }                                                                                                              \
+        if (lacks_keys(a, any, dst_keys)) return CK_MORE;                                                              \
+        for (uint32_t i = 0; i < src->n; i++) {                                                                        \
             if (ck_row_null(src->rows[i], null_bit)) continue;                                                         \
-            type x = get(src->rows[i], offset), y = 0, sum;                                                            \
-            if (ck_row_null(dst[i], null_bit))                                                                         \
-                ck_row_set_null(dst[i], null_bit, false);                                                              \
-            else                                                                                                       \
-                y = get(dst[i], offset);                                                                               \
-            if (CK_UNLIKELY(__builtin_add_overflow(x, y, &sum))) {                                                     \
-                over[i] = x > 0 ? 1 : -1;                                                                              \
-                any = true;                                                                                            \
-            }                                                                                                          \
+            type y = ck_row_null(dst[i], null_bit) ? 0 : get(dst[i], offset), sum;                                     \
+            (void)__builtin_add_overflow(get(src->rows[i], offset), y, &sum);                                          \
+            if (!a->retract) ck_row_set_null(dst[i], null_bit, false);                                                 \
             set(dst[i], offset, sum);                                                                                  \
         }                                                                                                              \
-        return merge_carries(a, over, any, 1, src, dst_keys, ctx);                                                     \
+        return dst_keys ? merge_carries(a, over, any, 1, src, dst_keys, ctx) : CK_OK;                                  \
     }
 MERGE_EXACT(merge_i64, int64_t, ck_row_i64, ck_row_set_i64)
 MERGE_EXACT(merge_i128, ck_i128, ck_row_i128, ck_row_set_i128)
@@ -214,14 +219,16 @@ MERGE_EXACT(merge_i128, ck_i128, ck_row_i128, ck_row_set_i128)
         if (!over) return ck_nomem(ctx->error, ctx->mem, src->n);                                                      \
         for (uint32_t i = 0; i < src->n; i++) {                                                                        \
             type x = get(src->rows[i], offset), rest;                                                                  \
-            over[i] = 0;                                                                                               \
-            if (CK_UNLIKELY(__builtin_sub_overflow(get(dst[i], offset), x, &rest))) {                                  \
-                over[i] = x > 0 ? -1 : 1;                                                                              \
-                any = true;                                                                                            \
-            }                                                                                                          \
+            over[i] = (int8_t)(__builtin_sub_overflow(get(dst[i], offset), x, &rest) ? (x > 0 ? -1 : 1) : 0);          \
+            any = any || over[i];                                                                                      \
+        }                                                                                                              \
+        if (lacks_keys(a, any, dst_keys)) return CK_MORE;                                                              \
+        for (uint32_t i = 0; i < src->n; i++) {                                                                        \
+            type rest;                                                                                                 \
+            (void)__builtin_sub_overflow(get(dst[i], offset), get(src->rows[i], offset), &rest);                       \
             set(dst[i], offset, rest);                                                                                 \
         }                                                                                                              \
-        return merge_carries(a, over, any, -1, src, dst_keys, ctx);                                                    \
+        return dst_keys ? merge_carries(a, over, any, -1, src, dst_keys, ctx) : CK_OK;                                 \
     }
 UNMERGE_EXACT(unmerge_i64, int64_t, ck_row_i64, ck_row_set_i64)
 UNMERGE_EXACT(unmerge_i128, ck_i128, ck_row_i128, ck_row_set_i128)

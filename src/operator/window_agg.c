@@ -17,6 +17,8 @@ static void window_free(ck_window_agg *op) {
     if (op->rows) ck_free(op->mem, op->rows, sizeof *op->rows);
     ck_lanes_destroy(&op->lanes);
     ck_window_slices_close(op);
+    ck_window_said_close(op);
+    ck_window_lists_close(op);
     ck_event_clock_each_close(&op->behind, op->mem);
     ck_arena_destroy(&op->arena);
     ck_free(op->mem, op, sizeof *op);
@@ -59,6 +61,7 @@ static ck_status plan_groups(ck_window_agg *op, ck_arena *a, const ck_op_spec *s
     if (st == CK_NOMEM) return ck_nomem(err, a->mem, sizeof op->plan);
     op->rolling = op->rolling && st == CK_OK;
     for (uint32_t i = 0; op->rolling && i < op->plan.acc_count; i++) op->rolling = op->plan.accs[i]->unmerge != NULL;
+    op->listing = op->rolling && spec->inputs[0].mode == CK_MODE_APPEND;
     if (op->rolling) return CK_OK;
     return ck_group_plan_make_within(&op->plan, a, spec, root, within, columns, n, false, err);
 }
@@ -73,13 +76,8 @@ static void plan_slices(ck_window_agg *op) {
     if (!overlap) return;
     for (uint32_t i = 0; i < op->plan.acc_count; i++)
         if (!op->plan.accs[i]->merge) return;
-    int64_t a = w->size_us, b = w->slide_us;
-    while (b) {
-        int64_t rest = a % b;
-        a = b, b = rest;
-    }
-    if (apart && a < 2) return;
-    w->slice_us = a;
+    if (apart && w->unit_us < 2) return;
+    w->slice_us = w->unit_us;
     w->apart_us = apart;
     slot->kept = apart ? by_both : by_slice;
     if (apart) slot->kept_before = by_window, slot->version = CK_WINDOW_APART_VERSION, slot->reads_from = 1;
@@ -172,6 +170,8 @@ static ck_status window_open(void *self, ck_op_ctx *ctx) {
     if (!op->sets) return ck_nomem(ctx->error, op->arena.mem, sets * sizeof(ck_table *));
     memcpy(op->sets, op->lanes.sets, sets * sizeof(ck_table *));
     CK_TRY(ck_window_rolled_open(op, ctx));
+    CK_TRY(ck_window_lists_open(op, ctx));
+    ck_window_said_open(op);
     return ck_window_slices_open(op, ctx);
 }
 
@@ -182,7 +182,7 @@ ck_status ck_window_count(ck_window_agg *op, const ck_batch *b, ck_op_ctx *ctx) 
     for (uint32_t i = 0; i < op->plan.acc_count; i++) {
         ck_acc *a = op->plan.accs[i];
         const ck_lane *lane;
-        if (a->shares_side) continue;
+        if (a->shares_side || (op->listing && a->distinct >= 0)) continue;
         CK_TRY(ck_lanes_get(&op->lanes, a->lane, b, &lane, ctx));
         if (lane->n > 0) CK_TRY(a->update(a, lane, b, &op->plan.side_keys, ctx));
     }
@@ -195,14 +195,15 @@ static ck_status count_run(ck_window_agg *op, int64_t end, const ck_batch *b, ck
     if (op->rolled.on && end <= op->rolled.to) CK_TRY(ck_window_rolled_forget(op, ctx));
     if (op->halved && op->pass == 0) CK_TRY(ck_window_slice_changes(op, end, ctx));
     CK_TRY(ck_table_bucket(op->table, end, true, &bucket, ctx->error));
-    CK_TRY(ck_window_enter(op, end, bucket, true, ctx));
+    CK_TRY(ck_window_enter(op, end, bucket, !op->listing, ctx));
     CK_TRY(ck_window_slices_add(op, end, ctx));
     if (op->window.slice_us ? op->pass > 0 : op->lateness_us && ck_event_clock_passed(op->clock.watermark, end))
         return ck_window_count_late(op, end, bucket, b, ctx);
     ck_key_hash(&op->bucket_keys, b, ck_table_seed(bucket), op->hashes);
     ck_keys keys = {&op->bucket_keys, b, op->hashes, b->sel_count};
     CK_TRY(ck_table_upsert(bucket, &keys, op->found, NULL, ctx->error));
-    return ck_window_count(op, b, ctx);
+    CK_TRY(ck_window_count(op, b, ctx));
+    return op->listing ? ck_window_lists_add(op, end, b, ctx) : CK_OK;
 }
 
 /* b with a column for the end of each row's window behind its own. */
@@ -254,6 +255,7 @@ static ck_status count_batch(ck_window_agg *op, ck_batch *b, ck_op_ctx *ctx) {
     if (b->sel_count == 0) return CK_OK;
     if (op->window.processing && op->pass == 0)
         op->window.now_us = ck_event_clock_now_ms(&op->clock, ck_op_now_us(ctx));
+    if (ck_window_lists_are_tight(op)) CK_TRY(ck_window_lists_forget(op, ctx));
     CK_TRY(count_pass(op, b, ctx));
     op->pass++;
     if (op->window.slice_us ? op->rows->again : op->pass < ck_window_passes(&op->window)) return CK_MORE;
@@ -321,6 +323,7 @@ static ck_status window_pre_snapshot(void *self, uint64_t checkpoint, ck_op_ctx 
     ck_window_agg *op = self;
     CK_TRY(catch_up(op, ctx));
     CK_TRY(ck_window_unroll(op, ctx));
+    CK_TRY(ck_window_lists_forget(op, ctx));
     CK_TRY(ck_window_forget_halves(op, ctx));
     CK_TRY(ck_window_rolled_forget(op, ctx));
     return ck_event_clock_store(&op->clock, ctx);

@@ -126,6 +126,7 @@ ck_status ck_window_put_groups(ck_window_agg *op, int64_t end, int64_t beside, c
 }
 
 ck_status ck_window_emit(ck_window_agg *op, ck_op_ctx *ctx) {
+    CK_TRY(ck_window_said_emit(op, ctx));
     if (op->out.row_count == 0) return CK_OK;
     ck_batch *b = ck_batch_builder_finish(&op->out);
     if (!b) return ck_nomem(ctx->error, ctx->mem, op->out.row_count * sizeof(ck_strview));
@@ -177,7 +178,9 @@ ck_status ck_window_drop_of(ck_window_agg *op, const ck_group_plan *p, ck_table 
         CK_TRY(a->side->hashed ? erase_carries(op, a->side_table, end, bucket, ctx)
                                : erase_values(op, a, end, bucket, ctx));
     }
-    for (uint32_t i = 0; i < p->distinct_count; i++) CK_TRY(ck_table_drop_bucket(sets[i], end, ctx->error));
+    bool set_stays = op->listing && end == CK_WINDOW_SCRATCH; /* it is that of all slices */
+    for (uint32_t i = 0; !set_stays && i < p->distinct_count; i++)
+        CK_TRY(ck_table_drop_bucket(sets[i], end, ctx->error));
     return ck_table_drop_bucket(table, end, ctx->error);
 }
 
@@ -321,15 +324,19 @@ static ck_status forget_closed(ck_window_agg *op, ck_op_ctx *ctx) {
 /* One piece of the window that is open: rows, or its end. */
 static ck_status go_on(ck_window_agg *op, ck_op_ctx *ctx) {
     ck_table *bucket;
+    bool waits = ck_window_said_takes(op);
+    uint32_t has = waits ? op->said.n : op->out.row_count;
+    if ((waits ? op->out.row_count : op->said.n) > 0) CK_TRY(ck_window_emit(op, ctx));
     CK_TRY(ck_table_bucket(op->table, op->from, false, &bucket, ctx->error));
-    uint32_t n =
-        op->moving ? 0 : ck_table_scan_next(bucket, &op->scan, op->found, op->out.capacity - op->out.row_count);
-    return n > 0 ? ck_window_put_groups(op, op->end, op->from, bucket, op->found, n, ctx) : end_window(op, ctx);
+    uint32_t n = op->moving ? 0 : ck_table_scan_next(bucket, &op->scan, op->found, op->out.capacity - has);
+    if (n == 0) return end_window(op, ctx);
+    return waits ? ck_window_said_add(op, op->end, bucket, op->found, n, ctx)
+                 : ck_window_put_groups(op, op->end, op->from, bucket, op->found, n, ctx);
 }
 
 ck_status ck_window_fire(ck_window_agg *op, ck_op_ctx *ctx) {
     for (int64_t end = op->end; op->open || op->moving || op->folding || next_due(op, &end);) {
-        if (op->out.row_count == op->out.capacity) {
+        if (op->out.row_count == op->out.capacity || op->said.n == op->out.capacity) {
             CK_TRY(ck_window_emit(op, ctx));
             return CK_MORE;
         }

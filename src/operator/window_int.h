@@ -1,8 +1,9 @@
 /* Windows over time from the inside - event time, or the clock as rows come. One idea a file: window_plan.c
  * (parameters), window_rows.c (which rows of a batch belong to which window), window_slices.c (which
  * buckets are slices), window_fire.c (what a window says when it
- * is over), window_late.c (what it says afterwards), window_merge.c, window_halves.c, window_sets.c and window_rolled.c
- * (slices put together), window_agg.c (the operator), window_assign.c (windows as columns).
+ * is over), window_said.c (as batches), window_late.c (what it says afterwards), window_merge.c, window_halves.c,
+ * window_sets.c, window_lists.c and window_rolled.c (slices put together), window_agg.c (the operator), window_assign.c
+ * (windows as columns).
  *
  * The state is a bucket a window - its groups by key - named by the window's end: what is due is a prefix of the
  * buckets, and a window that is over is dropped whole. Where groups can be merged, windows that overlap share slices: a
@@ -34,7 +35,8 @@ typedef struct ck_window {
     int64_t now_us;      /* processing: of the batch in hand */
     uint32_t start, end; /* columns of attached ones */
     int64_t size_us, slide_us, offset_us;
-    int64_t slice_us;    /* 0: each window counts for itself */
+    int64_t unit_us;     /* what divides both: all times between two multiples are in the same windows */
+    int64_t slice_us;    /* 0: each window counts for itself; else the unit */
     int64_t apart_us;    /* 1: windows have buckets beside those of slices, which are named by their last microsecond */
     const ck_type *type; /* of window columns */
 } ck_window;
@@ -175,6 +177,27 @@ typedef struct ck_window_rolled {
     int64_t slice;        /* the one being read */
 } ck_window_rolled;
 
+/* window_lists.c: the values of a set that slices have, while no snapshot is near. */
+typedef struct ck_window_list { /* of one slice */
+    int64_t slice;
+    uint32_t *refs;               /* rows of the set in the scratch bucket */
+    uint32_t n, capacity, stored; /* stored: the first of them are in the slice's set, too */
+    uint32_t id;
+    bool merged; /* into the window */
+} ck_window_list;
+typedef struct ck_window_lists {
+    ck_window_list *at; /* by slice: at[first .. first + count) */
+    uint32_t first, count, capacity, last_id;
+    bool tight; /* some count is near its end */
+} ck_window_lists;
+
+/* window_said.c: groups that have been said and are not yet in a batch. */
+typedef struct ck_window_said {
+    bool on; /* all a group is stands in its row, but for its keys' texts */
+    uint32_t n, room, entry_bytes;
+    uint8_t *entries; /* each the end of its window, then the row */
+} ck_window_said;
+
 typedef struct ck_window_agg {
     ck_mem mem;
     ck_arena arena;
@@ -214,6 +237,9 @@ typedef struct ck_window_agg {
     uint32_t set; /* of DISTINCT, where its slices go over before its groups */
     ck_table_scan set_scan;
     ck_batch_builder out;
+    ck_window_said said;
+    bool listing;           /* it rolls, and slices have lists of values and not sets */
+    ck_window_lists *lists; /* of each set */
     /* scratch */
     ck_row *found[CK_BATCH_ROWS_MAX];
     uint64_t hashes[CK_BATCH_ROWS_MAX];
@@ -227,9 +253,16 @@ CK_NODISCARD ck_status ck_window_enter(ck_window_agg *op, int64_t end, ck_table 
  * `end`; those without rows are left out. */
 CK_NODISCARD ck_status ck_window_put_groups(ck_window_agg *op, int64_t end, int64_t beside, ck_table *bucket,
                                             ck_row **rows, uint32_t n, ck_op_ctx *ctx);
+/* window_said.c: the same, in the batch that waits; while there is nothing beside the groups. */
+void ck_window_said_open(ck_window_agg *op);
+void ck_window_said_close(ck_window_agg *op);
+bool ck_window_said_takes(const ck_window_agg *op);
+CK_NODISCARD ck_status ck_window_said_add(ck_window_agg *op, int64_t end, const ck_table *bucket, ck_row *const *rows,
+                                          uint32_t n, ck_op_ctx *ctx);
+CK_NODISCARD ck_status ck_window_said_emit(ck_window_agg *op, ck_op_ctx *ctx);
 /* The end of the first window that has not been said. */
 bool ck_window_next_end(const ck_window_agg *op, int64_t *end);
-/* Emits op->out when it has rows. */
+/* Emits op->out or what waits, whichever has rows. */
 CK_NODISCARD ck_status ck_window_emit(ck_window_agg *op, ck_op_ctx *ctx);
 /* Says and drops what is due at op->target: about one batch; CK_MORE until all is said. */
 CK_NODISCARD ck_status ck_window_fire(ck_window_agg *op, ck_op_ctx *ctx);
@@ -273,6 +306,22 @@ typedef struct ck_window_sets {
 } ck_window_sets;
 CK_NODISCARD ck_status ck_window_merge_set(ck_window_agg *op, const ck_window_sets *to, int sign, int64_t slice,
                                            int64_t to_end, uint32_t *merged, ck_op_ctx *ctx);
+/* Values of a set that have become new in a bucket, or (sign -1) have gone, into its groups. rows: of `from`, keys and
+ * values as in any set of it. Writes to op->found. */
+CK_NODISCARD ck_status ck_window_count_values(ck_window_agg *op, const ck_window_sets *sets, const ck_table *from,
+                                              ck_row *const *rows, uint32_t n, int sign, int64_t to_end,
+                                              ck_op_ctx *ctx);
+/* window_lists.c, where op->listing. Rows of one slice into its lists; a list into the window or out of it, which ends
+ * it (CK_MORE: call again, from op->set_scan on); none is in it any more; all into the sets of their slices. */
+CK_NODISCARD ck_status ck_window_lists_open(ck_window_agg *op, ck_op_ctx *ctx);
+void ck_window_lists_close(ck_window_agg *op);
+CK_NODISCARD ck_status ck_window_lists_add(ck_window_agg *op, int64_t slice, const ck_batch *b, ck_op_ctx *ctx);
+CK_NODISCARD ck_status ck_window_lists_merge(ck_window_agg *op, uint32_t number, int sign, int64_t slice,
+                                             uint32_t *merged, ck_op_ctx *ctx);
+CK_NODISCARD ck_status ck_window_lists_leave(ck_window_agg *op, ck_op_ctx *ctx);
+CK_NODISCARD ck_status ck_window_lists_forget(ck_window_agg *op, ck_op_ctx *ctx);
+/* Whether they should be forgotten before the next batch. */
+bool ck_window_lists_are_tight(const ck_window_agg *op);
 /* window_rolled.c */
 CK_NODISCARD ck_status ck_window_rolled_plan(ck_window_agg *op, ck_arena *a, const ck_op_spec *spec,
                                              struct yyjson_val *root, const ck_order_field *within,

@@ -3,14 +3,19 @@
  * into the scratch bucket once and taken out of it once. */
 #include "operator/window_int.h"
 
-/* The keys of the same groups in another bucket, for accumulators that keep something beside it; else NULL. */
+/* Some groups of a bucket on their way into another, or out of it. */
+typedef struct merge {
+    int64_t from_end, to_end;
+    ck_table *from, *to;
+    uint32_t n;
+    ck_row **dst;
+    ck_batch *src_keys, *dst_keys; /* what they are called here and there; NULL until somebody asks */
+} merge;
+
+/* The keys of the same groups in another bucket. */
 static ck_status keys_there(const ck_window_agg *op, const ck_batch *here, int64_t end, ck_batch **out,
                             ck_op_ctx *ctx) {
     const ck_group_plan *p = &op->plan;
-    bool beside = false;
-    *out = NULL;
-    for (uint32_t i = 0; i < p->acc_count; i++) beside = beside || p->accs[i]->side;
-    if (!beside) return CK_OK;
     ck_batch *b = ck_batch_new(ctx->mem, here->column_count, here->row_count, false, false);
     ck_column *ends = b ? ck_column_new(ctx->mem, CK_PHYS_I64, here->row_count) : NULL;
     if (!ends) {
@@ -26,30 +31,43 @@ static ck_status keys_there(const ck_window_agg *op, const ck_batch *here, int64
     return CK_OK;
 }
 
-/* sign -1: out of it. */
-static ck_status merge_groups(ck_window_agg *op, int sign, int64_t from_end, ck_table *from, uint32_t n, int64_t to_end,
-                              ck_table *to, ck_op_ctx *ctx) {
+static ck_status name_groups(ck_window_agg *op, merge *m, ck_op_ctx *ctx) {
+    if (!m->src_keys) CK_TRY(ck_window_keys_of(op, m->from_end, m->from, op->found, m->n, &m->src_keys, ctx));
+    return m->dst_keys ? CK_OK : keys_there(op, m->src_keys, m->to_end, &m->dst_keys, ctx);
+}
+
+static ck_status find_there(ck_window_agg *op, merge *m, ck_op_ctx *ctx) {
+    if (ck_table_takes_rows(m->to, m->from))
+        return ck_table_upsert_rows(m->to, m->from, op->found, m->n, m->dst, NULL, ctx->error);
+    CK_TRY(ck_window_keys_of(op, m->from_end, m->from, op->found, m->n, &m->src_keys, ctx));
+    ck_key_hash(&op->plan.own_keys, m->src_keys, ck_table_seed(m->to), op->hashes);
+    ck_keys keys = {&op->plan.own_keys, m->src_keys, op->hashes, m->n};
+    return ck_table_upsert(m->to, &keys, m->dst, NULL, ctx->error);
+}
+
+/* sign -1: out of it. Values in order are found by what groups are called, carries of sums where there are any. */
+static ck_status merge_one(ck_window_agg *op, ck_acc *a, int sign, merge *m, ck_op_ctx *ctx) {
+    a->table = m->to;
+    if (a->shares_side || a->distinct >= 0) return CK_OK;
+    if (a->side && !a->side->hashed) CK_TRY(name_groups(op, m, ctx));
+    for (;;) {
+        ck_groups g = {(const ck_row *const *)op->found, m->n, m->src_keys, &op->plan.own_side_keys, NULL};
+        ck_status s = (sign > 0 ? a->merge : a->unmerge)(a, m->dst, m->from, &g, m->dst_keys, ctx);
+        if (s != CK_MORE) return s;
+        CK_TRY(name_groups(op, m, ctx));
+    }
+}
+
+static ck_status merge_groups(ck_window_agg *op, int sign, merge *m, ck_op_ctx *ctx) {
     const ck_group_plan *p = &op->plan;
-    const ck_row *const *rows = (const ck_row *const *)op->found;
-    ck_row **dst = ck_arena_alloc(ctx->arena, n * sizeof *dst);
-    ck_batch *src_keys = NULL, *dst_keys = NULL;
-    if (!dst) return ck_nomem(ctx->error, ctx->mem, n * sizeof *dst);
-    ck_status s = ck_window_keys_of(op, from_end, from, op->found, n, &src_keys, ctx);
-    if (s == CK_OK) s = keys_there(op, src_keys, to_end, &dst_keys, ctx);
-    if (s == CK_OK) {
-        ck_key_hash(&p->own_keys, src_keys, ck_table_seed(to), op->hashes);
-        ck_keys keys = {&p->own_keys, src_keys, op->hashes, n};
-        s = ck_table_upsert(to, &keys, dst, NULL, ctx->error);
-    }
-    ck_groups g = {rows, n, src_keys, &p->own_side_keys, NULL};
-    for (uint32_t i = 0; s == CK_OK && i < p->acc_count; i++) {
-        ck_acc *a = p->accs[i];
-        a->table = to;
-        if (!a->shares_side && a->distinct < 0) s = (sign > 0 ? a->merge : a->unmerge)(a, dst, from, &g, dst_keys, ctx);
-    }
-    if (s == CK_OK && sign < 0) s = ck_rows_erase_zero(to, dst, n, p->row_count->offset[0], ctx);
-    ck_batch_unref(&src_keys);
-    ck_batch_unref(&dst_keys);
+    m->dst = ck_arena_alloc(ctx->arena, m->n * sizeof *m->dst);
+    m->src_keys = m->dst_keys = NULL;
+    if (!m->dst) return ck_nomem(ctx->error, ctx->mem, m->n * sizeof *m->dst);
+    ck_status s = find_there(op, m, ctx);
+    for (uint32_t i = 0; s == CK_OK && i < p->acc_count; i++) s = merge_one(op, p->accs[i], sign, m, ctx);
+    if (s == CK_OK && sign < 0) s = ck_rows_erase_zero(m->to, m->dst, m->n, p->row_count->offset[0], ctx);
+    ck_batch_unref(&m->src_keys);
+    ck_batch_unref(&m->dst_keys);
     return s;
 }
 
@@ -63,7 +81,8 @@ ck_status ck_window_merge_bucket(ck_window_agg *op, int sign, int64_t slice, int
         if (*merged >= CK_WINDOW_MERGED_ROWS) return CK_MORE;
         uint32_t n = ck_table_scan_next(from, &op->scan, op->found, CK_BATCH_ROWS_MAX);
         if (n == 0) break;
-        CK_TRY(merge_groups(op, sign, slice, from, n, to_end, to, ctx));
+        merge m = {.from_end = slice, .to_end = to_end, .from = from, .to = to, .n = n};
+        CK_TRY(merge_groups(op, sign, &m, ctx));
         *merged += n;
     }
     op->set = 0;
@@ -113,6 +132,7 @@ ck_status ck_window_roll_off(ck_window_agg *op, ck_op_ctx *ctx) {
 
 ck_status ck_window_unroll(ck_window_agg *op, ck_op_ctx *ctx) {
     if (op->rolled_to != INT64_MIN) CK_TRY(ck_window_drop(op, CK_WINDOW_SCRATCH, ctx));
+    if (op->rolled_to != INT64_MIN && op->listing) CK_TRY(ck_window_lists_leave(op, ctx));
     op->rolled_to = INT64_MIN;
     return CK_OK;
 }

@@ -47,6 +47,14 @@ static ck_status read_time(ck_arena *a, const ck_op_spec *spec, yyjson_val *v, c
     return fine ? CK_OK : bad(spec, err, "a time column that is a TIMESTAMP or BIGINT");
 }
 
+static int64_t common_divisor(int64_t a, int64_t b) {
+    while (b) {
+        int64_t rest = a % b;
+        a = b, b = rest;
+    }
+    return a;
+}
+
 ck_status ck_window_read(ck_arena *a, const ck_op_spec *spec, struct yyjson_val *root, bool attached, ck_window *w,
                          ck_error *err) {
     static const char *const kinds[] = {"tumble", "hop", "cumulate", "attached"};
@@ -64,6 +72,7 @@ ck_status ck_window_read(ck_arena *a, const ck_op_spec *spec, struct yyjson_val 
     int64_t most = w->size_us > w->slide_us ? w->size_us : w->slide_us;
     if (w->offset_us <= -most || w->offset_us >= most)
         return bad(spec, err, "an offset_us within the size or the slide");
+    w->unit_us = common_divisor(w->size_us, w->slide_us);
     if (w->size_us / w->slide_us > CK_WINDOWS_OF_ROW_MAX) return bad(spec, err, "at most 10000 slides in its size");
     if (w->kind == CK_WINDOW_TUMBLE && w->slide_us != w->size_us) return bad(spec, err, "a slide that is the size");
     if (w->kind == CK_WINDOW_CUMULATE && w->size_us % w->slide_us != 0)

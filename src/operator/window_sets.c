@@ -13,8 +13,8 @@ static void set_column(ck_batch *b, uint32_t at, ck_column **c) {
 }
 
 /* Values in op->found as rows of the input, as far as the set's calls look at them behind their filters. */
-static ck_status as_input(ck_window_agg *op, const ck_distinct_plan *d, const ck_table *set, uint32_t n, int64_t end,
-                          ck_batch **out, ck_op_ctx *ctx) {
+static ck_status as_input(ck_window_agg *op, const ck_distinct_plan *d, const ck_table *set, ck_row *const *rows,
+                          uint32_t n, int64_t end, ck_batch **out, ck_op_ctx *ctx) {
     uint32_t keys = op->plan.keys.count, skip = op->plan.side_keys.count - d->spec.count + 1;
     ck_batch *b = *out = ck_batch_new(ctx->mem, op->ends_column + 1, n, false, false);
     ck_column *c = b ? ck_column_new(ctx->mem, CK_PHYS_I64, n) : NULL;
@@ -22,7 +22,7 @@ static ck_status as_input(ck_window_agg *op, const ck_distinct_plan *d, const ck
     for (uint32_t i = 0; i < n; i++) c->i64[i] = end;
     set_column(b, op->ends_column, &c);
     for (uint32_t i = 0; i < d->spec.count; i++) { /* behind the keys stands the slice's end, then the value */
-        CK_TRY(ck_window_field_of(set, op->found, n, i < keys ? i : i + skip, d->spec.types[i], &c, ctx));
+        CK_TRY(ck_window_field_of(set, rows, n, i < keys ? i : i + skip, d->spec.types[i], &c, ctx));
         set_column(b, d->spec.columns[i], &c);
     }
     return CK_OK;
@@ -93,17 +93,28 @@ static void fresh_changes(changes *c, uint32_t n) {
     }
 }
 
+/* Values in op->found in the set. */
+static ck_status find_values(ck_window_agg *op, const ck_distinct_plan *d, ck_table *set, const ck_table *from,
+                             uint32_t n, int64_t to_end, changes *c, ck_op_ctx *ctx) {
+    ck_batch *b;
+    if (ck_table_takes_rows(set, from))
+        return ck_table_upsert_rows(set, from, op->found, n, c->values, c->fresh, ctx->error);
+    ck_status s = as_input(op, d, from, op->found, n, to_end, &b, ctx);
+    if (s == CK_OK) ck_key_hash(&d->spec, b, ck_table_seed(set), op->hashes);
+    ck_keys keys = {&d->spec, b, op->hashes, n};
+    if (s == CK_OK) s = ck_table_upsert(set, &keys, c->values, c->fresh, ctx->error);
+    ck_batch_unref(&b);
+    return s;
+}
+
 /* Puts them into the set of the bucket. */
-static ck_status find_changes(ck_window_agg *op, const ck_window_sets *to, const ck_table *from, const ck_batch *b,
-                              int sign, int64_t to_end, changes *c, ck_op_ctx *ctx) {
+static ck_status find_changes(ck_window_agg *op, const ck_window_sets *to, const ck_table *from, uint32_t n, int sign,
+                              int64_t to_end, changes *c, ck_op_ctx *ctx) {
     const ck_distinct_plan *d = &to->plan->distincts[to->set];
-    uint32_t n = b->sel_count;
     ck_table *set;
     CK_TRY(changes_new(c, n, to->plan->retract, ctx));
     CK_TRY(ck_table_bucket(to->sets[to->set], to_end, true, &set, ctx->error));
-    ck_key_hash(&d->spec, b, ck_table_seed(set), op->hashes);
-    ck_keys keys = {&d->spec, b, op->hashes, n};
-    CK_TRY(ck_table_upsert(set, &keys, c->values, c->fresh, ctx->error));
+    CK_TRY(find_values(op, d, set, from, n, to_end, c, ctx));
     if (to->plan->retract) {
         int64_t from_at = op->plan.retract ? (int64_t)values_at(from) : -1;
         if (to->member >= 0) from_at = (int64_t)values_at(from) + to->member;
@@ -125,42 +136,38 @@ static ck_status lane_of(const changes *c, uint32_t member, ck_row **groups, ck_
     uint32_t n = 0;
     for (uint32_t i = 0; i < c->n; i++) {
         rows[n] = groups[i];
-        at[n] = c->at[i];
+        at[n] = (uint16_t)i;
         n += (uint32_t)(c->bits[i] >> member & 1);
     }
     *out = (ck_lane){rows, at, c->weights, n};
     return CK_OK;
 }
 
-/* What has changed into the groups. */
+/* What has changed into the groups; b: the values that did, in their order. */
 static ck_status count_values(ck_window_agg *op, const ck_window_sets *sets, const ck_batch *b, const changes *c,
                               int64_t to_end, ck_op_ctx *ctx) {
     const ck_group_plan *p = sets->plan;
     const ck_distinct_plan *d = &p->distincts[sets->set];
     ck_table *to;
-    if (c->n == 0) return CK_OK;
     CK_TRY(ck_table_bucket(sets->table, to_end, true, &to, ctx->error));
     for (uint32_t i = 0; i < p->acc_count; i++) p->accs[i]->table = to;
-    ck_batch *some = ck_batch_select((ck_batch *)(uintptr_t)b, c->at, c->n);
-    if (!some) return ck_nomem(ctx->error, ctx->mem, c->n * sizeof *c->at);
-    ck_key_hash(&op->bucket_keys, some, ck_table_seed(to), op->hashes);
-    ck_keys keys = {&op->bucket_keys, some, op->hashes, c->n};
+    ck_key_hash(&op->bucket_keys, b, ck_table_seed(to), op->hashes);
+    ck_keys keys = {&op->bucket_keys, b, op->hashes, c->n};
     ck_status s = ck_table_upsert(to, &keys, op->found, NULL, ctx->error);
     for (uint32_t m = 0; s == CK_OK && m < d->member_count; m++) {
-        ck_lane lane = {op->found, c->at, c->weights, c->n};
+        ck_lane lane = {op->found, NULL, c->weights, c->n};
         if (d->member_count > 1) s = lane_of(c, m, op->found, &lane, ctx);
         for (uint32_t i = 0; s == CK_OK && lane.n && i < p->acc_count; i++) {
             ck_acc *a = p->accs[i];
             if (a->distinct != sets->set || a->lane != d->members[m].lane || a->shares_side) continue;
-            s = a->update(a, &lane, some, &p->side_keys, ctx);
+            s = a->update(a, &lane, b, &p->side_keys, ctx);
         }
     }
     if (s == CK_OK && p != &op->plan) { /* there a group is of as many rows as it has values */
-        const ck_lane lane = {op->found, c->at, c->weights, c->n};
-        s = p->row_count->update(p->row_count, &lane, some, &p->side_keys, ctx);
+        const ck_lane lane = {op->found, NULL, c->weights, c->n};
+        s = p->row_count->update(p->row_count, &lane, b, &p->side_keys, ctx);
         if (s == CK_OK) s = ck_rows_erase_zero(to, op->found, c->n, p->row_count->offset[0], ctx);
     }
-    ck_batch_unref(&some);
     return s;
 }
 
@@ -168,9 +175,24 @@ static ck_status merge_values(ck_window_agg *op, const ck_window_sets *to, int s
                               int64_t to_end, ck_op_ctx *ctx) {
     ck_batch *b;
     changes c;
-    ck_status s = as_input(op, &to->plan->distincts[to->set], from, n, to_end, &b, ctx);
-    if (s == CK_OK) s = find_changes(op, to, from, b, sign, to_end, &c, ctx);
+    CK_TRY(find_changes(op, to, from, n, sign, to_end, &c, ctx));
+    if (c.n == 0) return CK_OK;
+    for (uint32_t i = 0; i < c.n; i++) op->found[i] = op->found[c.at[i]];
+    ck_status s = as_input(op, &to->plan->distincts[to->set], from, op->found, c.n, to_end, &b, ctx);
     if (s == CK_OK) s = count_values(op, to, b, &c, to_end, ctx);
+    ck_batch_unref(&b);
+    return s;
+}
+
+ck_status ck_window_count_values(ck_window_agg *op, const ck_window_sets *sets, const ck_table *from,
+                                 ck_row *const *rows, uint32_t n, int sign, int64_t to_end, ck_op_ctx *ctx) {
+    changes c = {.n = n, .weights = ck_arena_alloc(ctx->arena, n + 1u)};
+    ck_batch *b;
+    if (n == 0) return CK_OK;
+    if (!c.weights) return ck_nomem(ctx->error, ctx->mem, n);
+    memset(c.weights, sign, n);
+    ck_status s = as_input(op, &sets->plan->distincts[sets->set], from, rows, n, to_end, &b, ctx);
+    if (s == CK_OK) s = count_values(op, sets, b, &c, to_end, ctx);
     ck_batch_unref(&b);
     return s;
 }
@@ -193,6 +215,10 @@ ck_status ck_window_merge_set(ck_window_agg *op, const ck_window_sets *to, int s
 ck_status ck_window_merge_sets(ck_window_agg *op, int sign, int64_t slice, int64_t to_end, uint32_t *merged,
                                ck_op_ctx *ctx) {
     for (; op->set < op->plan.distinct_count; op->set++) {
+        if (op->listing) {
+            CK_TRY(ck_window_lists_merge(op, op->set, sign, slice, merged, ctx));
+            continue;
+        }
         const ck_window_sets to = {&op->plan, op->table, op->sets, op->set, op->set, -1};
         CK_TRY(ck_window_merge_set(op, &to, sign, slice, to_end, merged, ctx));
     }
