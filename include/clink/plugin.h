@@ -389,7 +389,7 @@ typedef struct clink_state {
     /* BOOLEAN, BIGINT, DOUBLE, VARCHAR or BYTES; zero, false or empty at first. The key of a MAP is the first and a
      * BIGINT or VARCHAR. */
     const clink_field *fields;
-    int64_t ttl_ms; /* entries that were not written for so long go; 0: they stay */
+    int64_t ttl_ms; /* entries that no call has given out for so long go (it counts as written); 0: they stay */
 } clink_state;
 
 /* Which entry of a MAP (or LIST: i64, its position). */

@@ -348,13 +348,15 @@ clink_status ck_process_walk(clink_context *c, uint32_t state, uint32_t k, const
     return ck_process_fail(p, p->walk.status);
 }
 
+/* The plugin may write to what it is given, so that the row is the job's own first: what a checkpoint under way reads
+ * stays as it was, and the next one has the change. */
 int32_t ck_process_next(clink_context *c, clink_key *key, clink_groups *out) {
     ck_process *p = c->inside;
     ck_process_state *s = p->walked;
-    if (!s || !ck_range_next(&p->walk, &s->one)) {
-        p->walked = NULL;
-        return 0;
-    }
+    p->walked = NULL;
+    if (!s || !ck_range_next(&p->walk, &s->one)) return 0;
+    if (ck_process_fail(p, ck_table_touch(s->table, &s->one, p->ctx->error)) != CLINK_OK) return 0;
+    p->walked = s;
     const ck_row_field *order = &ck_table_layout(s->table)->fields[p->plan.partition_count];
     if (key) {
         *key = (clink_key){0};

@@ -268,6 +268,33 @@ def test_a_plugin_of_an_earlier_build(tmp_path):
     assert sorted((q["k"], q["n"]) for q in read_rows(tmp_path / "o")) == [(k, 200) for k in range(5)]
 
 
+def test_entries_written_in_a_walk(so, tmp_path):  # noqa: F811
+    """They are in the next checkpoint, though it has nothing but changes, and are there after a kill."""
+    plugin, keys = so("tests/plugins/walks.c"), 3000
+    (tmp_path / "r.ndjson").write_text("")
+
+    def life(*steps):
+        """Appends rows, waits until they are answered - a checkpoint has all that led to it then -, appends more; and kills the job at last."""
+        with subprocess.Popen([CLINK, "run", "--job", plugin, "--checkpoint-dir", "ck", "--checkpoint-interval-ms", "20"], cwd=tmp_path, stderr=subprocess.PIPE) as p:
+            want = len(read_rows(tmp_path / "o"))
+            for rows in steps:
+                with open(tmp_path / "r.ndjson", "a") as f:
+                    f.writelines(json.dumps(r) + "\n" for r in rows)
+                want, until = want + len(rows), time.monotonic() + 120
+                while len(read_rows(tmp_path / "o")) < want and time.monotonic() < until and p.poll() is None:
+                    time.sleep(0.02)
+            p.kill()
+            err = p.communicate()[1].decode()
+        assert len(read_rows(tmp_path / "o")) == want, err
+
+    life([{"k": k, "x": 1} for k in range(keys)], [{"k": 7, "x": 0}])
+    life([{"k": 7, "x": 2}, {"k": 8, "x": 2}])
+    rows = read_rows(tmp_path / "o")
+    after = {"k": 7, "n": 1, "text": "a text of more than twelve bytes", "listed": 1, "last": "a text"}
+    assert [r for r in rows if r["k"] == 7 and r["n"]] == [after, after]
+    assert [r["n"] for r in rows if r["k"] == 8] == [0, 0]
+
+
 # ---- state of earlier versions ----
 
 def follow_until(folder, plugin, rows, *flags):
