@@ -21,10 +21,12 @@ typedef struct rebuild {
 static bool has_chain(const rebuild *r) { return r->way->chain && r->way->chain->count; }
 
 /* What a step sees of a value: neither the time it expires at nor the length of opaque bytes. */
-static ck_view content_of(const rebuild *r, bool opaque) {
+static ck_status content_of(const rebuild *r, bool opaque, ck_view *out) {
     ck_view v = ck_bytes_as_view(&r->value);
     size_t head = (r->to->shape->schema->ttl_us ? EXPIRY_BYTES : 0u) + (opaque ? LENGTH_BYTES : 0u);
-    return head <= v.n ? (ck_view){v.p + head, v.n - head} : (ck_view){NULL, 0};
+    if (head > v.n) return CK_CORRUPT;
+    *out = v.n > head ? (ck_view){v.p + head, v.n - head} : (ck_view){"", 0};
+    return CK_OK;
 }
 
 /* r->value, which has the head of the new schema's slot, gets this behind it. */
@@ -39,8 +41,8 @@ static ck_status set_content(rebuild *r, ck_view content) {
 }
 
 static ck_status migrate_value(rebuild *r, bool opaque) {
-    ck_view content = content_of(r, opaque);
-    if (!content.p) return CK_CORRUPT;
+    ck_view content;
+    CK_TRY(content_of(r, opaque, &content));
     ck_status s =
         ck_migration_run(r->way->chain, r->to->shape->schema->state_type, content, r->scratch, &content, r->err);
     r->step_failed = s != CK_OK;
@@ -67,9 +69,9 @@ static ck_status raw_row(rebuild *r, const ck_table *from, const ck_row *row) {
     CK_TRY(ck_bytes_view(&r->value, ck_var_get(from, row, from->shape->fields[1].offset)));
     if (has_chain(r)) return migrate_value(r, false);
     if (!ck_slot_is_opaque(r->to->shape->schema)) return CK_OK;
-    ck_view content = content_of(r, false);
+    ck_view content;
+    CK_TRY(content_of(r, false, &content));
     ck_bytes_clear(&r->scratch[0]);
-    if (!content.p) return CK_CORRUPT;
     CK_TRY(ck_bytes_view(&r->scratch[0], content));
     return set_content(r, ck_bytes_as_view(&r->scratch[0]));
 }
@@ -101,6 +103,10 @@ static ck_status failed(const rebuild *r, const ck_state *st, ck_status s) {
         return s;
     }
     if (r->store->cold && ck_cold_check(r->store->cold, NULL) != CK_OK) return ck_cold_check(r->store->cold, err);
+    if (s == CK_CORRUPT && has_chain(r))
+        return ck_fail(err, CK_REFUSED,
+                       "operator '%s', slot \"%s\": what the steps of state type '%s' give is no value of version %u",
+                       uid, r->slot->name, r->to->shape->schema->state_type, r->to->shape->schema->version);
     if (s == CK_CORRUPT)
         return ck_fail(err, CK_REFUSED, "operator '%s', slot \"%s\": stored rows do not fit its schema", uid,
                        r->slot->name);

@@ -128,19 +128,18 @@ const ck_stored_slot *ck_stored_slot_of(const ck_stored_state *stored, const ck_
     return s;
 }
 
-/* By the names the type has or had. */
+/* By the names the type has or had; an entry of the slot itself goes before those of all slots. */
 static uint32_t stamp_of(const ck_version_map *v, const ck_state_migrations *m, uint64_t op_id, const char *state_type,
                          const char *slot) {
-    if (!v) return 0;
-    uint32_t version = ck_version_map_get(v, op_id, state_type, slot);
     const char *now = ck_state_type_now(m, state_type);
-    for (uint32_t i = 0; !version && m && i < ck_version_map_count(v); i++) {
+    uint32_t of_all = 0;
+    for (uint32_t i = 0; v && i < ck_version_map_count(v); i++) {
         const ck_state_version *e = ck_version_map_at(v, i);
-        if (e->op_id == op_id && (!e->slot || strcmp(e->slot, slot) == 0) &&
-            strcmp(ck_state_type_now(m, e->state_type), now) == 0)
-            version = e->version;
+        if (e->op_id != op_id || strcmp(ck_state_type_now(m, e->state_type), now) != 0) continue;
+        if (e->slot && strcmp(e->slot, slot) == 0) return e->version;
+        if (!e->slot) of_all = e->version;
     }
-    return version;
+    return of_all;
 }
 
 ck_status ck_slot_plan_expected(ck_arena *a, const ck_stored_state *stored, const ck_state_migrations *m,
@@ -155,6 +154,23 @@ ck_status ck_slot_plan_expected(ck_arena *a, const ck_stored_state *stored, cons
     return ck_slot_plan_of(a, m, described ? s->schema : NULL, version, want->schema, plan);
 }
 
+const ck_expected_slot *ck_expected_slot_rival(const ck_stored_state *stored, const ck_state_migrations *m,
+                                               const ck_expected_slot *expected, uint32_t count,
+                                               const ck_expected_slot *of) {
+    const ck_stored_slot *s = ck_stored_slot_of(stored, m, of);
+    for (uint32_t i = 0; s && i < count; i++)
+        if (&expected[i] != of && expected[i].op_id == of->op_id && ck_stored_slot_of(stored, m, &expected[i]) == s)
+            return &expected[i];
+    return NULL;
+}
+
+static ck_status refuse_rival(ck_arena *a, const ck_expected_slot *rival, ck_slot_plan *plan) {
+    if (!rival) return CK_OK;
+    plan->verdict = CK_SLOT_REFUSED;
+    plan->what = ck_arena_printf(a, "\"%s\" goes on from the same stored slot", rival->schema->slot);
+    return plan->what ? CK_OK : CK_NOMEM;
+}
+
 ck_status ck_check_restore_compatibility(ck_arena *a, const ck_stored_state *stored, const ck_expected_slot *expected,
                                          uint32_t expected_count, const ck_state_migrations *m,
                                          const ck_incompatible_slot **out, uint32_t *count) {
@@ -166,6 +182,7 @@ ck_status ck_check_restore_compatibility(ck_arena *a, const ck_stored_state *sto
         ck_slot_plan plan;
         bool there;
         CK_TRY(ck_slot_plan_expected(a, stored, m, want, &plan, &there));
+        if (there) CK_TRY(refuse_rival(a, ck_expected_slot_rival(stored, m, expected, expected_count, want), &plan));
         if (!there || plan.verdict != CK_SLOT_REFUSED) continue;
         list[(*count)++] = (ck_incompatible_slot){.op_id = want->op_id,
                                                   .uid = want->uid,

@@ -66,6 +66,11 @@ const ck_stored_slot *ck_stored_slot_of(const ck_stored_state *stored, const ck_
 /* The plan of an expected slot; *there false: nothing is stored of it and there is no plan. CK_NOMEM only. Pure. */
 CK_NODISCARD ck_status ck_slot_plan_expected(ck_arena *a, const ck_stored_state *stored, const ck_state_migrations *m,
                                              const ck_expected_slot *want, ck_slot_plan *plan, bool *there);
+/* Another of the expected slots that goes on from the same stored one; NULL: none. Renamed slots may meet so, where the
+ * name they had is another slot's now, and which of them has the rows cannot be told. */
+const ck_expected_slot *ck_expected_slot_rival(const ck_stored_state *stored, const ck_state_migrations *m,
+                                               const ck_expected_slot *expected, uint32_t count,
+                                               const ck_expected_slot *of);
 /* What the registry cannot bridge; *count 0: the restore is compatible. CK_NOMEM only. In the arena. Pure. */
 CK_NODISCARD ck_status ck_check_restore_compatibility(ck_arena *a, const ck_stored_state *stored,
                                                       const ck_expected_slot *expected, uint32_t expected_count,

@@ -361,6 +361,108 @@ static void additive_schemas_migrate_themselves(void **state) {
     ck_state_store_free(s);
 }
 
+/* A name that was given to another slot: which of the two has the rows cannot be told. */
+static void two_slots_from_one_are_refused(void **state) {
+    fixture *f = *state;
+    ck_state_store *s = two_buffers(f, true, false);
+    dump before = dump_of(f, s);
+    OK(ck_state_migrations_slot_renamed(&f->m, "buffer", "ring", "buf", err));
+    const ck_slot_schema ring = slot("ring", "buffer", 1, opaque, 1), buf = slot("buf", "buffer", 1, opaque, 1);
+    const ck_expected_slot both[] = {{OP, "op", &ring}, {OP, "op", &buf}};
+    ck_error e = CK_ERROR_INIT;
+    assert_int_equal(ck_migrate_restored_state(s, both, 2, &f->m, &e), CK_REFUSED);
+    assert_string_equal(e.msg, "operator 'op', slot \"ring\": \"buf\" goes on from the same stored slot");
+    dump after = dump_of(f, s);
+    assert_int_equal(rows_alike(&after, &before, "buf"), 2 * VALUES);
+    OK(migrate(f, s, &ring, err)); /* one of them alone */
+    after = dump_of(f, s);
+    assert_int_equal(rows_alike(&after, &before, "buf2|"), VALUES);
+    check_values(&after, "ring", 4, "v1:%u");
+    ck_state_store_free(s);
+}
+
+/* A file of another writer may say a version of a whole type and another one of a slot, under the name a type had. */
+static void an_entry_of_the_slot_goes_before_one_of_the_type(void **state) {
+    fixture *f = *state;
+    register_steps(f, NULL);
+    OK(ck_state_migrations_type_renamed(&f->m, "ring", "buffer", err));
+    const char *const lines[] = {"7|buffer|1\n7|buffer|3|buf", "7|buffer|3|buf\n7|ring|1"};
+    for (size_t i = 0; i < CK_ARRAY_COUNT(lines); i++) {
+        ck_version_map v;
+        ck_slot_plan plan;
+        bool there;
+        const ck_slot_schema now = slot("buf", "ring", 3, opaque, 1), other = slot("other", "ring", 3, opaque, 1);
+        const ck_expected_slot want = {OP, "op", &now}, want_other = {OP, "op", &other};
+        ck_version_map_init(&v, &f->arena);
+        OK(ck_version_map_decode(&v, ck_view_of(lines[i]), err));
+        const ck_stored_state stored = {.versions = &v};
+        OK(ck_slot_plan_expected(&f->arena, &stored, &f->m, &want, &plan, &there));
+        assert_true(there && plan.from == 3 && plan.verdict == CK_SLOT_SAME);
+        OK(ck_slot_plan_expected(&f->arena, &stored, &f->m, &want_other, &plan, &there));
+        assert_true(there && plan.from == 1 && plan.verdict == CK_SLOT_CONVERTS);
+    }
+}
+
+static void restore_one(ck_state_store *s, const ck_slot_schema *was, ck_view value) {
+    char stored[16];
+    int n = snprintf(stored, sizeof stored, "%c%s|a", (char)ck_key_group_of_hash(ck_fnv1a("a", 1), 128), was->slot);
+    OK(ck_state_restore_slot(s, OP, "op", "plugin", was, err));
+    OK(ck_state_restore_put(s, OP, (ck_stored_row){{stored, (size_t)n}, value}, err));
+    OK(ck_state_restore_end(s, err));
+}
+
+/* Of a set only the keys are kept: a value of no bytes is one like others. */
+static void values_of_no_bytes_are_migrated(void **state) {
+    fixture *f = *state;
+    static const ck_field more[] = {{"more", &varchar, true}};
+    ck_state_store *s = new_store(f);
+    const ck_slot_schema was = slot("set", "set", 1, NULL, 0), now = slot("set", "set", 2, more, 1);
+    OK(ck_state_migrations_schema(&f->m, "set", 1, (ck_value_fields){NULL, 0}, err));
+    OK(ck_state_migrations_schema(&f->m, "set", 2, (ck_value_fields){more, 1}, err));
+    restore_one(s, &was, (ck_view){NULL, 0});
+    OK(migrate(f, s, &now, err));
+    dump d = dump_of(f, s);
+    assert_int_equal(d.rows.count, 1);
+    const ck_view *v = d.rows.entries[0].value;
+    assert_true(v->n == 1 && v->p[0] == 1); /* `more` is NULL */
+    ck_state_store_free(s);
+    s = new_store(f); /* and of another writer's opaque rows */
+    char k[8];
+    int n = snprintf(k, sizeof k, "%cbuf|a", (char)ck_key_group_of_hash(ck_fnv1a("a", 1), 128));
+    OK(ck_state_restore_put(s, OP, (ck_stored_row){{k, (size_t)n}, {NULL, 0}}, err));
+    OK(ck_state_restore_end(s, err));
+    const ck_slot_schema buf = slot("buf", "buffer", 1, opaque, 1);
+    OK(migrate(f, s, &buf, err));
+    d = dump_of(f, s);
+    assert_int_equal(d.rows.count, 1);
+    v = d.rows.entries[0].value;
+    assert_true(v->n == 4 && memcmp(v->p, "\0\0\0", 4) == 0); /* its length */
+    ck_state_store_free(s);
+}
+
+static ck_status too_short(void *user, ck_view v, ck_bytes *out, ck_error *err) {
+    (void)user, (void)v, (void)err;
+    return ck_bytes_char(out, 'x');
+}
+
+static void what_a_step_gives_is_looked_at(void **state) {
+    fixture *f = *state;
+    ck_state_store *s = new_store(f);
+    const ck_slot_schema was = slot("counts", "counts", 1, n_int, 1), now = slot("counts", "counts", 2, n_more, 2);
+    OK(ck_state_migrations_step(&f->m, "counts", 1, 2, too_short, NULL, err));
+    const char value[8] = {42};
+    restore_one(s, &was, (ck_view){value, 8});
+    dump before = dump_of(f, s);
+    ck_error e = CK_ERROR_INIT;
+    assert_int_equal(migrate(f, s, &now, &e), CK_REFUSED);
+    assert_string_equal(e.msg, "operator 'op', slot \"counts\": what the steps of state type 'counts' give is no value "
+                               "of version 2");
+    dump after = dump_of(f, s);
+    assert_int_equal(rows_alike(&after, &before, "counts|"), 1);
+    assert_string_equal(after.versions, before.versions);
+    ck_state_store_free(s);
+}
+
 /* ---- verdicts ---- */
 
 static void verdicts_slot_by_slot(void **state) {
@@ -484,6 +586,10 @@ int main(void) {
         T(a_fresh_start_only_stamps),
         T(slots_and_types_get_other_names),
         T(additive_schemas_migrate_themselves),
+        T(two_slots_from_one_are_refused),
+        T(an_entry_of_the_slot_goes_before_one_of_the_type),
+        T(values_of_no_bytes_are_migrated),
+        T(what_a_step_gives_is_looked_at),
         T(verdicts_slot_by_slot),
         T(versions_that_are_read_as_they_are),
         T(the_one_comparison_lists_what_cannot_be_bridged),
