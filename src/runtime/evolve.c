@@ -25,14 +25,11 @@ static ck_status nomem(evolving *e) { return ck_nomem(e->err, e->arena->mem, 0);
 
 /* ---- what an operator keeps ---- */
 
-static const ck_op_desc *desc_of(const evolving *e, const ck_graph_op *op) {
+bool ck_evolve_is_source(const ck_evolve_config *cfg, const ck_graph_op *op) {
     const ck_op_desc *d;
-    return ck_registry_op(e->cfg->registry, op->type, &d, NULL) == CK_OK ? d : NULL;
+    return ck_registry_op(cfg->registry, op->type, &d, NULL) == CK_OK ? d->source != NULL : op->input_count == 0;
 }
-static bool is_source(const evolving *e, const ck_graph_op *op) {
-    const ck_op_desc *d = desc_of(e, op);
-    return d ? d->source != NULL : op->input_count == 0;
-}
+static bool is_source(const evolving *e, const ck_graph_op *op) { return ck_evolve_is_source(e->cfg, op); }
 static bool is_sink(const ck_graph_op *op) { return strncmp(op->type, "sink.", 5) == 0; }
 
 static bool keeps(const evolving *e, const ck_graph_op *op) {
@@ -309,49 +306,6 @@ static ck_status judge(evolving *e, const ck_graph_pair *p) {
     return CK_OK;
 }
 
-/* One table's readers have one name, with marks behind it where there are several. */
-static bool reads_one_table(const ck_graph_op *a, const ck_graph_op *b) {
-    size_t n = strcspn(a->uid, "~");
-    return n == strcspn(b->uid, "~") && memcmp(a->uid, b->uid, n) == 0;
-}
-
-/* Whether an operator that goes on with its state gets rows of this source. */
-static ck_status feeds_what_goes_on(evolving *e, const ck_graph_pair *pairs, uint32_t count, const ck_graph_op *source,
-                                    bool *out) {
-    const ck_graph *g = e->cfg->wanted;
-    bool *reached = ck_arena_array(e->arena, g->op_count + 1u, sizeof *reached);
-    *out = false;
-    if (!reached) return nomem(e);
-    for (uint32_t i = 0; i < g->op_count; i++) { /* inputs come before their users */
-        const ck_graph_op *op = &g->ops[i];
-        reached[i] = op == source;
-        for (uint32_t k = 0; k < op->input_count && !reached[i]; k++)
-            for (uint32_t from = 0; from < i && !reached[i]; from++)
-                reached[i] = reached[from] && strcmp(g->ops[from].uid, op->inputs[k].uid) == 0;
-        if (!reached[i] || !op->state_fingerprint || is_sink(op)) continue;
-        for (uint32_t k = 0; k < count; k++)
-            *out |= pairs[k].wanted == op && pairs[k].stored && !pairs[k].more_branches && op != source;
-    }
-    return CK_OK;
-}
-
-/* A table that was read once is read twice now, for state that has its rows: the new reader would give them again. */
-static ck_status refuse_rows_again(evolving *e, const ck_graph_pair *pairs, uint32_t count, ck_evolve_op *to) {
-    if (to->verdict != CK_EVOLVE_NEW || !is_source(e, to->wanted)) return CK_OK;
-    bool was_read = false, feeds;
-    for (uint32_t i = 0; i < e->stored->op_count && !was_read; i++)
-        was_read = is_source(e, &e->stored->ops[i]) && reads_one_table(&e->stored->ops[i], to->wanted);
-    if (!was_read) return CK_OK;
-    CK_TRY(feeds_what_goes_on(e, pairs, count, to->wanted, &feeds));
-    to->refused = feeds;
-    if (!feeds) return CK_OK;
-    return add_why(e, to,
-                   "its table was read once for several and is read twice now, which would give rows again (another "
-                   "rate_limit?)")
-               ? CK_OK
-               : nomem(e);
-}
-
 static ck_status judge_all(evolving *e) {
     ck_graph_pair *pairs;
     uint32_t n;
@@ -360,7 +314,7 @@ static ck_status judge_all(evolving *e) {
     CK_TRY(ck_manifest_stored(e->cfg->proc, e->arena, e->cfg->dir, e->cfg->manifest, &e->state, e->err));
     if (!(e->ops = ck_arena_array(e->arena, n + 1u, sizeof *e->ops))) return nomem(e);
     for (uint32_t i = 0; i < n; i++) CK_TRY(judge(e, &pairs[i]));
-    for (uint32_t i = 0; i < e->count; i++) CK_TRY(refuse_rows_again(e, pairs, n, &e->ops[i]));
+    CK_TRY(ck_judge_new(e->arena, e->cfg, e->stored, pairs, n, e->ops, e->count, e->err));
     return ck_judge_backfill(e->arena, e->cfg, e->ops, e->count, e->err);
 }
 

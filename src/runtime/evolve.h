@@ -87,6 +87,12 @@ CK_NODISCARD ck_status ck_trace_slots(ck_arena *a, const ck_graph *stored, const
 /* Those of all operators of cfg->wanted, under their own uids. In the arena. */
 CK_NODISCARD ck_status ck_expected_slots(const ck_evolve_config *cfg, ck_arena *a, const ck_expected_slot **out,
                                          uint32_t *count, ck_error *err);
+/* Of operators that the checkpoint does not know, refuses those that cannot begin with what comes from there on: a
+ * second reader of a table whose rows are in state already, and state of rows that are taken back. */
+CK_NODISCARD ck_status ck_judge_new(ck_arena *a, const ck_evolve_config *cfg, const ck_graph *stored,
+                                    const ck_graph_pair *pairs, uint32_t pair_count, ck_evolve_op *ops, uint32_t count,
+                                    ck_error *err);
+bool ck_evolve_is_source(const ck_evolve_config *cfg, const ck_graph_op *op);
 /* Which operators have to run to compute again what ops say CK_EVOLVE_BACKFILL of: by operator of the graph. In the
  * arena. */
 CK_NODISCARD ck_status ck_backfill_part(ck_arena *a, const ck_graph *wanted, const ck_evolve_op *ops, uint32_t count,
