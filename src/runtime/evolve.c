@@ -11,6 +11,7 @@ typedef struct evolving {
     ck_arena *arena;
     ck_error *err;
     const ck_graph *stored;
+    bool changed;          /* the graphs differ */
     ck_stored_state state; /* of all stored operators */
     ck_evolve_op *ops;
     uint32_t count;
@@ -150,26 +151,81 @@ static bool goes_on(const evolving *e, const ck_slot_schema *was, const ck_slot_
     return false;
 }
 
-/* The layout of what is kept. The snapshot says what was stored. */
-static ck_status compare_slots(evolving *e, ck_evolve_op *to) {
-    const ck_slot_schema *was, *now;
-    uint32_t was_count, now_count;
-    uint64_t id = ck_op_id(to->stored->uid);
-    CK_TRY(described_slots(e, e->stored, to->stored, &was, &was_count));
-    CK_TRY(described_slots(e, e->cfg->wanted, to->wanted, &now, &now_count));
-    CK_TRY(ck_trace_slots(e->arena, e->stored, e->cfg->wanted, to->wanted, e->cfg->added == CK_ADDED_FROM_NOW, &now,
-                          now_count, e->err));
-    for (uint32_t i = 0; i < now_count; i++) {
-        const ck_expected_slot want = {id, to->wanted->uid, &now[i]};
-        const char *name = now[i].origin.was ? now[i].origin.was : now[i].slot;
-        CK_TRY(compare_slot(e, to, find_slot(was, was_count, name), &want));
+/* What stands in the way of one slot beside its own layout. */
+static ck_status compare_rivals(evolving *e, ck_evolve_op *to, const ck_expected_slot *want, uint32_t count) {
+    const ck_state_migrations *m = &e->cfg->registry->migrations;
+    for (uint32_t i = 0; i < count; i++) {
+        const ck_expected_slot *rival = ck_expected_slot_rival(&e->state, m, want, count, &want[i]);
+        if (!rival) continue;
+        to->verdict = CK_EVOLVE_REBUILD;
+        return add_why(e, to,
+                       ck_arena_printf(e->arena, "its states \"%s\" and \"%s\" go on from the same stored one",
+                                       want[i].schema->slot, rival->schema->slot))
+                   ? CK_OK
+                   : nomem(e);
     }
+    return CK_OK;
+}
+
+/* Where the code of the operator has changed nobody knows what it kept but the files. State in them that no slot goes
+ * on from would be given up in silence, beside one that may be the same under another name and begin empty. */
+static ck_status compare_unknown(evolving *e, ck_evolve_op *to, const ck_expected_slot *want, uint32_t count,
+                                 const ck_slot_schema *now) {
+    uint64_t id = ck_op_id(to->stored->uid);
+    for (uint32_t i = 0; i < count; i++) {
+        if (ck_stored_slot_of(&e->state, &e->cfg->registry->migrations, &want[i])) continue;
+        const char *text =
+            ck_arena_printf(e->arena, "its state \"%s\" is not in the checkpoint and begins empty", now[i].slot);
+        if (!text || !add_why(e, to, text)) return nomem(e);
+        if (to->verdict == CK_EVOLVE_REUSE) to->verdict = CK_EVOLVE_MIGRATE;
+    }
+    for (uint32_t i = 0; i < e->state.slot_count; i++) {
+        const ck_stored_slot *s = &e->state.slots[i];
+        if (s->op_id != id || s->schema->mode != CK_SLOT_KEYED || goes_on(e, s->schema, now, count)) continue;
+        const char *text = ck_arena_printf(e->arena,
+                                           "its state \"%s\" goes on as none of what it keeps now (where it got "
+                                           "another name, a rename has to say so)",
+                                           s->schema->slot);
+        if (!text || !add_why(e, to, text)) return nomem(e);
+        if (to->verdict == CK_EVOLVE_REUSE) to->verdict = CK_EVOLVE_MIGRATE;
+        to->refused = true;
+    }
+    return CK_OK;
+}
+
+/* Of an operator whose code is as it was, the slots that it had and has no more. */
+static ck_status compare_dropped(evolving *e, ck_evolve_op *to, const ck_slot_schema *was, uint32_t was_count,
+                                 const ck_slot_schema *now, uint32_t now_count) {
     for (uint32_t i = 0; i < was_count; i++) {
         if (goes_on(e, &was[i], now, now_count)) continue;
         if (to->verdict == CK_EVOLVE_REUSE) to->verdict = CK_EVOLVE_MIGRATE;
         if (!add_why(e, to, ck_arena_printf(e->arena, "drops its state \"%s\"", was[i].slot))) return nomem(e);
     }
-    to->refused = to->verdict == CK_EVOLVE_REBUILD;
+    return CK_OK;
+}
+
+/* The layout of what is kept. The snapshot says what was stored. */
+static ck_status compare_slots(evolving *e, ck_evolve_op *to) {
+    const ck_slot_schema *was, *now;
+    uint32_t was_count, now_count;
+    uint64_t id = ck_op_id(to->stored->uid);
+    bool known;
+    CK_TRY(described_slots(e, e->stored, to->stored, &was, &was_count));
+    CK_TRY(described_slots(e, e->cfg->wanted, to->wanted, &now, &now_count));
+    CK_TRY(ck_described_as_stored(e->cfg, e->arena, e->stored, to->stored, &known, e->err));
+    CK_TRY(ck_trace_slots(e->arena, e->stored, e->cfg->wanted, to->wanted, e->cfg->added == CK_ADDED_FROM_NOW, &now,
+                          now_count, e->err));
+    ck_expected_slot *want = ck_arena_array(e->arena, now_count + 1u, sizeof *want);
+    if (!want) return nomem(e);
+    for (uint32_t i = 0; i < now_count; i++) {
+        const char *name = now[i].origin.was ? now[i].origin.was : now[i].slot;
+        want[i] = (ck_expected_slot){id, to->wanted->uid, &now[i]};
+        CK_TRY(compare_slot(e, to, find_slot(was, was_count, name), &want[i]));
+    }
+    CK_TRY(compare_rivals(e, to, want, now_count));
+    CK_TRY(known ? compare_dropped(e, to, was, was_count, now, now_count)
+                 : compare_unknown(e, to, want, now_count, now));
+    to->refused |= to->verdict == CK_EVOLVE_REBUILD;
     return CK_OK;
 }
 
@@ -309,7 +365,7 @@ static ck_status judge(evolving *e, const ck_graph_pair *p) {
 static ck_status judge_all(evolving *e) {
     ck_graph_pair *pairs;
     uint32_t n;
-    CK_TRY(ck_graph_match(e->arena, e->stored, e->cfg->wanted, &pairs, &n, e->err));
+    CK_TRY((e->changed ? ck_graph_match : ck_pair_by_uid)(e->arena, e->stored, e->cfg->wanted, &pairs, &n, e->err));
     CK_TRY(pair_renamed_sinks(e, pairs, n));
     CK_TRY(ck_manifest_stored(e->cfg->proc, e->arena, e->cfg->dir, e->cfg->manifest, &e->state, e->err));
     if (!(e->ops = ck_arena_array(e->arena, n + 1u, sizeof *e->ops))) return nomem(e);
@@ -328,25 +384,6 @@ static ck_status reuse_all(evolving *e) {
     return CK_OK;
 }
 
-/* Whether the same graph keeps its state in other versions now: a plugin that was built again. */
-static ck_status versions_differ(evolving *e, bool *out) {
-    ck_version_map stored;
-    ck_version_map_init(&stored, e->arena);
-    CK_TRY(ck_version_map_decode(&stored, ck_view_of(e->cfg->manifest->state_versions), e->err));
-    *out = false;
-    for (uint32_t i = 0; i < e->cfg->wanted->op_count && !*out; i++) {
-        const ck_graph_op *op = &e->cfg->wanted->ops[i];
-        const ck_slot_schema *slots;
-        uint32_t count;
-        CK_TRY(described_slots(e, e->cfg->wanted, op, &slots, &count));
-        for (uint32_t k = 0; k < count; k++) {
-            uint32_t was = ck_version_map_get(&stored, ck_op_id(op->uid), slots[k].state_type, slots[k].slot);
-            *out |= slots[k].version != (was ? was : CK_STATE_VERSION_DEFAULT);
-        }
-    }
-    return CK_OK;
-}
-
 ck_status ck_evolve(ck_arena *a, const ck_evolve_config *cfg, ck_evolution *out, ck_error *err) {
     evolving e = {.cfg = cfg, .arena = a, .err = err};
     ck_graph *stored;
@@ -357,11 +394,11 @@ ck_status ck_evolve(ck_arena *a, const ck_evolve_config *cfg, ck_evolution *out,
         return s == CK_NOMEM ? s : CK_CORRUPT;
     }
     e.stored = stored;
-    bool changed = ck_graph_hash(stored) != ck_graph_hash(cfg->wanted);
-    bool other_versions = false;
-    if (!changed) CK_TRY(versions_differ(&e, &other_versions));
-    CK_TRY(changed || other_versions ? judge_all(&e) : reuse_all(&e));
-    *out = (ck_evolution){.stored = stored, .changed = changed, .ops = e.ops, .count = e.count};
+    bool compared = e.changed = ck_graph_hash(stored) != ck_graph_hash(cfg->wanted);
+    if (!e.changed && cfg->manifest->kind != CK_BARRIER_FINAL) /* what has finished goes on with nothing */
+        CK_TRY(ck_state_is_kept_otherwise(cfg, a, stored, &compared, err));
+    CK_TRY(compared ? judge_all(&e) : reuse_all(&e));
+    *out = (ck_evolution){.stored = stored, .changed = e.changed, .compared = compared, .ops = e.ops, .count = e.count};
     for (uint32_t i = 0; i < e.count; i++) out->refused += e.ops[i].refused && !cfg->allow;
     return CK_OK;
 }

@@ -4,8 +4,8 @@
  *   reuse    the same operator: its state as it is
  *   migrate  the same operator over another schema: fields go, change their order, grow wider (state/slot_change.h)
  *   new      an operator the checkpoint does not know; it starts empty and sees rows from here on
- *   backfill where that is asked for: the checkpoint has not all it keeps, so that all of it is computed again, by reading
- *            the input up to the checkpoint; so is the state of operators behind it (evolve_backfill.c, job_backfill.c)
+ *   backfill where that is asked for: the checkpoint has not all it keeps, so that all of it is computed again, by
+ * reading the input up to the checkpoint; so is the state of operators behind it (evolve_backfill.c, job_backfill.c)
  *   rebuild  its state means, or is, something else: given up, it starts empty
  *   drop     nobody continues it: its state is given up
  *
@@ -39,7 +39,8 @@ typedef struct ck_evolve_op {
 
 typedef struct ck_evolution {
     const ck_graph *stored;
-    bool changed;            /* the graphs differ; else every operator is reused */
+    bool changed;            /* the graphs differ */
+    bool compared;           /* that, or their operators keep state otherwise; else every operator is reused */
     const ck_evolve_op *ops; /* that keep something */
     uint32_t count, refused;
 } ck_evolution;
@@ -66,8 +67,8 @@ typedef struct ck_evolve_config {
  * manifest's graph or a file does not parse. CK_REFUSED: operators that cannot be told apart, named. Refused operators
  * are no error here. Blocks. */
 CK_NODISCARD ck_status ck_evolve(ck_arena *a, const ck_evolve_config *cfg, ck_evolution *out, ck_error *err);
-/* CK_REFUSED with a sentence, and `hint` behind it: the job cannot go on from there, be it for an operator or for what the
- * checkpoint is. */
+/* CK_REFUSED with a sentence, and `hint` behind it: the job cannot go on from there, be it for an operator or for what
+ * the checkpoint is. */
 CK_NODISCARD ck_status ck_evolve_refusal(const ck_evolve_config *cfg, const ck_evolution *e, const char *hint,
                                          ck_error *err);
 /* ck_evolve for the checkpoint that a job of this name would start from: --checkpoint-dir and --restore; `cfg` has all
@@ -78,9 +79,19 @@ CK_NODISCARD ck_status ck_evolve_from(ck_arena *a, const char *checkpoint_dir, c
 CK_NODISCARD ck_status ck_described_slots(const ck_evolve_config *cfg, ck_arena *a, const ck_graph *g,
                                           const ck_graph_op *op, const ck_slot_schema **out, uint32_t *count,
                                           ck_error *err);
-/* What is known of the value fields of these slots of an operator of `wanted`, when it goes on from a state of `stored`:
- * *slots becomes a copy in the arena with origins (stream/slot.h). from_now: what is not stored begins empty, unless
- * rows are taken back from it. */
+/* Whether this build says of an operator of the stored graph that it keeps what it kept: the code behind it may have
+ * been built again since. An operator this build does not know is taken to. */
+CK_NODISCARD ck_status ck_described_as_stored(const ck_evolve_config *cfg, ck_arena *a, const ck_graph *stored,
+                                              const ck_graph_op *op, bool *out, ck_error *err);
+/* Whether operators of the same graph keep their state in other versions or layouts than those of the checkpoint. */
+CK_NODISCARD ck_status ck_state_is_kept_otherwise(const ck_evolve_config *cfg, ck_arena *a, const ck_graph *stored,
+                                                  bool *out, ck_error *err);
+/* ck_graph_match for graphs that are the same. */
+CK_NODISCARD ck_status ck_pair_by_uid(ck_arena *a, const ck_graph *stored, const ck_graph *wanted, ck_graph_pair **out,
+                                      uint32_t *count, ck_error *err);
+/* What is known of the value fields of these slots of an operator of `wanted`, when it goes on from a state of
+ * `stored`: *slots becomes a copy in the arena with origins (stream/slot.h). from_now: what is not stored begins empty,
+ * unless rows are taken back from it. */
 CK_NODISCARD ck_status ck_trace_slots(ck_arena *a, const ck_graph *stored, const ck_graph *wanted,
                                       const ck_graph_op *op, bool from_now, const ck_slot_schema **slots,
                                       uint32_t count, ck_error *err);

@@ -40,16 +40,16 @@ static ck_status refuse_change(const ck_evolve_config *cfg, const ck_evolution *
     char more[64] = "";
     if (e->refused > 1) (void)snprintf(more, sizeof more, " (and %u more)", e->refused - 1);
     return ck_fail(err, CK_REFUSED,
-                   "checkpoint %llu in %s was made by another script, and this one cannot go on from all it keeps: "
-                   "%s%s: %s%s; %s",
-                   (unsigned long long)cfg->manifest->checkpoint, cfg->dir, uid,
-                   first->verdict == CK_EVOLVE_DROP ? " is not in this script" : "", first->why, more, hint);
+                   "checkpoint %llu in %s was made by %s cannot go on from all it keeps: %s%s: %s%s; %s",
+                   (unsigned long long)cfg->manifest->checkpoint, cfg->dir,
+                   e->changed ? "another script, and this one" : "this job before code of it was built again, and it",
+                   uid, first->verdict == CK_EVOLVE_DROP ? " is not in this script" : "", first->why, more, hint);
 }
 
 ck_status ck_evolve_refusal(const ck_evolve_config *cfg, const ck_evolution *e, const char *hint, ck_error *err) {
     const ck_manifest *m = cfg->manifest;
     unsigned long long id = m->checkpoint;
-    if (!e->changed) return CK_OK;
+    if (!e->changed) return e->refused ? refuse_change(cfg, e, hint, err) : CK_OK;
     if (m->key_groups != cfg->wanted->key_groups)
         return ck_fail(err, CK_REFUSED,
                        "checkpoint %llu in %s has %u key groups, this job %u: --key-groups %u goes on from it", id,

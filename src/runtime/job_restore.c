@@ -35,7 +35,7 @@ static ck_status check_manifest(ck_job *j, const ck_manifest *m, const char *dir
 
 /* What the restored checkpoint calls this operator; NULL: it has nothing of it. */
 static const char *stored_uid(const ck_job *j, const ck_graph_op *op) {
-    const ck_graph_op *stored = j->evolution.changed ? ck_evolve_stored(&j->evolution, op) : op;
+    const ck_graph_op *stored = j->evolution.compared ? ck_evolve_stored(&j->evolution, op) : op;
     return stored ? stored->uid : NULL;
 }
 
@@ -132,7 +132,7 @@ static ck_status choose(ck_job *j, ck_error *err) {
 
 /* The operator that goes on with what was stored under this uid; NULL: none. */
 static const ck_graph_op *continues(const ck_job *j, const char *uid) {
-    if (!j->evolution.changed) return ck_graph_find(j->graph, uid);
+    if (!j->evolution.compared) return ck_graph_find(j->graph, uid);
     for (uint32_t i = 0; i < j->evolution.count; i++) {
         const ck_evolve_op *op = &j->evolution.ops[i];
         if (op->stored && op->wanted && strcmp(op->stored->uid, uid) == 0) return op->wanted;
@@ -163,7 +163,7 @@ static ck_status choose_as_leader(ck_job *j, ck_error *err) {
 
 static void tell_change(const ck_job *j) {
     const ck_evolution *e = &j->evolution;
-    for (uint32_t i = 0; e->changed && i < e->count; i++) {
+    for (uint32_t i = 0; e->compared && i < e->count; i++) {
         const ck_evolve_op *op = &e->ops[i];
         bool quiet = op->verdict == CK_EVOLVE_REUSE && !op->why[0];
         const char *uid = op->wanted ? op->wanted->uid : op->stored->uid;
@@ -347,7 +347,7 @@ static ck_status expect(ck_job *j, const ck_vertex *v, ck_expected_slot *out, ui
         const ck_slot_schema *slots;
         uint32_t n;
         CK_TRY(ck_job_op_slots(j, o, &slots, &n, err));
-        if (j->evolution.changed && !ck_job_is_backfilled(j, o->op))
+        if (j->evolution.compared && !ck_job_is_backfilled(j, o->op))
             CK_TRY(ck_trace_slots(&j->arena, j->evolution.stored, j->graph, o->op,
                                   j->cfg.checkpoint.added == CK_ADDED_FROM_NOW, &slots, n, err));
         for (uint32_t k = 0; out && k < n; k++)

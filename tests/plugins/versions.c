@@ -1,6 +1,13 @@
 /* One job in three versions of its state: -DV=1 counts; 2 has a sum beside the count, and another name for the slot; 3
- * sums in DOUBLE, and the type has another name. */
+ * sums in DOUBLE. SLOT and FIELD: under other names than it had, and nothing says so; -DMORE: with one state more. */
 #include <clink/plugin.h>
+
+#ifndef SLOT
+#define SLOT (V == 1 ? "counts" : "totals")
+#endif
+#ifndef FIELD
+#define FIELD "n"
+#endif
 
 static clink_status one_to_two(clink_bytes value, clink_migrated *to, clink_error *error) {
     int64_t n, none = 0;
@@ -32,10 +39,16 @@ static const clink_migration *const migrations[] = {NULL, &steps[0]};
 #endif
 static const clink_rename *const renames[] = {&slot, NULL};
 
-static const clink_field fields[] = {{"n", "BIGINT"}, {"sum", V == 3 ? "DOUBLE" : "BIGINT"}};
-static const clink_state state = {.struct_bytes = sizeof(clink_state), .kind = CLINK_VALUE, .name = V == 1 ? "counts" : "totals", .type = "counting",
+static const clink_field fields[] = {{FIELD, "BIGINT"}, {"sum", V == 3 ? "DOUBLE" : "BIGINT"}};
+static const clink_state state = {.struct_bytes = sizeof(clink_state), .kind = CLINK_VALUE, .name = SLOT, .type = "counting",
                                   .version = V, .field_count = V == 1 ? 1 : 2, .fields = fields};
-static const clink_state *const states[] = {&state};
+static const clink_state more = {.struct_bytes = sizeof(clink_state), .kind = CLINK_VALUE, .name = "more", .field_count = 1, .fields = fields};
+static const clink_state *const states[] = {&state, &more};
+#ifdef MORE
+#define STATES 2
+#else
+#define STATES 1
+#endif
 
 static clink_status on_batch(clink_context *c, const clink_batch *b) {
     clink_groups g;
@@ -57,7 +70,7 @@ static clink_status on_batch(clink_context *c, const clink_batch *b) {
 static const clink_field in_fields[] = {{"k", "BIGINT"}, {"x", "BIGINT"}};
 static const clink_columns in = {in_fields, 2};
 static const clink_field out_fields[] = {{"k", "BIGINT"}, {"n", "BIGINT"}, {"sum", "DOUBLE"}};
-static const clink_operator counter = {.struct_bytes = sizeof(clink_operator), .name = "counter", .inputs = &in, .output = {out_fields, 3}, .state_count = 1, .states = states, .on_batch = on_batch};
+static const clink_operator counter = {.struct_bytes = sizeof(clink_operator), .name = "counter", .inputs = &in, .output = {out_fields, 3}, .state_count = STATES, .states = states, .on_batch = on_batch};
 
 static clink_status build(clink_job_builder *b, clink_error *error) {
     (void)error;

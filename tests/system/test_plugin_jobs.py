@@ -326,3 +326,32 @@ def test_state_of_earlier_versions(so, tmp_path):  # noqa: F811
         r = run_clink("run", "--job", so("tests/plugins/versions.c", *flags), "--checkpoint-dir", "ck", cwd=tmp_path, ok=False)
         assert r.code == 1 and says in r.err, r.err
     assert follow_until(tmp_path, v[3], rows, "-p", "2") == {k: (20, 20.5) for k in range(20)}
+
+
+@pytest.mark.parametrize("flags,code,says", [
+    (['-DSLOT="tallies"'], 3, "its state \"tallies\" is not in the checkpoint and begins empty; its state \"counts\" goes on as none of what it keeps now"),
+    (['-DFIELD="m"'], 3, "'m' is not in the checkpoint"),
+    (["-DMORE"], 0, "its state \"more\" is not in the checkpoint and begins empty"),
+], ids=["another slot", "another field", "one more"])
+def test_a_plugin_built_again_that_keeps_its_state_otherwise(so, tmp_path, flags, code, says):  # noqa: F811
+    """The graph of the job is the same, and its version too: what is kept under another name would be gone without a word."""
+    was, now = so("tests/plugins/versions.c", "-DV=1"), so("tests/plugins/versions.c", "-DV=1", *flags)
+    rows = [{"k": i % 20, "x": 2} for i in range(200)]
+    assert follow_until(tmp_path, was, rows) == {k: (10, 0) for k in range(20)}
+    r = run_clink("explain", "--job", was, "--checkpoint-dir", "ck", "--restore", "latest", cwd=tmp_path)
+    assert "of this very script" in r.out and "  reuse    counter\n" in r.out, r.out
+    r = run_clink("explain", "--job", now, "--checkpoint-dir", "ck", "--restore", "latest", cwd=tmp_path, ok=False)
+    assert r.code == code and f"  {'refused' if code else 'migrate'}  counter: {says}" in r.out, r.out + r.err
+    r = run_clink("check-savepoint", "ck", "--expected", now, cwd=tmp_path, ok=False)
+    assert r.code == code and (not code or says in r.out), r.out + r.err
+    before = sorted(os.listdir(tmp_path / "ck"))
+    if code:
+        r = run_clink("run", "--job", now, "--checkpoint-dir", "ck", cwd=tmp_path, ok=False)
+        assert r.code == 1 and says in r.err and "code of it was built again" in r.err, r.err
+        assert sorted(os.listdir(tmp_path / "ck")) == before
+        assert follow_until(tmp_path, was, rows) == {k: (20, 0) for k in range(20)}  # the one that made it goes on
+        assert follow_until(tmp_path, now, rows, "--allow-semantic-change") != {k: (30, 0) for k in range(20)}
+    else:
+        assert follow_until(tmp_path, now, rows) == {k: (20, 0) for k in range(20)}
+    r = run_clink("explain", "--job", now, "--checkpoint-dir", "ck", "--restore", "latest", cwd=tmp_path)
+    assert "  reuse    counter\n" in r.out, r.out  # and is the job's from then on
