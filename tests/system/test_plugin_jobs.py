@@ -240,7 +240,7 @@ def test_the_example_of_a_test(tmp_path):
     subprocess.run(["gcc", "-std=c17", "-Wall", "-Wextra", "-pedantic", "-Werror", f"-I{TOP}/include", f"{TOP}/examples/plugin_quiet_test.c", f"{TOP}/{QUIET[0]}", QUIET[1],
                     "-o", str(exe), f"-L{BUILD}", "-lclink", f"-Wl,-rpath,{BUILD}"], check=True)
     assert subprocess.run([str(exe)], capture_output=True, text=True, check=True).stdout == "5 tests passed\n"
-    for header in ("plugin.h", "testing.h"):
+    for header in ("plugin.h", "plugin_data.h", "plugin_operators.h", "plugin_connectors.h", "testing.h"):
         subprocess.run(["g++", "-std=c++17", "-Wall", "-Wextra", "-pedantic", "-Werror", "-fsyntax-only", "-x", "c++", f"{TOP}/include/clink/{header}"], check=True)
 
 
