@@ -28,7 +28,8 @@ static clink_status stand_by(clink_engine *engine, const clink_coordinator_optio
     bool said = false;
     for (;;) {
         clink_status s = clink_coordinator_start(engine, o, c, port, e);
-        bool again = s == CLINK_TIMEOUT || (patient && s == CLINK_IO && e->retriable);
+        bool slow = s == CLINK_REFUSED && e->retriable; /* etcd is there, and the lease was over before this one led */
+        bool again = s == CLINK_TIMEOUT || slow || (patient && s == CLINK_IO && e->retriable);
         if (!again) return s;
         if (!said) fprintf(stderr, "clink: standing by: %s\n", e->message);
         said = patient = true;

@@ -176,7 +176,7 @@ class Cluster:
     def tend(self):
         """A coordinator that does not find its store when it starts ends with a sentence: whoever runs it starts it again."""
         for name, p in list(self.coordinators.items()):
-            if p.poll() == 1 and "no answer" in self.said(p):
+            if p.poll() == 1 and re.search("no answer|may lead", self.said(p)):
                 self.coordinator(name)
 
     def ask(self, *args):

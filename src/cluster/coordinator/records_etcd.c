@@ -70,10 +70,12 @@ static ck_status hold(ck_records *base, ck_error *err) {
     pthread_mutex_lock(&r->lock);
     bool lost = r->lost, late = now_us >= r->until_us;
     pthread_mutex_unlock(&r->lock);
-    if (lost) return ck_fail(err, CK_REFUSED, "the lease in %s has expired: another coordinator may lead", r->prefix);
-    if (late)
-        return ck_fail(err, CK_IO, "%s has not answered for so long that another coordinator may lead", r->prefix);
-    return CK_OK;
+    if (!lost && !late) return CK_OK;
+    ck_status s =
+        lost ? ck_fail(err, CK_REFUSED, "the lease in %s has expired: another coordinator may lead", r->prefix)
+             : ck_fail(err, CK_REFUSED, "%s has not answered for so long that another coordinator may lead", r->prefix);
+    if (err) err->retriable = true; /* this one may lead another time */
+    return s;
 }
 
 /* ---- writing ---- */
