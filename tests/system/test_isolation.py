@@ -1,5 +1,4 @@
 """Jobs of one worker and each other: what fails, grows or crashes in one, and how many there were before, is nothing to the rest."""
-import errno
 import os
 import re
 import signal
@@ -153,21 +152,31 @@ def test_a_job_is_dropped_whoever_hangs(cluster, who):
 
 
 @pytest.mark.skipif(SANITIZED, reason="a sanitizer wants to be preloaded first")
-def test_a_full_disk_ends_the_coordinator_for_as_long_only(cluster):
-    """A hungry job may have filled it. One of the coordinator's writes fails: it cannot lead on, begins anew, and the job never stops."""
-    so = cluster.cwd / "failing_disk.so"
+def test_on_a_full_disk_nobody_leads_and_jobs_go_on(cluster):
+    """A hungry job may have filled it. When there is room again the coordinator leads again, and finds the job as it was."""
+    so, full = cluster.cwd / "failing_disk.so", cluster.cwd / "full"
     subprocess.run(["gcc", "-std=c17", "-O2", "-shared", "-fPIC", f"{TOP}/tests/plugins/failing_disk.c", "-o", so, "-ldl"], check=True)
-    cluster.env |= {"LD_PRELOAD": str(so), "CLINK_DISK": f"{cluster.cwd}/cluster", "CLINK_DISK_FAILS": f"60:{errno.ENOSPC}"}
+    cluster.env |= {"LD_PRELOAD": str(so), "CLINK_DISK": f"{cluster.cwd}/cluster", "CLINK_DISK_FULL": str(full)}
     cluster.coordinator()
     cluster.env = {"XDG_RUNTIME_DIR": cluster.runtime}
     cluster.worker("w1", 2)
-    cluster.submit(ENDLESS, *KEPT)  # with each checkpoint the job's record is written
-    lines = [cluster.leader.stderr.readline()]
-    while "coordinator at " not in lines[-1]:
-        assert lines[-1], lines
-        lines.append(cluster.leader.stderr.readline())
-    assert any("No space left on device" in line for line in lines), lines
-    assert f"coordinator at {cluster.address}," in lines[-1], lines
+    cluster.submit(ENDLESS, *KEPT)
+    cluster.until_checkpoint(1)
+
+    def until_said(what):
+        lines = [cluster.leader.stderr.readline()]
+        while what not in lines[-1]:
+            assert lines[-1], lines
+            lines.append(cluster.leader.stderr.readline())
+        return lines
+
+    full.touch()  # with each checkpoint the job's record is written
+    lines = until_said("standing by: ")
+    assert "No space left on device" in lines[-1] and any("No space left on device" in line for line in lines[:-1]), lines
+    rows = len(read_rows(cluster.cwd / "out"))
+    until("more rows", lambda: len(read_rows(cluster.cwd / "out")) > rows)
+    full.unlink()
+    assert f"coordinator at {cluster.address}," in until_said("coordinator at ")[-1]
     s = cluster.until_status(1, "running", "failed")
     s = cluster.until_checkpoint(1, above=s["checkpoint"])
     assert (s["status"], s["attempt"], s["restarts"]) == ("running", 1, 0), s
