@@ -204,6 +204,7 @@ static ck_status agree_on_token(records_etcd *r, ck_token *token, ck_error *err)
     CK_TRY(ck_etcd_list(r->etcd, "token", &r->arena, &pairs, &count, err));
     if (count != 1 || pairs[0].value.n != CK_TOKEN_CHARS)
         return ck_fail(err, CK_CORRUPT, "%s: token is none", r->prefix);
+    *token = (ck_token){{0}};
     memcpy(token->text, pairs[0].value.p, CK_TOKEN_CHARS);
     return CK_OK;
 }

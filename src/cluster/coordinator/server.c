@@ -26,7 +26,7 @@ typedef struct peer {
     ck_coordinator_server *server;
     ck_connection *c;
     uint64_t number;
-    bool known; /* has shown the token */
+    unsigned roles; /* of the token it has shown; 0: none yet */
 } peer;
 
 typedef struct probe {
@@ -41,7 +41,8 @@ struct ck_coordinator_server {
     ck_mem mem;
     ck_net_loop *loop;
     ck_listener *listener;
-    ck_token token;
+    ck_tokens tokens;
+    ck_token own; /* the one that is made here, or that etcd has; where the operator has given some, it is none */
     ck_tls *tls;
     ck_records *records; /* NULL: none are kept */
     ck_coordinator *c;   /* NULL: it leads no more */
@@ -180,17 +181,36 @@ static ck_status say_hello(peer *p, const ck_message *m, ck_error *err) {
     if (m->as.hello.version != CK_CLUSTER_VERSION)
         return ck_fail(err, CK_REFUSED, "the peer speaks version %llu, and this is %d",
                        (unsigned long long)m->as.hello.version, CK_CLUSTER_VERSION);
-    if (!ck_token_equal(&p->server->token, m->as.hello.token))
-        return ck_fail(err, CK_REFUSED, "the peer does not know the token");
-    p->known = true;
+    p->roles = ck_tokens_roles(&p->server->tokens, m->as.hello.token);
+    if (!p->roles) return ck_fail(err, CK_REFUSED, "the peer does not know the token");
     ck_connection_trust(p->c);
     return CK_OK;
 }
 
+/* A refusal, in a sentence; who goes on asking is answered so again. */
+static ck_status answer(peer *p, ck_status status, const char *why, ck_error *err) {
+    ck_frame *f;
+    const ck_message m = {.kind = CK_MSG_REPLY, .as.reply = {.status = status, .error = ck_view_of(why)}};
+    CK_TRY(ck_message_frame(p->server->mem, &m, &f, err));
+    if (ck_connection_send(p->c, &f) == CK_FULL) ck_connection_close(p->c, false);
+    return CK_OK;
+}
+
+static bool may_ask(const peer *p, const ck_message *m, ck_error *err) {
+    unsigned role;
+    const char *what, *name = ck_role_wanted(m, &role, &what);
+    if (p->roles & role) return true;
+    (void)ck_fail(err, CK_REFUSED, "%s wants a token with the role %s, and this one has %s", what, name,
+                  ck_roles_text(p->roles));
+    return false;
+}
+
 static ck_status hear(peer *p, const ck_message *m, ck_error *err) {
     ck_coordinator_server *s = p->server;
-    if (!p->known) return say_hello(p, m, err);
+    ck_error why = CK_ERROR_INIT;
+    if (!p->roles) return say_hello(p, m, err);
     if (m->kind == CK_MSG_HELLO) return ck_fail(err, CK_CORRUPT, "a second HELLO");
+    if (!may_ask(p, m, &why)) return answer(p, CK_REFUSED, why.msg, err);
     ck_status st = ck_coordinator_heard(s->c, ck_mono_us(s->proc), p->number, m, err);
     if (st == CK_NOMEM)
         resign(s, st, err);
@@ -285,7 +305,7 @@ static ck_status open_etcd(ck_coordinator_server *s, const ck_coordinator_server
     const ck_records_etcd_config etcd = {.proc = s->proc, .url = cfg->ha, .address = address, .lease_s = cfg->lease_s};
     address_of(cfg->advertise ? cfg->advertise : cfg->host, cfg->port, address, sizeof address);
     machine->job_bytes_max = ETCD_JOB_BYTES_MAX;
-    return ck_records_etcd_open(&etcd, &s->records, &machine->epoch, &s->token, err);
+    return ck_records_etcd_open(&etcd, &s->records, &machine->epoch, &s->own, err);
 }
 
 /* The records, and an epoch above all that were here. */
@@ -316,10 +336,16 @@ static ck_status listen_at(ck_coordinator_server *s, const ck_coordinator_server
                            ck_error *err) {
     char address[300];
     address_of(cfg->host, cfg->port, address, sizeof address);
-    if (!cfg->ha) ck_token_make(s->proc, &s->token); /* before anybody can show one */
+    if (!cfg->ha) ck_token_make(s->proc, &s->own);
+    const bool given = s->tokens.count > 0;
+    if (!given) { /* before anybody can show one */
+        s->tokens.token[0] = s->own;
+        s->tokens.roles[0] = CK_ROLE_ALL;
+        s->tokens.count = 1;
+    }
     CK_TRY(ck_net_loop_new(s->proc, "coordinator", &s->loop, err));
     CK_TRY(ck_listener_open(s->loop, address, CONNECTIONS_MAX, accepted, s, &s->listener, port, err));
-    CK_TRY(ck_token_publish(s->proc, cfg->token_file, *port, &s->token, err));
+    if (!given) CK_TRY(ck_token_publish(s->proc, cfg->token_file, *port, &s->own, err));
     s->first.run = start_ticking;
     ck_net_loop_post(s->loop, &s->first);
     return CK_OK;
@@ -347,6 +373,7 @@ ck_status ck_coordinator_server_start(const ck_coordinator_server_config *cfg, c
     s->timer.fire = ticked;
     pthread_mutex_init(&s->lock, NULL);
     ck_status st = ck_tls_new(s->proc, &cfg->tls, &s->tls, err);
+    if (st == CK_OK && cfg->token_file) st = ck_tokens_read(s->proc, cfg->token_file, &s->tokens, err);
     if (st == CK_OK) st = lead(s, cfg, err);
     if (st == CK_OK) st = listen_at(s, cfg, port, err);
     if (st != CK_OK) {

@@ -20,7 +20,7 @@ typedef struct ck_coordinator_server_config {
     const char *metadata_dir;      /* made when missing, locked; NULL: what is known ends with the process */
     const char *ha;                /* etcd://...: there, and whichever coordinator its lease has leads; NULL: none */
     int64_t lease_s;               /* with ha */
-    const char *token_file;        /* NULL: where commands of the same user look */
+    const char *token_file;        /* the operator's tokens, or where to put one; NULL: where commands of our user look */
     ck_coordinator_config machine; /* mem, epoch and seed are the server's to fill */
 } ck_coordinator_server_config;
 

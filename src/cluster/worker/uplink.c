@@ -27,6 +27,8 @@ static ck_status framed(void *arg, ck_connection *c, ck_frame **f, ck_error *err
     (void)c;
     ck_arena_init(&a, s->mem, ARENA_BYTES_MAX);
     ck_status st = ck_message_read(*f, &a, &m, err);
+    if (st == CK_OK && m.kind == CK_MSG_REPLY) /* why nothing more will come */
+        st = ck_fail(err, CK_REFUSED, "%.*s", (int)m.as.reply.error.n, m.as.reply.error.p);
     if (st == CK_OK) st = ck_session_heard(s->session, ck_mono_us(s->proc), &m, err);
     if (st == CK_OK) s->gave_up = false;
     hosts_drain(s);
