@@ -28,12 +28,17 @@ typedef struct clink_coordinator_options {
     const char *metadata_dir; /* jobs are kept there for the next coordinator; NULL: they end with this one */
     const char *ha;           /* etcd://HOST:PORT[,...][/PREFIX]: kept there; of several coordinators one leads */
     int64_t lease_ms;         /* with ha: so long after a leader's last sign another one may lead; 0 = 5000 */
-    const char *token_file;   /* NULL = in the runtime directory */
+    /* With lines "ROLE[,ROLE...] TOKEN" (read, submit, plugin, worker, all): the tokens. Otherwise one with all roles
+     * is made and put there. NULL = in the runtime directory */
+    const char *token_file;
     int64_t watchdog_interval_ms, heartbeat_timeout_ms, restart_drain_timeout_ms; /* 0 = 100, 2000, 30000 */
     int64_t restart_budget_decay_ms;                                              /* 0 = never */
     uint32_t max_restarts;
     clink_tls tls;
     const char *advertise; /* the host it is reached under, as those that stand by say it; NULL = bind */
+    /* Plugins that clients bring: "any", or a file with the SHA-256 of those that are taken, a line each, as sha256sum
+     * prints it; NULL = none. What is taken runs as the user of the workers. */
+    const char *allow_plugins;
 } clink_coordinator_options;
 
 /* It leads when this returns; port may be NULL. The engine outlives it. With ha CLINK_TIMEOUT: another one leads, which
@@ -81,7 +86,8 @@ typedef struct clink_cluster {
     clink_tls tls;
 } clink_cluster;
 
-/* Compiles the script here and hands the job over. Answers are one JSON object, freed with clink_free: {"id", "name",
+/* Compiles the script here, or with run->plugin_job a plugin's job, and hands it over, with the engine's plugins where
+ * the coordinator has them not. Answers are one JSON object, freed with clink_free: {"id", "name",
  * "status", "error", "attempt", "restarts", "restarts_max", "tasks", "tasks_running", "checkpoint", "rows_in",
  * "rows_out", "memory_bytes", "memory_limit", "watermark", "watermark_note"}, the last six of the attempt and at most a
  * few seconds old: rows null and memory 0 before anything is known, the watermark null where there is none, the note

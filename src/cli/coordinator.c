@@ -96,6 +96,8 @@ static int coordinator_main(const verb *v, int argc, char **argv) {
         {"ha-lease-ms", 0, FLAG_COUNT, &o.lease_ms, "N", "5000", "so long after a leader's last sign another may lead"},
         {"token-file", 0, FLAG_TEXT, &o.token_file, "FILE", "in the runtime directory",
          "tokens with their roles, a line each; else where the one is put that it makes"},
+        {"allow-plugins", 0, FLAG_TEXT, &o.allow_plugins, "any|FILE", "none",
+         "plugins that submit may bring; of a file those whose SHA-256 it has"},
         CLUSTER_TLS_FLAGS(o.tls),
         {"watchdog-interval-ms", 0, FLAG_COUNT, &o.watchdog_interval_ms, "N", "100", "how often workers are judged"},
         {"heartbeat-timeout-ms", 0, FLAG_COUNT, &o.heartbeat_timeout_ms, "N", "2000",

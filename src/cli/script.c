@@ -456,6 +456,10 @@ static int no_script(const verb *v, const run_flags *f, char **args, int arg_cou
     return 0;
 }
 
+int run_flags_script(const verb *v, const run_flags *f, char **args, int arg_count, script *out) {
+    return f->job ? no_script(v, f, args, arg_count, out) : script_load(v, &f->execute, args, arg_count, out);
+}
+
 bool run_start_begin(const verb *v, size_t (*table)(run_flags *f, flag *out), int argc, char **argv, run_start *out,
                      int *rc) {
     flag rows[RUN_FLAG_COUNT];
@@ -469,8 +473,7 @@ bool run_start_begin(const verb *v, size_t (*table)(run_flags *f, flag *out), in
         flags_print_help(v, rows, n);
         return false;
     }
-    *rc =
-        out->f.job ? no_script(v, &out->f, argv, argc, &out->s) : script_load(v, &out->f.execute, argv, argc, &out->s);
+    *rc = run_flags_script(v, &out->f, argv, argc, &out->s);
     if (!*rc) *rc = run_flags_apply(v, &out->f, &out->s, &out->run);
     if (!*rc) *rc = run_flags_output(v, &out->f, &out->run);
     if (!*rc) {

@@ -60,6 +60,9 @@ clink_status run_flags_set(const verb *v, const run_flags *f, clink_engine *engi
 /* Into a clink_run, which borrows from *f and *s (output and fd are left to the caller). 0 or 2. */
 int run_flags_apply(const verb *v, run_flags *f, const script *s, clink_run *run);
 
+/* Where --job has none, an empty script; else as script_load. 0, 1 or 2. */
+int run_flags_script(const verb *v, const run_flags *f, char **args, int arg_count, script *out);
+
 /* ---- the start of run and explain ---- */
 
 typedef struct run_start {

@@ -1,4 +1,4 @@
-/* clink submit: a script as a job of a cluster. */
+/* clink submit: a script, or the job of a plugin, as a job of a cluster. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +26,9 @@ static size_t submit_flags(run_flags *f, flag *out) {
                                         "added-state",
                                         "state-backend",
                                         "materialisation",
-                                        "materialisation-every"};
+                                        "materialisation-every",
+                                        "plugin",
+                                        "job"};
     flag all[RUN_FLAG_COUNT];
     size_t count = run_flags_table(f, all), n = 0;
     for (size_t i = 0; i < count; i++)
@@ -78,14 +80,14 @@ static int submit(const verb *v, submission *x) {
     char *json = NULL;
     int rc = 0;
     const clink_cluster c = cluster_of(&x->c, x->wait ? 0 : x->c.timeout_s * 1000);
-    clink_status s = cluster_open(x->f.memory_bytes, &engine, &e);
-    if (s == CLINK_OK) s = run_flags_set(v, &x->f, engine, &e);
-    if (s == CLINK_OK) s = clink_submit(engine, &c, x->s.text, &x->run, x->max_restarts, x->wait, &json, &e);
+    clink_status s = run_flags_open(v, &x->f, &engine);
+    if (s != CLINK_OK) return s == CLINK_INVALID ? 2 : 1; /* which has been said */
+    s = clink_submit(engine, &c, x->s.text, &x->run, x->max_restarts, x->wait, &json, &e);
     if (s == CLINK_OK) {
         cluster_print_jobs(json, x->c.json);
         rc = judge(x, json);
     } else {
-        rc = e.message[0] ? report_error(s, &e) : 2; /* of the usage, which is said */
+        rc = report_error(s, &e);
     }
     clink_free(json);
     clink_close(engine);
@@ -98,6 +100,7 @@ static int submit_main(const verb *v, int argc, char **argv) {
     bool help;
     run_flags_init(&x.f);
     x.f.checkpoint_interval_ms = 0;
+    x.f.threads = 1; /* nothing runs here */
     size_t n = submit_flags(&x.f, rows);
     n += cluster_flags_table(&x.c, rows + n);
     rows[n++] = (flag){"max-restarts-on-worker-loss",
@@ -115,7 +118,7 @@ static int submit_main(const verb *v, int argc, char **argv) {
         flags_print_help(v, rows, n);
         return 0;
     }
-    rc = script_load(v, &x.f.execute, argv, argc, &x.s);
+    rc = run_flags_script(v, &x.f, argv, argc, &x.s);
     if (!rc) rc = run_flags_apply(v, &x.f, &x.s, &x.run);
     if (!rc) rc = read_restarts(v, &x);
     if (!rc) rc = submit(v, &x);
@@ -126,12 +129,13 @@ static int submit_main(const verb *v, int argc, char **argv) {
 const verb verb_submit = {
     .name = "submit",
     .summary = "run a script as a job of a cluster",
-    .usage = "clink submit FILE.sql | -e SQL | -  [flags]",
+    .usage = "clink submit FILE.sql | -e SQL | - | --job FILE.so  [flags]",
     .example = "  clink submit -p 4 --checkpoint-dir ck --checkpoint-interval-ms 1000 job.sql\n"
                "  clink submit --wait job.sql",
     .main = submit_main,
     .notes =
         "paths in the script and the checkpoint directory are taken from here, and the workers have to see them too. "
         "A job with a\n"
-        "checkpoint directory goes on when a worker is lost, from its last checkpoint, on slots that are free.",
+        "checkpoint directory goes on when a worker is lost, from its last checkpoint, on slots that are free.\n"
+        "Plugins are taken along: the coordinator has to be started with --allow-plugins.",
 };

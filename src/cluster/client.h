@@ -1,4 +1,4 @@
-/* One question to a coordinator and its answer. */
+/* One question to a coordinator and its answer; and plugins, which a job that is submitted brings. */
 #ifndef CK_CLUSTER_CLIENT_H
 #define CK_CLUSTER_CLIENT_H
 
@@ -19,5 +19,16 @@ typedef struct ck_client_config {
  * whose status is not CK_OK, and is returned as that status with its sentence. Blocks. */
 CK_NODISCARD ck_status ck_client_ask(const ck_client_config *cfg, const ck_message *m, ck_arena *a, ck_msg_reply *out,
                                      ck_error *err);
+
+/* A plugin's file, whole. */
+typedef struct ck_client_plugin {
+    ck_msg_plugin said;
+    ck_view content;
+} ck_client_plugin;
+
+/* The same for a SUBMIT, behind its plugins: each that the coordinator does not have is sent, in parts. What it does
+ * not take is refused before anything is sent. */
+CK_NODISCARD ck_status ck_client_submit(const ck_client_config *cfg, const ck_client_plugin *plugins, uint32_t count,
+                                        const ck_message *m, ck_arena *a, ck_msg_reply *out, ck_error *err);
 
 #endif

@@ -26,6 +26,11 @@
 
 enum { NAME = CK_CLUSTER_NAME_MAX, PATH = CK_CLUSTER_PATH_MAX, TASKS = CK_CLUSTER_TASKS_MAX };
 
+static const ck_proto_field plugin_fields[] = {TEXT_FIELD(1, ck_msg_plugin, hash, CK_CLUSTER_HASH_CHARS),
+                                               UINT_FIELD(2, ck_msg_plugin, bytes, CK_CLUSTER_PLUGIN_BYTES_MAX),
+                                               TEXT_FIELD(3, ck_msg_plugin, name, NAME)};
+TYPE(plugin, "plugin");
+
 static const ck_proto_field hosted_fields[] = {
     UINT_FIELD(1, ck_msg_hosted, job, 0), UINT_FIELD(2, ck_msg_hosted, attempt, 0),
     UINT_FIELD(3, ck_msg_hosted, phase, CK_HOST_STARTED), TEXT_FIELD(4, ck_msg_hosted, address, NAME),
@@ -68,6 +73,29 @@ static const ck_proto_field savepoint_ended_fields[] = {
     TEXT_FIELD(6, ck_msg_savepoint_ended, error, CK_CLUSTER_ERROR_MAX)};
 TYPE(savepoint_ended, "SAVEPOINT_ENDED");
 
+static const ck_proto_field want_plugin_fields[] = {
+    FENCE_FIELDS(ck_msg_want_plugin), TEXT_FIELD(4, ck_msg_want_plugin, hash, CK_CLUSTER_HASH_CHARS),
+    UINT_FIELD(5, ck_msg_want_plugin, offset, CK_CLUSTER_PLUGIN_BYTES_MAX)};
+TYPE(want_plugin, "WANT_PLUGIN");
+
+static const ck_proto_field plugin_part_fields[] = {
+    FENCE_FIELDS(ck_msg_plugin_part), TEXT_FIELD(4, ck_msg_plugin_part, hash, CK_CLUSTER_HASH_CHARS),
+    UINT_FIELD(5, ck_msg_plugin_part, offset, CK_CLUSTER_PLUGIN_BYTES_MAX),
+    BYTES_FIELD(6, ck_msg_plugin_part, part, CK_CLUSTER_PART_BYTES_MAX),
+    TEXT_FIELD(7, ck_msg_plugin_part, error, CK_CLUSTER_ERROR_MAX)};
+TYPE(plugin_part, "PLUGIN_PART");
+
+static const ck_proto_field offer_plugin_fields[] = {
+    FENCE_FIELDS(ck_msg_offer_plugin), TEXT_FIELD(4, ck_msg_offer_plugin, plugin.hash, CK_CLUSTER_HASH_CHARS),
+    UINT_FIELD(5, ck_msg_offer_plugin, plugin.bytes, CK_CLUSTER_PLUGIN_BYTES_MAX),
+    TEXT_FIELD(6, ck_msg_offer_plugin, plugin.name, NAME)};
+TYPE(offer_plugin, "OFFER_PLUGIN");
+
+static const ck_proto_field upload_part_fields[] = {
+    FENCE_FIELDS(ck_msg_upload_part), UINT_FIELD(4, ck_msg_upload_part, offset, CK_CLUSTER_PLUGIN_BYTES_MAX),
+    BYTES_FIELD(5, ck_msg_upload_part, part, CK_CLUSTER_PART_BYTES_MAX)};
+TYPE(upload_part, "UPLOAD_PART");
+
 static const ck_proto_field welcome_fields[] = {FENCE_FIELDS(ck_msg_welcome),
                                                 UINT_FIELD(4, ck_msg_welcome, heartbeat_ms, INT32_MAX),
                                                 UINT_FIELD(5, ck_msg_welcome, timeout_ms, INT32_MAX)};
@@ -81,19 +109,21 @@ TYPE(role, "role");
 static const ck_proto_field skip_fields[] = {TEXT_FIELD(1, ck_msg_skip, record, PATH)};
 TYPE(skip, "skipped record");
 
-static const ck_proto_field deploy_fields[] = {FENCE_FIELDS(ck_msg_deploy),
-                                               TEXT_FIELD(4, ck_msg_deploy, name, NAME),
-                                               BYTES_FIELD(5, ck_msg_deploy, spec, CK_CLUSTER_SPEC_MAX),
-                                               TEXT_FIELD(6, ck_msg_deploy, checkpoint_dir, PATH),
-                                               TEXT_FIELD(7, ck_msg_deploy, restore_from_dir, PATH),
-                                               UINT_FIELD(8, ck_msg_deploy, restore_from_checkpoint_id, 0),
-                                               UINT_FIELD(9, ck_msg_deploy, process, TASKS),
-                                               UINT_FIELD(10, ck_msg_deploy, process_count, TASKS),
-                                               UINTS_FIELD(11, ck_msg_deploy, tasks, TASKS),
-                                               UINTS_FIELD(12, ck_msg_deploy, placement, TASKS),
-                                               LIST_FIELD(13, ck_msg_deploy, roles, CK_CLUSTER_ROLES_MAX, &role_type),
-                                               LIST_FIELD(14, ck_msg_deploy, skips, CK_CLUSTER_SKIPS_MAX, &skip_type),
-                                               TEXT_FIELD(15, ck_msg_deploy, secret, CK_CLUSTER_SECRET_CHARS)};
+static const ck_proto_field deploy_fields[] = {
+    FENCE_FIELDS(ck_msg_deploy),
+    TEXT_FIELD(4, ck_msg_deploy, name, NAME),
+    BYTES_FIELD(5, ck_msg_deploy, spec, CK_CLUSTER_SPEC_MAX),
+    TEXT_FIELD(6, ck_msg_deploy, checkpoint_dir, PATH),
+    TEXT_FIELD(7, ck_msg_deploy, restore_from_dir, PATH),
+    UINT_FIELD(8, ck_msg_deploy, restore_from_checkpoint_id, 0),
+    UINT_FIELD(9, ck_msg_deploy, process, TASKS),
+    UINT_FIELD(10, ck_msg_deploy, process_count, TASKS),
+    UINTS_FIELD(11, ck_msg_deploy, tasks, TASKS),
+    UINTS_FIELD(12, ck_msg_deploy, placement, TASKS),
+    LIST_FIELD(13, ck_msg_deploy, roles, CK_CLUSTER_ROLES_MAX, &role_type),
+    LIST_FIELD(14, ck_msg_deploy, skips, CK_CLUSTER_SKIPS_MAX, &skip_type),
+    TEXT_FIELD(15, ck_msg_deploy, secret, CK_CLUSTER_SECRET_CHARS),
+    LIST_FIELD(24, ck_msg_deploy, plugins, CK_CLUSTER_PLUGINS_MAX, &plugin_type)};
 TYPE(deploy, "DEPLOY");
 
 static const ck_proto_field text_fields[] = {TEXT_FIELD(1, ck_msg_text, text, NAME)};
@@ -116,16 +146,18 @@ static const ck_proto_field hello_fields[] = {FENCE_FIELDS(ck_msg_hello),
                                               TEXT_FIELD(5, ck_msg_hello, token, NAME)};
 TYPE(hello, "HELLO");
 
-static const ck_proto_field submit_fields[] = {FENCE_FIELDS(ck_msg_submit),
-                                               TEXT_FIELD(4, ck_msg_submit, name, NAME),
-                                               BYTES_FIELD(5, ck_msg_submit, spec, CK_CLUSTER_SPEC_MAX),
-                                               TEXT_FIELD(6, ck_msg_submit, checkpoint_dir, PATH),
-                                               UINT_FIELD(7, ck_msg_submit, interval_ms, INT32_MAX),
-                                               TEXT_FIELD(8, ck_msg_submit, restore_from_dir, PATH),
-                                               UINT_FIELD(9, ck_msg_submit, restore_from_checkpoint_id, 0),
-                                               SINT_FIELD(10, ck_msg_submit, max_restarts_on_worker_loss),
-                                               LIST_FIELD(11, ck_msg_submit, roles, CK_CLUSTER_ROLES_MAX, &role_type),
-                                               UINT_FIELD(12, ck_msg_submit, wait, 1)};
+static const ck_proto_field submit_fields[] = {
+    FENCE_FIELDS(ck_msg_submit),
+    TEXT_FIELD(4, ck_msg_submit, name, NAME),
+    BYTES_FIELD(5, ck_msg_submit, spec, CK_CLUSTER_SPEC_MAX),
+    TEXT_FIELD(6, ck_msg_submit, checkpoint_dir, PATH),
+    UINT_FIELD(7, ck_msg_submit, interval_ms, INT32_MAX),
+    TEXT_FIELD(8, ck_msg_submit, restore_from_dir, PATH),
+    UINT_FIELD(9, ck_msg_submit, restore_from_checkpoint_id, 0),
+    SINT_FIELD(10, ck_msg_submit, max_restarts_on_worker_loss),
+    LIST_FIELD(11, ck_msg_submit, roles, CK_CLUSTER_ROLES_MAX, &role_type),
+    UINT_FIELD(12, ck_msg_submit, wait, 1),
+    LIST_FIELD(20, ck_msg_submit, plugins, CK_CLUSTER_PLUGINS_MAX, &plugin_type)};
 TYPE(submit, "SUBMIT");
 
 static const ck_proto_field command_fields[] = {
@@ -157,7 +189,8 @@ static const ck_proto_field reply_fields[] = {FENCE_FIELDS(ck_msg_reply),
                                               TEXT_FIELD(5, ck_msg_reply, error, CK_CLUSTER_ERROR_MAX),
                                               UINT_FIELD(6, ck_msg_reply, checkpoint, 0),
                                               LIST_FIELD(7, ck_msg_reply, jobs, CK_CLUSTER_JOBS_MAX, &job_info_type),
-                                              LIST_FIELD(8, ck_msg_reply, tasks, TASKS, &task_info_type)};
+                                              LIST_FIELD(8, ck_msg_reply, tasks, TASKS, &task_info_type),
+                                              UINT_FIELD(12, ck_msg_reply, wanted, 1)};
 TYPE(reply, "REPLY");
 
 static const ck_proto_field record_leader_fields[] = {UINT_FIELD(1, ck_msg_record_leader, epoch, 0),
@@ -188,7 +221,8 @@ static const ck_proto_field record_job_fields[] = {
     TEXT_FIELD(17, ck_msg_record_job, error, CK_CLUSTER_ERROR_MAX),
     LIST_FIELD(18, ck_msg_record_job, skips, CK_CLUSTER_SKIPS_MAX, &skip_type),
     LIST_FIELD(19, ck_msg_record_job, hosts, CK_CLUSTER_WORKERS_MAX, &record_host_type),
-    UINTS_FIELD(20, ck_msg_record_job, states, TASKS)};
+    UINTS_FIELD(20, ck_msg_record_job, states, TASKS),
+    LIST_FIELD(30, ck_msg_record_job, job.plugins, CK_CLUSTER_PLUGINS_MAX, &plugin_type)};
 TYPE(record_job, "job record");
 
 static const ck_proto_type *type_of(unsigned kind) {
@@ -200,6 +234,10 @@ static const ck_proto_type *type_of(unsigned kind) {
     case CK_MSG_CHECKPOINT: return &checkpoint_type;
     case CK_MSG_SAVEPOINT_ENDED: return &savepoint_ended_type;
     case CK_MSG_PROGRESS: return &progress_type;
+    case CK_MSG_WANT_PLUGIN: return &want_plugin_type;
+    case CK_MSG_PLUGIN_PART: return &plugin_part_type;
+    case CK_MSG_OFFER_PLUGIN: return &offer_plugin_type;
+    case CK_MSG_UPLOAD_PART: return &upload_part_type;
     case CK_MSG_WELCOME: return &welcome_type;
     case CK_MSG_DEPLOY: return &deploy_type;
     case CK_MSG_START: return &start_type;

@@ -19,18 +19,22 @@ typedef enum ck_message_kind {
     CK_MSG_CHECKPOINT,
     CK_MSG_SAVEPOINT_ENDED,
     CK_MSG_PROGRESS, /* a task host to its worker, which puts it into its heartbeats */
+    CK_MSG_WANT_PLUGIN = 16,
     /* coordinator to worker; HEARTBEAT, too */
     CK_MSG_WELCOME = 32,
     CK_MSG_DEPLOY,
     CK_MSG_START,
     CK_MSG_CANCEL_JOB,
     CK_MSG_TAKE_SAVEPOINT,
+    CK_MSG_PLUGIN_PART = 44,
     /* from whoever has connected, before anything else */
     CK_MSG_HELLO = 48,
     /* client to coordinator, and back */
     CK_MSG_SUBMIT = 64,
     CK_MSG_COMMAND,
     CK_MSG_REPLY,
+    CK_MSG_OFFER_PLUGIN = 72,
+    CK_MSG_UPLOAD_PART,
     /* kept */
     CK_MSG_RECORD_LEADER = 96,
     CK_MSG_RECORD_JOB,
@@ -49,6 +53,10 @@ enum {
     CK_CLUSTER_ERROR_MAX = 2000,
     CK_CLUSTER_NOTE_MAX = 256,
     CK_CLUSTER_SECRET_CHARS = 64, /* hex digits */
+    CK_CLUSTER_HASH_CHARS = 64,   /* of a plugin: its SHA-256 in hex digits */
+    CK_CLUSTER_PLUGINS_MAX = 16,  /* of one job */
+    CK_CLUSTER_PLUGIN_BYTES_MAX = 64 << 20,
+    CK_CLUSTER_PART_BYTES_MAX = 256 << 10, /* of a plugin, in one message */
 };
 
 typedef struct ck_msg_fence {
@@ -56,6 +64,13 @@ typedef struct ck_msg_fence {
 } ck_msg_fence;
 
 /* ---- worker to coordinator ---- */
+
+/* A plugin that a job runs with, by what its file holds. */
+typedef struct ck_msg_plugin {
+    ck_view hash; /* base/sha256.h */
+    uint64_t bytes;
+    ck_view name; /* of the file where it was submitted: for sentences */
+} ck_msg_plugin;
 
 typedef enum ck_host_phase { CK_HOST_DEPLOYED, CK_HOST_READY, CK_HOST_STARTED } ck_host_phase;
 
@@ -137,7 +152,22 @@ typedef struct ck_msg_savepoint_ended {
     ck_view error;
 } ck_msg_savepoint_ended;
 
+/* The worker does not have it. Answered by the part from there; one question at a time. */
+typedef struct ck_msg_want_plugin {
+    ck_msg_fence fence;
+    ck_view hash;
+    uint64_t offset;
+} ck_msg_want_plugin;
+
 /* ---- coordinator to worker ---- */
+
+typedef struct ck_msg_plugin_part {
+    ck_msg_fence fence;
+    ck_view hash;
+    uint64_t offset;
+    ck_view part;
+    ck_view error; /* why there is none */
+} ck_msg_plugin_part;
 
 typedef struct ck_msg_welcome {
     ck_msg_fence fence;
@@ -169,6 +199,7 @@ typedef struct ck_msg_deploy {
     ck_proto_list roles;
     ck_proto_list skips; /* ck_msg_skip */
     ck_view secret;      /* of the attempt: who knows it may connect to the data ports of its hosts */
+    ck_proto_list plugins; /* ck_msg_plugin: the worker sees to it that they are there */
 } ck_msg_deploy;
 
 typedef struct ck_msg_text {
@@ -191,7 +222,7 @@ typedef struct ck_msg_take_savepoint {
 
 /* ---- everybody ---- */
 
-enum { CK_CLUSTER_VERSION = 2 }; /* 2: heartbeats are answered */
+enum { CK_CLUSTER_VERSION = 3 }; /* 2: heartbeats are answered; 3: plugins */
 
 /* What shows that a peer may talk: the cluster's token. Between a worker and its hosts it is not needed. */
 typedef struct ck_msg_hello {
@@ -215,8 +246,22 @@ typedef struct ck_msg_submit {
     uint64_t restore_from_checkpoint_id;
     int64_t max_restarts_on_worker_loss; /* CK_RESTART_AUTO or at least 0 */
     ck_proto_list roles;
-    uint64_t wait; /* 1: reply when the job has ended */
+    uint64_t wait;         /* 1: reply when the job has ended */
+    ck_proto_list plugins; /* ck_msg_plugin: the coordinator has them */
 } ck_msg_submit;
+
+/* Does the coordinator have it, and would it take it? REPLY: `wanted` when it is to be sent, over this connection, in
+ * parts one after the other, each answered by a REPLY. */
+typedef struct ck_msg_offer_plugin {
+    ck_msg_fence fence;
+    ck_msg_plugin plugin;
+} ck_msg_offer_plugin;
+
+typedef struct ck_msg_upload_part {
+    ck_msg_fence fence;
+    uint64_t offset;
+    ck_view part;
+} ck_msg_upload_part;
 
 typedef enum ck_command {
     CK_COMMAND_LIST = 1,
@@ -255,6 +300,7 @@ typedef struct ck_msg_reply {
     uint64_t checkpoint;
     ck_proto_list jobs;  /* ck_msg_job_info */
     ck_proto_list tasks; /* ck_msg_task_info; STATUS */
+    uint64_t wanted;     /* OFFER_PLUGIN: 1: send it */
 } ck_msg_reply;
 
 /* ---- kept ---- */
@@ -292,6 +338,8 @@ typedef struct ck_message {
         ck_msg_ended ended;
         ck_msg_checkpoint checkpoint;
         ck_msg_savepoint_ended savepoint_ended;
+        ck_msg_want_plugin want_plugin;
+        ck_msg_plugin_part plugin_part;
         ck_msg_welcome welcome;
         ck_msg_deploy deploy;
         ck_msg_start start;
@@ -299,6 +347,8 @@ typedef struct ck_message {
         ck_msg_take_savepoint take_savepoint;
         ck_msg_hello hello;
         ck_msg_submit submit;
+        ck_msg_offer_plugin offer_plugin;
+        ck_msg_upload_part upload_part;
         ck_msg_command command;
         ck_msg_reply reply;
         ck_msg_record_leader leader;

@@ -45,6 +45,7 @@ static void bytes_are_protobufs(void **state) {
     static const uint32_t tasks[] = {1, 300};
     static const ck_msg_progress progress[] = {
         {{.job = 2, .attempt = 1}, {1, 300, 7, CK_EVENT_TIME_HELD, -2, {"no", 2}, 5, 6}}, {.progress.known = 0}};
+    static const ck_msg_plugin plugins[] = {{{"xy", 2}, 300, {"p", 1}}};
     static const ck_msg_hosted hosted[] = {{.job = 2, .attempt = 3}, {.job = 150, .address = {"a", 1}}};
     const struct {
         ck_message m;
@@ -67,6 +68,21 @@ static void bytes_are_protobufs(void **state) {
          17},
         {{.kind = CK_MSG_SUBMIT, .as.submit = {.max_restarts_on_worker_loss = CK_RESTART_AUTO}}, "\x50\x01", 2},
         {{.kind = CK_MSG_SUBMIT, .as.submit = {.max_restarts_on_worker_loss = 3}}, "\x50\x06", 2},
+        {{.kind = CK_MSG_SUBMIT, .as.submit.plugins = {plugins, 1}}, "\xa2\x01\x0a\x0a\x02xy\x10\xac\x02\x1a\x01p", 13},
+        {{.kind = CK_MSG_DEPLOY, .as.deploy.plugins = {plugins, 1}}, "\xc2\x01\x0a\x0a\x02xy\x10\xac\x02\x1a\x01p", 13},
+        {{.kind = CK_MSG_OFFER_PLUGIN, .as.offer_plugin.plugin = {{"xy", 2}, 300, {"p", 1}}},
+         "\x22\x02xy\x28\xac\x02\x32\x01p",
+         10},
+        {{.kind = CK_MSG_UPLOAD_PART, .as.upload_part = {.offset = 300, .part = {"\0\1", 2}}},
+         "\x20\xac\x02\x2a\x02\0\1",
+         7},
+        {{.kind = CK_MSG_WANT_PLUGIN, .as.want_plugin = {.hash = {"xy", 2}, .offset = 300}},
+         "\x22\x02xy\x28\xac\x02",
+         7},
+        {{.kind = CK_MSG_PLUGIN_PART, .as.plugin_part = {.hash = {"xy", 2}, .part = {"\0", 1}, .error = {"no", 2}}},
+         "\x22\x02xy\x32\x01\0\x3a\x02no",
+         11},
+        {{.kind = CK_MSG_REPLY, .as.reply.wanted = 1}, "\x60\x01", 2},
     };
     for (size_t i = 0; i < CK_ARRAY_COUNT(golden); i++) {
         ck_frame *frame;
@@ -142,6 +158,14 @@ static void bad_bytes_are_refused_by_name(void **state) {
         {CK_MSG_PROGRESS, "\x20\x02", 2, "progress.known is too large"},
         {CK_MSG_PROGRESS, "\x4a\x01\x1b", 3, "progress.note has control characters"},
         {CK_MSG_HEARTBEAT, "\x22\x02\x38\x03", 4, "PROGRESS message whose progress.event_time is too large"},
+        {CK_MSG_OFFER_PLUGIN, "\x28\x81\x80\x80\x20", 5, "plugin.bytes is too large"}, /* 64 MiB and a byte */
+        {CK_MSG_UPLOAD_PART, "\x20\x81\x80\x80\x20", 5, "offset is too large"},
+        {CK_MSG_UPLOAD_PART, "\x2a\xff\xff\xff\xff\x0f", 6, "cut or damaged"}, /* of 4 GiB nothing has come */
+        {CK_MSG_WANT_PLUGIN, "\x28\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 11, "offset is too large"},
+        {CK_MSG_WANT_PLUGIN, "\x22\x02..\x22\x02\x1b[", 8, "hash has control characters"},
+        {CK_MSG_PLUGIN_PART, "\x28\x81\x80\x80\x20", 5, "offset is too large"},
+        {CK_MSG_SUBMIT, "\xa2\x01\x05\x10\x81\x80\x80\x20", 8, "plugin message whose bytes is too large"},
+        {CK_MSG_REPLY, "\x60\x02", 2, "wanted is too large"},
     };
     for (size_t i = 0; i < CK_ARRAY_COUNT(bad); i++) {
         ck_message m;
@@ -178,6 +202,27 @@ static void lengths_are_bounded(void **state) {
         OK(ck_message_frame(f->mem, &m, &frame, NULL));
         assert_int_equal(ck_message_read(frame, &f->arena, &out, NULL), n > CK_CLUSTER_SLOTS_MAX ? CK_CORRUPT : CK_OK);
         ck_frame_free(&frame);
+    }
+    char hash[CK_CLUSTER_HASH_CHARS + 1];
+    memset(hash, 'a', sizeof hash);
+    char *part = ck_arena_zero(&f->arena, CK_CLUSTER_PART_BYTES_MAX + 1);
+    ck_msg_plugin *plugins = ck_arena_array(&f->arena, CK_CLUSTER_PLUGINS_MAX + 1, sizeof *plugins);
+    for (size_t more = 0; more <= 1; more++) {
+        const ck_view sum = {hash, CK_CLUSTER_HASH_CHARS + more}, content = {part, CK_CLUSTER_PART_BYTES_MAX + more};
+        const ck_proto_list list = {plugins, (uint32_t)(CK_CLUSTER_PLUGINS_MAX + more)};
+        const ck_message all[] = {{.kind = CK_MSG_WANT_PLUGIN, .as.want_plugin.hash = sum},
+                                  {.kind = CK_MSG_PLUGIN_PART, .as.plugin_part.hash = sum},
+                                  {.kind = CK_MSG_PLUGIN_PART, .as.plugin_part.part = content},
+                                  {.kind = CK_MSG_OFFER_PLUGIN, .as.offer_plugin.plugin.hash = sum},
+                                  {.kind = CK_MSG_UPLOAD_PART, .as.upload_part.part = content},
+                                  {.kind = CK_MSG_SUBMIT, .as.submit.plugins = list},
+                                  {.kind = CK_MSG_DEPLOY, .as.deploy.plugins = list},
+                                  {.kind = CK_MSG_RECORD_JOB, .as.job.job.plugins = list}};
+        for (size_t i = 0; i < CK_ARRAY_COUNT(all); i++) {
+            OK(ck_message_frame(f->mem, &all[i], &frame, NULL));
+            assert_int_equal(ck_message_read(frame, &f->arena, &out, NULL), more ? CK_CORRUPT : CK_OK);
+            ck_frame_free(&frame);
+        }
     }
     uint32_t *tasks = ck_arena_array(&f->arena, CK_CLUSTER_TASKS_MAX + 1, sizeof *tasks);
     for (uint32_t n = CK_CLUSTER_TASKS_MAX; n <= CK_CLUSTER_TASKS_MAX + 1; n++) {

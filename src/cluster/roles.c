@@ -41,14 +41,11 @@ static const char *wanted_of_command(uint64_t command, unsigned *role, const cha
     static const struct {
         const char *what;
         unsigned role;
-    } commands[] = {[CK_COMMAND_LIST] = {"list", CK_ROLE_READ},
-                    [CK_COMMAND_STATUS] = {"status", CK_ROLE_READ},
-                    [CK_COMMAND_CANCEL] = {"cancel", CK_ROLE_SUBMIT},
-                    [CK_COMMAND_RESUME] = {"resume", CK_ROLE_SUBMIT},
-                    [CK_COMMAND_DROP] = {"drop", CK_ROLE_SUBMIT},
-                    [CK_COMMAND_SAVEPOINT] = {"savepoint", CK_ROLE_SUBMIT},
-                    [CK_COMMAND_STOP] = {"stop", CK_ROLE_SUBMIT},
-                    [CK_COMMAND_WAIT] = {"waiting for a job", CK_ROLE_READ}};
+    } commands[] = {
+        [CK_COMMAND_LIST] = {"list", CK_ROLE_READ},       [CK_COMMAND_STATUS] = {"status", CK_ROLE_READ},
+        [CK_COMMAND_CANCEL] = {"cancel", CK_ROLE_SUBMIT}, [CK_COMMAND_RESUME] = {"resume", CK_ROLE_SUBMIT},
+        [CK_COMMAND_DROP] = {"drop", CK_ROLE_SUBMIT},     [CK_COMMAND_SAVEPOINT] = {"savepoint", CK_ROLE_SUBMIT},
+        [CK_COMMAND_STOP] = {"stop", CK_ROLE_SUBMIT},     [CK_COMMAND_WAIT] = {"waiting for a job", CK_ROLE_READ}};
     bool known = command < CK_ARRAY_COUNT(commands) && commands[command].what;
     *role = known ? commands[command].role : CK_ROLE_SUBMIT;
     *what = known ? commands[command].what : "this command";
@@ -58,7 +55,9 @@ static const char *wanted_of_command(uint64_t command, unsigned *role, const cha
 const char *ck_role_wanted(const ck_message *m, unsigned *role, const char **what) {
     switch ((int)m->kind) {
     case CK_MSG_COMMAND: return wanted_of_command(m->as.command.command, role, what);
-    case CK_MSG_SUBMIT: *role = CK_ROLE_SUBMIT, *what = "submit"; return "submit";
+    case CK_MSG_SUBMIT:
+    case CK_MSG_OFFER_PLUGIN: *role = CK_ROLE_SUBMIT, *what = "submit"; return "submit";
+    case CK_MSG_UPLOAD_PART: *role = CK_ROLE_PLUGIN, *what = "uploading a plugin"; return "plugin";
     default: *role = CK_ROLE_WORKER, *what = "running subtasks"; return "worker";
     }
 }

@@ -131,7 +131,8 @@ static ck_status read_tokens(ck_proc *proc, const char *file, ck_arena *a, ck_to
         if (number == 1 && is_token(line)) return CK_OK; /* a coordinator's: it makes another one */
         if (out->count == CK_TOKENS_MAX) return ck_fail(err, CK_FULL, "%s has over %d tokens", file, CK_TOKENS_MAX);
         s = read_line(line, &out->roles[out->count], &out->token[out->count], err);
-        if (s != CK_OK) return ck_error_prefix(err, "%s:%u: ", file, number);
+        if (s != CK_OK) ck_error_prefix(err, "%s:%u: ", file, number);
+        if (s != CK_OK) return s;
         for (uint32_t i = 0; i < out->count; i++)
             if (strcmp(out->token[i].text, out->token[out->count].text) == 0)
                 return ck_fail(err, CK_INVALID, "%s:%u: the token of an earlier line", file, number);

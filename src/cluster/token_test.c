@@ -36,13 +36,14 @@ static void each_line_is_a_token_with_its_roles(void **state) {
     ck_test_proc *t = *state;
     ck_tokens tokens;
     ck_token first;
-    const char *path = written(t, "# who may what\n\n  read " A32 "\t# the board\nworker,submit\t" B32 "\r\nall c._~+/=-" B32);
+    const char *path =
+        written(t, "# who may what\n\n  read " A32 "\t# the board\nworker,submit\t" B32 "\r\nall c._~+/=-" B32);
     OK(ck_tokens_read(&t->proc, path, &tokens, NULL));
     assert_int_equal(tokens.count, 3);
     assert_int_equal(ck_tokens_roles(&tokens, CK_VIEW(A32)), CK_ROLE_READ);
     assert_int_equal(ck_tokens_roles(&tokens, CK_VIEW(B32)), CK_ROLE_READ | CK_ROLE_SUBMIT | CK_ROLE_WORKER);
     assert_int_equal(ck_tokens_roles(&tokens, CK_VIEW("c._~+/=-" B32)), CK_ROLE_ALL);
-    static const char *const strangers[] = {"", "a", A32 "a", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "c" B32};
+    static const char *const strangers[] = {"", "a", A32 "a", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", ("c" B32)};
     for (size_t i = 0; i < CK_ARRAY_COUNT(strangers); i++)
         assert_int_equal(ck_tokens_roles(&tokens, ck_view_of(strangers[i])), 0);
     assert_int_equal(ck_tokens_roles(&tokens, (ck_view){A32 "\0", 33}), 0);
@@ -130,6 +131,9 @@ static void every_message_wants_a_role(void **state) {
         {{.kind = CK_MSG_COMMAND, .as.command.command = 0}, CK_ROLE_SUBMIT, "this command"},
         {{.kind = CK_MSG_COMMAND, .as.command.command = UINT64_MAX}, CK_ROLE_SUBMIT, "this command"},
         {{.kind = CK_MSG_SUBMIT}, CK_ROLE_SUBMIT, "submit"},
+        {{.kind = CK_MSG_OFFER_PLUGIN}, CK_ROLE_SUBMIT, "submit"}, /* it may be there already */
+        {{.kind = CK_MSG_UPLOAD_PART}, CK_ROLE_PLUGIN, "uploading a plugin"},
+        {{.kind = CK_MSG_WANT_PLUGIN}, CK_ROLE_WORKER, "running subtasks"},
         {{.kind = CK_MSG_REGISTER}, CK_ROLE_WORKER, "running subtasks"},
         {{.kind = CK_MSG_HEARTBEAT}, CK_ROLE_WORKER, "running subtasks"},
         {{.kind = CK_MSG_ENDED}, CK_ROLE_WORKER, "running subtasks"},
@@ -149,8 +153,10 @@ static void every_message_wants_a_role(void **state) {
 int main(void) {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        T(each_line_is_a_token_with_its_roles),     T(a_coordinators_own_file_is_none_of_the_operator),
-        T(what_is_wrong_is_said_without_the_token), T(there_are_so_many_at_most),
+        T(each_line_is_a_token_with_its_roles),
+        T(a_coordinators_own_file_is_none_of_the_operator),
+        T(what_is_wrong_is_said_without_the_token),
+        T(there_are_so_many_at_most),
         T(every_message_wants_a_role),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,7 +16,7 @@
 #include "runtime/restore_gate.h"
 #include "yyjson.h"
 
-enum { LEASE_S = 5, ANSWER_BYTES_MAX = 256 << 20, CLIENT_TIMEOUT_MS = 30000 };
+enum { LEASE_S = 5, ANSWER_BYTES_MAX = 256 << 20, CLIENT_TIMEOUT_MS = 30000, PLUGINS_BYTES_MAX = 512 << 20 };
 #define DEFAULT_COORDINATOR "127.0.0.1:6123"
 
 struct clink_coordinator {
@@ -64,6 +64,7 @@ clink_status clink_coordinator_start(clink_engine *e, const clink_coordinator_op
                                         .ha = o->ha,
                                         .lease_s = o->lease_ms ? (o->lease_ms + 999) / 1000 : LEASE_S,
                                         .token_file = o->token_file,
+                                        .allow_plugins = o->allow_plugins,
                                         .machine = machine_config(o)};
     clink_coordinator *c = calloc(1, sizeof *c);
     ck_status s = c ? check_times(o, &err) : ck_fail(&err, CK_NOMEM, "out of memory");
@@ -339,8 +340,8 @@ static ck_status print_reply(ck_arena *a, const ck_msg_reply *r, char **json, ck
 
 /* ---- asking ---- */
 
-static ck_status ask(clink_engine *e, const clink_cluster *c, const ck_message *m, bool for_ever, char **json,
-                     ck_error *err) {
+static ck_status ask_with(clink_engine *e, const clink_cluster *c, const ck_client_plugin *plugins, uint32_t count,
+                          const ck_message *m, bool for_ever, char **json, ck_error *err) {
     int64_t timeout_ms = c->timeout_ms ? c->timeout_ms : for_ever ? -1 : CLIENT_TIMEOUT_MS;
     const ck_client_config cfg = {.proc = &e->proc,
                                   .address = c->coordinator ? c->coordinator : DEFAULT_COORDINATOR,
@@ -350,10 +351,15 @@ static ck_status ask(clink_engine *e, const clink_cluster *c, const ck_message *
     ck_arena a;
     ck_msg_reply r;
     ck_arena_init(&a, ck_proc_mem(&e->proc, CK_MEM_PLAN), ANSWER_BYTES_MAX);
-    ck_status s = ck_client_ask(&cfg, m, &a, &r, err);
+    ck_status s = ck_client_submit(&cfg, plugins, count, m, &a, &r, err);
     if (s == CK_OK) s = print_reply(&a, &r, json, err);
     ck_arena_destroy(&a);
     return s;
+}
+
+static ck_status ask(clink_engine *e, const clink_cluster *c, const ck_message *m, bool for_ever, char **json,
+                     ck_error *err) {
+    return ask_with(e, c, NULL, 0, m, for_ever, json, err);
 }
 
 static clink_status command_job(clink_engine *e, const clink_cluster *c, clink_job_command command, uint64_t job,
@@ -415,6 +421,23 @@ static ck_status look_at_checkpoint(clink_engine *e, clink_job *j, const ck_grap
     return CK_OK;
 }
 
+/* With the engine's plugins, where the coordinator has them not. */
+static ck_status bring(clink_engine *e, const clink_cluster *c, clink_job *j, ck_message *m, bool wait, char **json,
+                       ck_error *err) {
+    ck_client_plugin *plugins;
+    uint32_t count;
+    ck_arena a;
+    ck_arena_init(&a, j->arena.mem, PLUGINS_BYTES_MAX);
+    ck_status s = engine_client_plugins(e, &a, &plugins, &count, err);
+    ck_msg_plugin *said = s == CK_OK ? ck_arena_array(&a, count, sizeof *said) : NULL;
+    if (s == CK_OK && !said) s = ck_nomem(err, a.mem, count * sizeof *said);
+    for (uint32_t i = 0; s == CK_OK && i < count; i++) said[i] = plugins[i].said;
+    m->as.submit.plugins = (ck_proto_list){said, s == CK_OK ? count : 0};
+    if (s == CK_OK) s = ask_with(e, c, plugins, count, m, wait, json, err);
+    ck_arena_destroy(&a);
+    return s;
+}
+
 static ck_status submit(clink_engine *e, const clink_cluster *c, clink_job *j, int64_t max_restarts, int32_t wait,
                         char **json, ck_error *err) {
     const ck_sql_step *step;
@@ -431,7 +454,7 @@ static ck_status submit(clink_engine *e, const clink_cluster *c, clink_job *j, i
     CK_TRY(make_roles(j, step->graph, &s->roles, err));
     CK_TRY(check_memory(e, &s->roles, err));
     CK_TRY(look_at_checkpoint(e, j, step->graph, err));
-    return ask(e, c, &m, wait != 0, json, err);
+    return bring(e, c, j, &m, wait != 0, json, err);
 }
 
 clink_status clink_submit(clink_engine *e, const clink_cluster *c, const char *sql, const clink_run *run,

@@ -2,7 +2,7 @@
 #ifndef CK_ENGINE_CLUSTER_INT_H
 #define CK_ENGINE_CLUSTER_INT_H
 
-#include "cluster/message.h"
+#include "cluster/client.h"
 #include "engine/engine_int.h"
 
 /* Protobuf; numbers are never used again for something else. */
@@ -22,5 +22,9 @@ extern const ck_proto_type engine_job_spec_type;
 
 /* Of a run's options. */
 ck_checkpoint_config engine_checkpoint_config(const clink_run *r);
+
+/* The engine's plugins, read whole into the arena. */
+CK_NODISCARD ck_status engine_client_plugins(clink_engine *e, ck_arena *a, ck_client_plugin **out, uint32_t *count,
+                                             ck_error *err);
 
 #endif

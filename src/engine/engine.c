@@ -53,8 +53,7 @@ static ck_status wire_proc(clink_engine *e, const clink_options *o, ck_error *er
 static void forget_rows(void *store, const char *instance) { ck_memory_store_drop(store, instance); }
 
 /* Before a stored catalog is read, which may call their functions and have tables of their connectors. */
-static ck_status load_plugins(clink_engine *e, const char *const *paths, ck_error *err) {
-    ck_plugins_init(&e->plugins, &e->arena, &e->registry);
+ck_status engine_load_plugins(clink_engine *e, const char *const *paths, ck_error *err) {
     for (; paths && *paths; paths++) CK_TRY(ck_plugins_load(&e->plugins, &e->proc, *paths, err));
     CK_TRY(engine_register_plugins(&e->registry, &e->plugins.library, err));
     e->proc.library = &e->plugins.library;
@@ -67,7 +66,8 @@ static ck_status open_engine(clink_engine *e, const clink_options *o, ck_error *
     ck_arena_init(&e->arena, ck_proc_mem(&e->proc, CK_MEM_PLAN), REGISTRY_BYTES_MAX);
     ck_registry_init(&e->registry, &e->arena);
     CK_TRY(engine_register_builtins(&e->registry, err));
-    CK_TRY(load_plugins(e, o->plugins, err));
+    ck_plugins_init(&e->plugins, &e->arena, &e->registry);
+    CK_TRY(engine_load_plugins(e, o->plugins, err));
     if (o->memory_bytes && o->memory_bytes < ENGINE_MEMORY_BYTES_MIN)
         return ck_fail(err, CK_INVALID, "a memory limit of %llu bytes is less than a job begins with; %d is the least",
                        (unsigned long long)o->memory_bytes, ENGINE_MEMORY_BYTES_MIN);

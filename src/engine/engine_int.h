@@ -83,6 +83,8 @@ CK_NODISCARD ck_status engine_compile(clink_engine *e, const char *sql, const cl
                                       ck_error *err);
 /* A job with nothing in it, which has ended; NULL without memory. Free it with clink_job_free. */
 clink_job *engine_job_new(clink_engine *e);
+/* Plugins by their files, ended by NULL, while nothing runs. */
+CK_NODISCARD ck_status engine_load_plugins(clink_engine *e, const char *const *paths, ck_error *err);
 /* Everything the binary has. */
 ck_status engine_register_builtins(ck_registry *r, ck_error *err);
 /* Runs the job's steps from the current one on, until one is under way or all have ended. Called with no lock held. */

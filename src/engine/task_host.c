@@ -10,6 +10,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/sha256.h"
 #include "clink/cluster.h"
 #include "engine/cluster_int.h"
 #include "net/connection.h"
@@ -35,7 +36,7 @@ typedef struct task_host {
     size_t slot_bytes;                  /* of memory, of each slot of the worker */
     ck_tls_files tls_files;
     ck_tls *tls;
-    const char *data_root, *secret_dir;
+    const char *data_root, *secret_dir, *plugin_dir;
     bool is_confined;
     ck_confined confined;
     ck_socket *listening; /* at address, for the other hosts; NULL: none is to dial this one */
@@ -147,6 +148,32 @@ static ck_status read_deploy(task_host *h, ck_error *err) {
         return ck_fail(err, CK_CORRUPT, "a DEPLOY that does not fit its job");
     h->graph = g;
     return CK_OK;
+}
+
+static ck_status load_from(task_host *h, const char *const *paths, ck_error *err) {
+    ck_status s = engine_load_plugins(h->e, paths, err);
+    if (err && (s == CK_REFUSED || s == CK_INVALID)) err->fatal = true; /* nor would it be taken another time */
+    return s;
+}
+
+/* The worker has put them there. They are code, whose files no job names: they are read as if nothing were confined. */
+static ck_status load_plugins(task_host *h, ck_error *err) {
+    const ck_proto_list *list = &h->deploy.plugins;
+    ck_proc *p = &h->e->proc;
+    if (list->count == 0) return CK_OK;
+    const char **paths = ck_arena_array(&h->arena, list->count + 1u, sizeof *paths);
+    if (!paths) return ck_nomem(err, h->mem, 0);
+    for (uint32_t i = 0; i < list->count; i++) {
+        ck_view hash = ((const ck_msg_plugin *)list->items + i)->hash;
+        if (!ck_sha256_is_hex(hash)) return ck_fail(err, CK_CORRUPT, "a DEPLOY with a plugin that has no SHA-256");
+        paths[i] = ck_arena_printf(&h->arena, "%s/%.*s.so", h->plugin_dir, (int)hash.n, hash.p);
+        if (!paths[i]) return ck_nomem(err, h->mem, 0);
+    }
+    ck_fs *fs = p->fs;
+    if (p->confined) p->fs = h->confined.under;
+    ck_status s = load_from(h, paths, err);
+    p->fs = fs;
+    return s;
 }
 
 static void address_of(const char *host, uint16_t port, char *out, size_t size) {
@@ -398,6 +425,7 @@ static ck_status live(task_host *h, const char *socket, ck_error *err) {
     ck_error why = CK_ERROR_INIT;
     ck_status s = confine(h, &why);
     if (s == CK_OK) s = read_deploy(h, &why);
+    if (s == CK_OK) s = load_plugins(h, &why);
     if (s == CK_OK) s = ck_tls_new(&h->e->proc, &h->tls_files, &h->tls, &why);
     if (s == CK_OK) s = open_data_port(h, &why);
     if (s == CK_OK)
@@ -447,13 +475,14 @@ static void forget(task_host *h) {
 
 int clink_task_host(clink_engine *e, int argc, char **argv) {
     ck_error err = CK_ERROR_INIT;
-    if (!e || argc != 12 || is_orphan(argv[3])) return 2;
+    if (!e || argc != 13 || is_orphan(argv[3])) return 2;
     (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     (void)setrlimit(RLIMIT_CORE, &(struct rlimit){0}); /* nothing of a job's secrets stays behind */
     stand_in_for_the_worker();
     task_host h = {.e = e, .mem = ck_proc_mem(&e->proc, CK_MEM_PLAN), .data_host = argv[4], .advertised = argv[5]};
     h.data_root = argv[9][0] ? argv[9] : NULL, h.secret_dir = argv[10][0] ? argv[10] : NULL;
     h.slot_bytes = (size_t)strtoull(argv[11], NULL, 10);
+    h.plugin_dir = argv[12];
     h.is_confined = argv[6][0] || h.data_root || h.secret_dir;
     if (argv[6][0]) h.tls_files = (ck_tls_files){argv[6], argv[7], argv[8]};
     h.fence = (ck_msg_fence){0, strtoull(argv[1], NULL, 10), strtoull(argv[2], NULL, 10)};

@@ -20,12 +20,15 @@ static const char *const names[JOBS_MAX] = {"a", "b", "c", "d", "e"};
 
 ck_msg_submit client_job(uint32_t name) {
     static const uint32_t to_sink[] = {1};
+    static const ck_msg_plugin plugins[] = {
+        {{"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef", CK_CLUSTER_HASH_CHARS}, 4096, {"p", 1}}};
     static const ck_msg_role roles[] = {{.name = {"source", 6}, .parallelism = 2, .peers = {to_sink, 1}},
                                         {.name = {"sink", 4}, .parallelism = 1}};
     return (ck_msg_submit){.name = ck_view_of(names[name]),
                            .spec = CK_VIEW("graph"),
                            .max_restarts_on_worker_loss = name == 1 ? 3 : CK_RESTART_AUTO,
-                           .roles = {roles, 2}};
+                           .roles = {roles, 2},
+                           .plugins = {plugins, name % 2}};
 }
 
 void client_step(world *w) {

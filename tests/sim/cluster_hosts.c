@@ -99,6 +99,10 @@ static void spawn(world *w, uint32_t worker, const ck_frame *f) {
                 .restore = d->restore_from_checkpoint_id,
                 .task_count = d->tasks.count};
     for (uint32_t i = 0; i < d->tasks.count && i < TASKS_MAX; i++) h->tasks[i] = d->tasks.items[i];
+    const ck_msg_submit said = client_job((uint32_t)(d->name.p[0] - 'a'));
+    const ck_msg_plugin *wanted = said.plugins.items, *got = d->plugins.items;
+    if (d->plugins.count != said.plugins.count || (said.plugins.count && !ck_view_eq(got->hash, wanted->hash)))
+        world_broken(w, "a host without its job's plugins");
     if (d->tasks.count == 0 || d->tasks.count > TASKS_MAX) world_broken(w, "a host with %u tasks", d->tasks.count);
     ck_arena_destroy(&arena);
     check_spawn(w, h);

@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#include "base/sha256.h"
+
 enum { STATUS_BYTES_MAX = 8 << 20 }; /* of a job with more tasks than fit, the first ones are shown */
 
 /* ---- answers ---- */
@@ -137,6 +139,14 @@ void commands_forget_conn(ck_coordinator *c, uint64_t conn) {
 
 /* ---- SUBMIT ---- */
 
+static ck_status check_plugins(const ck_msg_submit *m, ck_error *err) {
+    const ck_msg_plugin *plugins = m->plugins.items;
+    for (uint32_t i = 0; i < m->plugins.count; i++)
+        if (!ck_sha256_is_hex(plugins[i].hash) || plugins[i].bytes == 0)
+            return ck_fail(err, CK_INVALID, "a plugin that has no SHA-256, or no bytes");
+    return CK_OK;
+}
+
 static ck_status check(const ck_coordinator *c, const ck_msg_submit *m, uint32_t *tasks, ck_error *err) {
     const ck_msg_role *roles = m->roles.items;
     uint64_t n = 0;
@@ -153,6 +163,7 @@ static ck_status check(const ck_coordinator *c, const ck_msg_submit *m, uint32_t
     if (n > CK_CLUSTER_TASKS_MAX)
         return ck_fail(err, CK_REFUSED, "the job has %llu tasks; at most %d are taken", (unsigned long long)n,
                        CK_CLUSTER_TASKS_MAX);
+    CK_TRY(check_plugins(m, err));
     size_t bytes_max = c->cfg.job_bytes_max ? c->cfg.job_bytes_max : CK_CLUSTER_SPEC_MAX;
     if (ck_message_bytes(&(ck_message){.kind = CK_MSG_SUBMIT, .as.submit = *m}) > bytes_max)
         return ck_fail(err, CK_FULL, "the job's description is longer than %zu bytes", bytes_max);

@@ -46,6 +46,10 @@ static void what_cannot_run_is_refused_with_a_sentence(void **state) {
     assert_int_equal(answer(h)->status, CK_INVALID);
     job = good, job.roles = (ck_proto_list){lost, 1}, submit(h, &job);
     assert_int_equal(answer(h)->status, CK_INVALID);
+    static const ck_msg_plugin nameless[] = {{.hash = {"../x", 4}, .bytes = 9}};
+    job = good, job.plugins = (ck_proto_list){nameless, 1}, submit(h, &job);
+    assert_int_equal(answer(h)->status, CK_INVALID);
+    ASSERT_IN(answer(h)->error, "a plugin that has no SHA-256");
     job = good, job.max_restarts_on_worker_loss = -2, submit(h, &job);
     assert_int_equal(answer(h)->status, CK_INVALID);
     submit(h, &good);

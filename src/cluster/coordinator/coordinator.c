@@ -244,3 +244,13 @@ ck_status ck_coordinator_unreachable(ck_coordinator *c, int64_t now_us, uint64_t
 
 uint32_t ck_coordinator_worker_count(const ck_coordinator *c) { return c->worker_count; }
 uint32_t ck_coordinator_free_slots(const ck_coordinator *c) { return deploy_free_slots(c); }
+
+bool ck_coordinator_names_plugin(const ck_coordinator *c, ck_view hash) {
+    for (const job *j = c->jobs; j; j = j->next) {
+        const ck_msg_plugin *plugins = j->spec.plugins.items;
+        if (job_is_over(j)) continue;
+        for (uint32_t i = 0; i < j->spec.plugins.count; i++)
+            if (ck_view_eq(plugins[i].hash, hash)) return true;
+    }
+    return false;
+}

@@ -87,5 +87,7 @@ void ck_action_free(ck_coordinator *c, ck_action *a);
 
 uint32_t ck_coordinator_worker_count(const ck_coordinator *c);
 uint32_t ck_coordinator_free_slots(const ck_coordinator *c);
+/* Some job that has not ended runs with the plugin of this hash. */
+bool ck_coordinator_names_plugin(const ck_coordinator *c, ck_view hash);
 
 #endif

@@ -89,6 +89,7 @@ static void send_deploy(ck_coordinator *c, const job *j, uint32_t host, const ch
         .roles = j->spec.roles,
         .skips = {j->skips, j->skip_count},
         .secret = ck_view_of(secret),
+        .plugins = j->spec.plugins,
     };
     coordinator_send(c, j->hosts[host].worker->conn, &(ck_message){.kind = CK_MSG_DEPLOY, .as.deploy = d});
 }

@@ -90,6 +90,18 @@ static bool keep_roles(job *j, const ck_proto_list *from) {
     return whole;
 }
 
+static bool keep_plugins(job *j, const ck_proto_list *from) {
+    bool whole = true;
+    ck_msg_plugin *plugins = ck_arena_array(&j->arena, from->count, sizeof *plugins);
+    if (!plugins) return false;
+    for (uint32_t i = 0; i < from->count; i++) {
+        const ck_msg_plugin *p = (const ck_msg_plugin *)from->items + i;
+        plugins[i] = (ck_msg_plugin){keep(&j->arena, p->hash, &whole), p->bytes, keep(&j->arena, p->name, &whole)};
+    }
+    j->spec.plugins = (ck_proto_list){plugins, from->count};
+    return whole;
+}
+
 static bool make_tasks(job *j) {
     const ck_msg_role *roles = j->spec.roles.items;
     j->tasks = ck_arena_array(&j->arena, j->task_count, sizeof *j->tasks);
@@ -111,7 +123,8 @@ static bool fill(ck_coordinator *c, job *j, const ck_msg_submit *m) {
     j->spec.checkpoint_dir = keep(&j->arena, m->checkpoint_dir, &whole);
     j->spec.restore_from_dir = keep(&j->arena, m->restore_from_dir, &whole);
     snprintf(j->name, sizeof j->name, "%.*s", (int)m->name.n, m->name.p);
-    return whole && keep_description(c, j, m->spec) && keep_roles(j, &m->roles) && make_tasks(j);
+    return whole && keep_description(c, j, m->spec) && keep_roles(j, &m->roles) && keep_plugins(j, &m->plugins) &&
+           make_tasks(j);
 }
 
 ck_status record_new_job(ck_coordinator *c, const ck_msg_submit *m, uint64_t id, job **out, ck_error *err) {

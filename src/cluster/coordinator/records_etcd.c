@@ -122,7 +122,16 @@ static ck_status forget(ck_records *base, uint64_t number, ck_error *err) {
     return change((records_etcd *)base, &(ck_etcd_change){.key = name}, err);
 }
 
+ck_status ck_records_etcd_put(ck_records *r, const char *key, const ck_view *value, ck_error *err) {
+    return change((records_etcd *)r, &(ck_etcd_change){.key = key, .value = value}, err);
+}
+
 /* ---- reading ---- */
+
+ck_status ck_records_etcd_list(ck_records *r, const char *key, ck_arena *a, ck_etcd_pair **out, uint32_t *count,
+                               ck_error *err) {
+    return ck_etcd_list(((records_etcd *)r)->etcd, key, a, out, count, err);
+}
 
 static ck_status read_pair(records_etcd *r, const ck_etcd_pair *pair, ck_arena *a, ck_message *out, ck_error *err) {
     const char *name = ck_arena_printf(a, "%s: record %s", r->prefix, pair->key);

@@ -10,6 +10,8 @@
 #ifndef CK_CLUSTER_COORDINATOR_RECORDS_ETCD_H
 #define CK_CLUSTER_COORDINATOR_RECORDS_ETCD_H
 
+#include "cluster/coordinator/etcd.h"
+#include "cluster/coordinator/plugin_store.h"
 #include "cluster/coordinator/records.h"
 #include "cluster/token.h"
 
@@ -23,5 +25,12 @@ typedef struct ck_records_etcd_config {
 /* CK_AGAIN: another one leads, with its address; try again. *token: the cluster's. Blocks. */
 CK_NODISCARD ck_status ck_records_etcd_open(const ck_records_etcd_config *cfg, ck_records **out, uint64_t *epoch,
                                             ck_token *token, ck_error *err);
+
+/* Other keys behind PREFIX/, for as long as it leads: written as records are, and read. value NULL: the key goes. */
+CK_NODISCARD ck_status ck_records_etcd_put(ck_records *r, const char *key, const ck_view *value, ck_error *err);
+CK_NODISCARD ck_status ck_records_etcd_list(ck_records *r, const char *key, ck_arena *a, ck_etcd_pair **out,
+                                            uint32_t *count, ck_error *err);
+/* Plugins beside the records, which outlive it. Blocks. */
+CK_NODISCARD ck_status ck_plugin_store_etcd(ck_proc *proc, ck_records *records, ck_plugin_store **out, ck_error *err);
 
 #endif

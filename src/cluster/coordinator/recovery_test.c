@@ -47,6 +47,36 @@ static void it_starts_what_was_deployed_and_not_yet_started(void **state) {
     ASSERT_STATE(h, 1, "running");
 }
 
+/* The plugins that a job was submitted with are in every DEPLOY of it, whoever leads. */
+static void a_job_keeps_its_plugins(void **state) {
+    harness *h = *state;
+    char hash[] = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+    const ck_msg_plugin plugins[] = {{ck_view_of(hash), 7, CK_VIEW("a.so")}, {ck_view_of(hash), 8, CK_VIEW("")}};
+    ck_msg_submit job = plain_job("/c");
+    job.plugins = (ck_proto_list){plugins, 2};
+    join(h, 1, 4);
+    assert_false(ck_coordinator_names_plugin(h->c, ck_view_of(hash)));
+    submit(h, &job);
+    for (int leader = 0; leader < 2; leader++) {
+        const ck_msg_deploy *d = &sent(h, h->conn_of[1], CK_MSG_DEPLOY)->as.deploy;
+        const ck_msg_plugin *p = d->plugins.items;
+        assert_int_equal(d->plugins.count, 2);
+        ASSERT_TEXT(p[0].hash, hash);
+        ASSERT_TEXT(p[0].name, "a.so");
+        assert_int_equal(p[0].bytes, 7);
+        assert_int_equal(p[1].bytes, 8);
+        assert_true(ck_coordinator_names_plugin(h->c, ck_view_of(hash)));
+        if (leader == 1) break;
+        next_leader(h);
+        register_with(h, 1, 11, 1, 4, NULL, 0); /* it has the job no more; others are waited for */
+        pass(h, 2000, "1");
+    }
+    command(h, CK_COMMAND_CANCEL, 1);
+    ended(h, 1, 1, 2, CK_TASK_CANCELLED, "", 0);
+    ASSERT_STATE(h, 1, "cancelled");
+    assert_false(ck_coordinator_names_plugin(h->c, ck_view_of(hash)));
+}
+
 static void it_restarts_what_does_not_come_back(void **state) {
     harness *h = *state;
     ck_msg_submit job = plain_job("/c");
@@ -330,6 +360,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         T(a_new_leader_adopts_what_runs),
         T(it_starts_what_was_deployed_and_not_yet_started),
+        T(a_job_keeps_its_plugins),
         T(it_restarts_what_does_not_come_back),
         T(a_worker_that_comes_back_without_it_is_a_loss_at_once),
         T(a_restart_under_way_goes_on),

@@ -5,6 +5,7 @@
 
 #include "cluster/coordinator/records_dir.h"
 #include "cluster/coordinator/records_etcd.h"
+#include "cluster/coordinator/uploads.h"
 #include "cluster/token.h"
 #include "net/connection.h"
 #include "os/clock.h"
@@ -45,6 +46,8 @@ struct ck_coordinator_server {
     ck_token own; /* the one that is made here, or that etcd has; where the operator has given some, it is none */
     ck_tls *tls;
     ck_records *records; /* NULL: none are kept */
+    ck_plugin_store *plugins;
+    ck_uploads *uploads;
     ck_coordinator *c;   /* NULL: it leads no more */
     ck_net_timer timer;
     ck_net_post first; /* arms the timer */
@@ -187,13 +190,24 @@ static ck_status say_hello(peer *p, const ck_message *m, ck_error *err) {
     return CK_OK;
 }
 
-/* A refusal, in a sentence; who goes on asking is answered so again. */
-static ck_status answer(peer *p, ck_status status, const char *why, ck_error *err) {
+static ck_status send_to(peer *p, const ck_message *m, ck_error *err) {
     ck_frame *f;
-    const ck_message m = {.kind = CK_MSG_REPLY, .as.reply = {.status = status, .error = ck_view_of(why)}};
-    CK_TRY(ck_message_frame(p->server->mem, &m, &f, err));
+    CK_TRY(ck_message_frame(p->server->mem, m, &f, err));
     if (ck_connection_send(p->c, &f) == CK_FULL) ck_connection_close(p->c, false);
     return CK_OK;
+}
+
+/* Of what the machine is not asked. */
+static ck_status answer(peer *p, ck_status status, const char *why, bool wanted, ck_error *err) {
+    const ck_message m = {.kind = CK_MSG_REPLY,
+                          .as.reply = {.status = status, .error = ck_view_of(why), .wanted = wanted}};
+    return send_to(p, &m, err);
+}
+
+/* Who goes on asking is answered so again. */
+static ck_status refuse(peer *p, const ck_error *why, ck_error *err) {
+    ck_log_line(p->server->proc->log, CK_LOG_DEBUG, "%s: %s", ck_connection_peer(p->c), why->msg);
+    return answer(p, why->status, why->msg, false, err);
 }
 
 static bool may_ask(const peer *p, const ck_message *m, ck_error *err) {
@@ -205,12 +219,67 @@ static bool may_ask(const peer *p, const ck_message *m, ck_error *err) {
     return false;
 }
 
+/* ---- plugins ---- */
+
+static bool is_about_plugins(const ck_message *m) {
+    return m->kind == CK_MSG_OFFER_PLUGIN || m->kind == CK_MSG_UPLOAD_PART || m->kind == CK_MSG_WANT_PLUGIN;
+}
+
+static ck_status take_offer(peer *p, const ck_msg_plugin *plugin, bool *wanted, ck_error *err) {
+    ck_coordinator_server *s = p->server;
+    uint64_t dropped;
+    ck_status st = ck_uploads_offer(s->uploads, ck_mono_us(s->proc), p->number, plugin,
+                                    (p->roles & CK_ROLE_PLUGIN) != 0, wanted, &dropped, err);
+    peer *idle = dropped ? peer_of(s, dropped) : NULL;
+    if (idle) ck_connection_close(idle->c, false);
+    return st;
+}
+
+static ck_status give_part(peer *p, const ck_msg_want_plugin *m, ck_error *err) {
+    ck_coordinator_server *s = p->server;
+    ck_error why = CK_ERROR_INIT;
+    ck_arena a;
+    ck_msg_plugin_part part = {.hash = m->hash, .offset = m->offset};
+    ck_arena_init(&a, s->mem, ARENA_BYTES_MAX);
+    ck_status st = ck_uploads_read(s->uploads, m, &a, &part.part, &why);
+    if (st != CK_OK) part.error = ck_view_of(why.msg);
+    st = st == CK_NOMEM || st == CK_CORRUPT
+             ? st
+             : send_to(p, &(ck_message){.kind = CK_MSG_PLUGIN_PART, .as.plugin_part = part}, &why);
+    if (st != CK_OK && err) *err = why;
+    ck_arena_destroy(&a);
+    return st;
+}
+
+/* A length or a hash that does not fit costs its connection, which is told why. */
+static ck_status hear_of_plugins(peer *p, const ck_message *m, ck_error *err) {
+    ck_coordinator_server *s = p->server;
+    ck_error why = CK_ERROR_INIT;
+    bool wanted = false;
+    if (m->kind == CK_MSG_WANT_PLUGIN) return give_part(p, &m->as.want_plugin, err);
+    ck_status st = m->kind == CK_MSG_OFFER_PLUGIN
+                       ? take_offer(p, &m->as.offer_plugin.plugin, &wanted, &why)
+                       : ck_uploads_part(s->uploads, ck_mono_us(s->proc), p->number, &m->as.upload_part, &why);
+    if (st == CK_OK) return answer(p, CK_OK, "", wanted, err);
+    if (st == CK_NOMEM || refuse(p, &why, err) != CK_OK) {
+        if (err) *err = why;
+        return CK_NOMEM;
+    }
+    if (st != CK_CORRUPT) return CK_OK;
+    ck_log_line(s->proc->log, CK_LOG_WARN, "%s was turned away: %s", ck_connection_peer(p->c), why.msg);
+    ck_connection_close(p->c, true);
+    return CK_OK;
+}
+
 static ck_status hear(peer *p, const ck_message *m, ck_error *err) {
     ck_coordinator_server *s = p->server;
     ck_error why = CK_ERROR_INIT;
     if (!p->roles) return say_hello(p, m, err);
     if (m->kind == CK_MSG_HELLO) return ck_fail(err, CK_CORRUPT, "a second HELLO");
-    if (!may_ask(p, m, &why)) return answer(p, CK_REFUSED, why.msg, err);
+    if (!may_ask(p, m, &why)) return refuse(p, &why, err);
+    if (is_about_plugins(m)) return hear_of_plugins(p, m, err);
+    if (m->kind == CK_MSG_SUBMIT && ck_uploads_check(s->uploads, &m->as.submit.plugins, &why) != CK_OK)
+        return refuse(p, &why, err);
     ck_status st = ck_coordinator_heard(s->c, ck_mono_us(s->proc), p->number, m, err);
     if (st == CK_NOMEM)
         resign(s, st, err);
@@ -243,6 +312,7 @@ static void closed(void *arg, ck_connection *c, ck_status why, const ck_error *e
             *link = p->next;
             break;
         }
+    if (p->number) ck_uploads_closed(s->uploads, p->number);
     if (s->c && p->number && why != CK_CANCELLED) {
         ck_status st = ck_coordinator_closed(s->c, ck_mono_us(s->proc), p->number, &e);
         if (st == CK_OK)
@@ -308,6 +378,21 @@ static ck_status open_etcd(ck_coordinator_server *s, const ck_coordinator_server
     return ck_records_etcd_open(&etcd, &s->records, &machine->epoch, &s->own, err);
 }
 
+static bool is_named(void *arg, ck_view hash) {
+    const ck_coordinator_server *s = arg;
+    return s->c && ck_coordinator_names_plugin(s->c, hash);
+}
+
+static ck_status open_plugins(ck_coordinator_server *s, const ck_coordinator_server_config *cfg, ck_error *err) {
+    ck_status st = cfg->ha             ? ck_plugin_store_etcd(s->proc, s->records, &s->plugins, err)
+                   : cfg->metadata_dir ? ck_plugin_store_dir(s->proc, cfg->metadata_dir, &s->plugins, err)
+                                       : ck_plugin_store_memory(s->proc, &s->plugins, err);
+    if (st != CK_OK) return st;
+    const ck_uploads_config uploads = {
+        .proc = s->proc, .store = s->plugins, .allow = cfg->allow_plugins, .is_named = is_named, .arg = s};
+    return ck_uploads_new(&uploads, &s->uploads, err);
+}
+
 /* The records, and an epoch above all that were here. */
 static ck_status lead(ck_coordinator_server *s, const ck_coordinator_server_config *cfg, ck_error *err) {
     ck_coordinator_config machine = cfg->machine;
@@ -323,6 +408,7 @@ static ck_status lead(ck_coordinator_server *s, const ck_coordinator_server_conf
     if (cfg->ha) st = open_etcd(s, cfg, &machine, err);
     if (st == CK_OK) st = ck_coordinator_new(&machine, &s->c, err);
     if (st == CK_OK && s->records) st = ck_records_recover(s->records, s->c, err);
+    if (st == CK_OK) st = open_plugins(s, cfg, err);
     if (st == CK_OK) st = ck_coordinator_begin(s->c, ck_mono_us(s->proc), err);
     if (st == CK_OK) {
         drain(s);
@@ -397,6 +483,8 @@ void ck_coordinator_server_stop(ck_coordinator_server *s) {
     if (s->listener) ck_listener_close(s->listener);
     ck_net_loop_free(s->loop); /* peers and probes close */
     ck_coordinator_free(s->c);
+    ck_uploads_free(s->uploads);
+    ck_plugin_store_close(s->plugins);
     ck_records_close(s->records);
     ck_tls_free(s->tls);
     pthread_mutex_destroy(&s->lock);

@@ -20,7 +20,8 @@ typedef struct ck_coordinator_server_config {
     const char *metadata_dir;      /* made when missing, locked; NULL: what is known ends with the process */
     const char *ha;                /* etcd://...: there, and whichever coordinator its lease has leads; NULL: none */
     int64_t lease_s;               /* with ha */
-    const char *token_file;        /* the operator's tokens, or where to put one; NULL: where commands of our user look */
+    const char *token_file;    /* the operator's tokens, or where to put one; NULL: where commands of our user look */
+    const char *allow_plugins; /* uploads.h; NULL: none are taken */
     ck_coordinator_config machine; /* mem, epoch and seed are the server's to fill */
 } ck_coordinator_server_config;
 

@@ -16,6 +16,8 @@ hosted *hosts_find(const supervisor *s, uint64_t job, uint64_t attempt) {
     return NULL;
 }
 
+static void kill_host(supervisor *s, hosted *h, const ck_session_action *a);
+
 /* ---- the session's actions ---- */
 
 /* A host that does not listen is closed, and ends for it. */
@@ -33,14 +35,40 @@ void hosts_drain(supervisor *s) {
         case CK_SESSION_SPAWN: hosts_add(s, a->job, a->attempt, &a->frame); break;
         case CK_SESSION_START:
         case CK_SESSION_SAVEPOINT: give(h, &a->frame); break;
-        case CK_SESSION_KILL: supervisor_kill(s, a->job, a->attempt); break;
+        case CK_SESSION_KILL: kill_host(s, h, a); break;
         case CK_SESSION_CLOSE: uplink_give_up(s); break;
         }
     }
 }
 
+/* What a DEPLOY says of plugins, for as long as the host is here. */
+static ck_status note_plugins(supervisor *s, hosted *h, ck_arena *a, ck_error *err) {
+    ck_message m;
+    CK_TRY(ck_message_read(h->deploy, a, &m, err));
+    const ck_proto_list *list = &m.as.deploy.plugins;
+    if (list->count == 0) return CK_OK;
+    if (!(h->plugins = ck_alloc_array(s->mem, list->count, sizeof *h->plugins)))
+        return ck_nomem(err, s->mem, list->count * sizeof *h->plugins);
+    h->plugin_count = list->count;
+    for (uint32_t i = 0; i < list->count; i++) {
+        const ck_msg_plugin *p = (const ck_msg_plugin *)list->items + i;
+        if (!ck_sha256_is_hex(p->hash) || p->bytes == 0)
+            return ck_fail(err, CK_CORRUPT, "a DEPLOY with a plugin that has no SHA-256, or no bytes");
+        h->plugins[i] = (hosted_plugin){.bytes = p->bytes};
+        memcpy(h->plugins[i].hash, p->hash.p, CK_SHA256_CHARS);
+        snprintf(h->plugins[i].name, sizeof h->plugins[i].name, "%.*s", (int)p->name.n, p->name.p ? p->name.p : "");
+    }
+    return CK_OK;
+}
+
+void hosts_spawn(supervisor *s, hosted *h) {
+    h->waiting = false;
+    supervisor_spawn(s, h->job, h->attempt, (ck_view){(const char *)h->deploy->p, h->deploy->n});
+}
+
 void hosts_add(supervisor *s, uint64_t job, uint64_t attempt, ck_frame **deploy) {
     ck_error err = CK_ERROR_INIT;
+    ck_arena a;
     hosted *h = ck_alloc_zero(s->mem, sizeof *h);
     if (!h) {
         supervisor_fail(s, ck_nomem(&err, s->mem, sizeof *h), &err);
@@ -49,7 +77,25 @@ void hosts_add(supervisor *s, uint64_t job, uint64_t attempt, ck_frame **deploy)
     h->job = job, h->attempt = attempt, h->deploy = *deploy, h->next = s->hosts;
     *deploy = NULL;
     s->hosts = h;
-    supervisor_spawn(s, job, attempt, (ck_view){(const char *)h->deploy->p, h->deploy->n});
+    h->waiting = true;
+    ck_arena_init(&a, s->mem, ARENA_BYTES_MAX);
+    ck_status st = note_plugins(s, h, &a, &err);
+    ck_arena_destroy(&a);
+    if (st == CK_NOMEM)
+        supervisor_fail(s, st, &err);
+    else if (st != CK_OK)
+        hosts_fail_waiting(s, h, &err);
+    else if (h->plugin_count)
+        fetch_for(s, h);
+    else
+        hosts_spawn(s, h);
+}
+
+void hosts_free(supervisor *s, hosted *h) {
+    ck_frame_free(&h->deploy);
+    ck_connection_unref(&h->c);
+    ck_free(s->mem, h->plugins, h->plugin_count * sizeof *h->plugins);
+    ck_free(s->mem, h, sizeof *h);
 }
 
 /* ---- the end of one ---- */
@@ -76,12 +122,31 @@ static void end_if_over(supervisor *s, hosted *h) {
         }
     ck_status st =
         ck_session_host_ended(s->session, h->job, h->attempt, h->outcome, h->flags, ck_view_of(h->error), &err);
-    ck_frame_free(&h->deploy);
-    ck_free(s->mem, h, sizeof *h);
+    hosts_free(s, h);
     if (st != CK_OK)
         supervisor_fail(s, st, &err);
     else
         hosts_drain(s);
+}
+
+/* One that waits for plugins has no process, and never gets one. */
+static void end_waiting(supervisor *s, hosted *h, ck_task_outcome outcome, const char *error) {
+    h->waiting = false;
+    h->reaped = h->told = true;
+    h->outcome = outcome;
+    snprintf(h->error, sizeof h->error, "%s", error);
+    for (char *p = h->error; *p; p++)
+        if ((unsigned char)*p < ' ' || *p == 127) *p = ' ';
+    end_if_over(s, h);
+}
+
+void hosts_fail_waiting(supervisor *s, hosted *h, const ck_error *why) { end_waiting(s, h, CK_TASK_FAILED, why->msg); }
+
+static void kill_host(supervisor *s, hosted *h, const ck_session_action *a) {
+    if (h && h->waiting)
+        end_waiting(s, h, CK_TASK_CANCELLED, "");
+    else
+        supervisor_kill(s, a->job, a->attempt);
 }
 
 void hosts_reaped(supervisor *s, uint64_t job, uint64_t attempt, int wait_status) {

@@ -120,6 +120,7 @@ static int spawn_process(const supervisor *s, const request *r, pid_t *pid) {
                                 s->cfg->data_root ? s->cfg->data_root : "",
                                 s->cfg->secret_dir ? s->cfg->secret_dir : "",
                                 slot_bytes,
+                                s->plugin_dir,
                                 NULL};
     snprintf(job, sizeof job, "%llu", (unsigned long long)r->job);
     snprintf(attempt, sizeof attempt, "%llu", (unsigned long long)r->attempt);
@@ -218,7 +219,9 @@ static ck_status make_dir(supervisor *s, ck_error *err) {
                        DIR_BYTES_MAX);
     CK_TRY(ck_fs_mkdirs(s->proc, s->dir, err));
     s->socket = ck_arena_printf(&s->arena, "unix:%s/worker.sock", s->dir);
-    return s->socket ? CK_OK : ck_nomem(err, s->mem, 0);
+    s->plugin_dir = ck_arena_printf(&s->arena, "%s/plugins", s->dir);
+    if (!s->socket || !s->plugin_dir) return ck_nomem(err, s->mem, 0);
+    return ck_plugin_cache_new(s->proc, s->plugin_dir, CK_PLUGIN_CACHE_BYTES_MAX, &s->plugins, err);
 }
 
 static bool all_on_this_machine(const char *addresses) {
@@ -314,10 +317,10 @@ static void stop(supervisor *s) {
     for (request *r; (r = take_request(s)) != NULL;) free_request(s, r);
     for (hosted *h; (h = s->hosts) != NULL;) {
         s->hosts = h->next;
-        ck_frame_free(&h->deploy);
-        ck_connection_unref(&h->c);
-        ck_free(s->mem, h, sizeof *h);
+        hosts_free(s, h);
     }
+    fetch_free_all(s);
+    ck_plugin_cache_free(s->plugins);
     ck_session_free(s->session);
     ck_error err = CK_ERROR_INIT;
     if (s->dir && !s->cfg->state_dir && ck_fs_remove_tree(s->proc, s->dir, &err) != CK_OK)

@@ -27,7 +27,7 @@ typedef struct ck_supervisor_config {
      * below secret_dir, and of the environment CLINK_SECRET_*. NULL: none. */
     const char *data_root, *secret_dir;
     /* Of this program, for a host: verb SOCKET JOB ATTEMPT PARENT DATA-HOST ADVERTISED CERT KEY CA DATA-ROOT SECRET-DIR
-     * SLOT-BYTES. */
+     * SLOT-BYTES PLUGIN-DIR. */
     const char *verb;
     void (*began)(void *arg, const char *name); /* once, when it waits for work; may be NULL */
     void *arg;

@@ -1,18 +1,28 @@
 /* Inside a worker's process:
  *   supervisor.c  the main thread: spawns, reaps, ends
  *   hosts.c       the loop: connections of hosts, what they say
- *   uplink.c      the loop: the connection to the coordinator */
+ *   uplink.c      the loop: the connection to the coordinator
+ *   fetch.c       the loop: plugins that hosts to come need */
 #ifndef CK_CLUSTER_WORKER_SUPERVISOR_INT_H
 #define CK_CLUSTER_WORKER_SUPERVISOR_INT_H
 
 #include <pthread.h>
 #include <sys/types.h>
 
+#include "base/sha256.h"
+#include "cluster/worker/plugin_cache.h"
 #include "cluster/worker/session.h"
 #include "cluster/worker/supervisor.h"
 #include "net/connection.h"
 
 enum { QUEUE_BYTES_MAX = 32 << 20, ARENA_BYTES_MAX = 64 << 20, HOSTS_MAX = 4096 };
+
+typedef struct hosted_plugin {
+    char hash[CK_SHA256_CHARS + 1], name[CK_CLUSTER_NAME_MAX + 1];
+    uint64_t bytes;
+} hosted_plugin;
+
+typedef struct fetch fetch; /* fetch.c */
 
 /* Loop: a host that has, will have or had a process. It is over when that is reaped and its connection has ended: what
  * it said last comes before that. */
@@ -22,6 +32,10 @@ typedef struct hosted {
     ck_frame *deploy; /* until it asks for it */
     ck_connection *c; /* a reference */
     bool reaped, told;
+    bool waiting;   /* for plugins: it has no process yet */
+    bool looked_at; /* fetch.c */
+    hosted_plugin *plugins;
+    uint32_t plugin_count;
     int wait_status;
     ck_task_outcome outcome;
     uint64_t flags;
@@ -64,6 +78,9 @@ typedef struct supervisor {
     ck_net_timer timer;
     ck_net_post first;
     hosted *hosts;
+    ck_plugin_cache *plugins;
+    const char *plugin_dir;
+    fetch *fetches; /* the first is under way */
 
     child *children; /* main thread */
 
@@ -84,6 +101,17 @@ hosted *hosts_find(const supervisor *s, uint64_t job, uint64_t attempt);
 void hosts_add(supervisor *s, uint64_t job, uint64_t attempt, ck_frame **deploy); /* takes it */
 void hosts_reaped(supervisor *s, uint64_t job, uint64_t attempt, int wait_status);
 void hosts_drain(supervisor *s); /* the session's actions */
+void hosts_spawn(supervisor *s, hosted *h);
+void hosts_fail_waiting(supervisor *s, hosted *h, const ck_error *why); /* frees h */
+void hosts_free(supervisor *s, hosted *h);
+
+/* ---- fetch.c ---- */
+void fetch_for(supervisor *s, hosted *h); /* starts it once it has its plugins; it may be gone when this returns */
+void fetch_connected(supervisor *s);
+void fetch_disconnected(supervisor *s);
+/* Not CK_OK: the connection is to be closed for that reason. */
+ck_status fetch_heard(supervisor *s, const ck_msg_plugin_part *m, ck_error *err);
+void fetch_free_all(supervisor *s);
 
 /* ---- uplink.c ---- */
 void uplink_start(supervisor *s);

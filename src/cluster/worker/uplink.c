@@ -18,6 +18,7 @@ static void opened(void *arg, ck_connection *c) {
     s->silent = false;
     failed(s, ck_session_connected(s->session, ck_mono_us(s->proc), &err), &err);
     hosts_drain(s);
+    fetch_connected(s);
 }
 
 static ck_status framed(void *arg, ck_connection *c, ck_frame **f, ck_error *err) {
@@ -29,7 +30,9 @@ static ck_status framed(void *arg, ck_connection *c, ck_frame **f, ck_error *err
     ck_status st = ck_message_read(*f, &a, &m, err);
     if (st == CK_OK && m.kind == CK_MSG_REPLY) /* why nothing more will come */
         st = ck_fail(err, CK_REFUSED, "%.*s", (int)m.as.reply.error.n, m.as.reply.error.p);
-    if (st == CK_OK) st = ck_session_heard(s->session, ck_mono_us(s->proc), &m, err);
+    if (st == CK_OK)
+        st = m.kind == CK_MSG_PLUGIN_PART ? fetch_heard(s, &m.as.plugin_part, err)
+                                          : ck_session_heard(s->session, ck_mono_us(s->proc), &m, err);
     if (st == CK_OK) s->gave_up = false;
     hosts_drain(s);
     if (err) failed(s, st, err);
@@ -44,6 +47,7 @@ static void closed(void *arg, ck_connection *c, ck_status why, const ck_error *e
     ck_connection_unref(&s->up);
     s->up_open = false;
     ck_session_disconnected(s->session);
+    fetch_disconnected(s);
     s->turn++;
     if (why == CK_CANCELLED || s->silent) return;
     s->silent = true; /* once for each time it goes away */
