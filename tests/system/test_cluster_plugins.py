@@ -257,6 +257,18 @@ def test_without_a_directory_they_are_in_memory(cluster, function):
     assert sorted((r["k"], r["d"]) for r in read_rows(cluster.cwd / "out")) == [(k, steps(k + 1)) for k in range(1000)]
 
 
+def test_a_confined_worker_loads_what_lies_outside_its_root(cluster, function):
+    """Jobs touch files below the root only; their code is none of their files."""
+    cluster.coordinator("--allow-plugins", "any")
+    cluster.worker("w1", 2, "--data-root", cluster.cwd, "--state-dir", cluster.state("w1"))
+    sql = ENDLESS.replace("rate_limit='2000'", "rows='1000'")
+    assert cluster.bring("--plugin", function, "--name", "t", "--wait", "-e", sql).rows[0]["status"] == "finished"
+    assert len(read_rows(cluster.cwd / "out")) == 1000
+    outside = sql.replace("'out'", f"'{cluster.runtime}/out'")
+    r = cluster.bring("--plugin", function, "--name", "u", "--wait", "-e", outside, ok=False)
+    assert r.code == 1 and "--data-root" in r.rows[0]["error"], r.out
+
+
 # ---- what is refused ----
 
 
