@@ -9,6 +9,7 @@ import subprocess
 import threading
 import time
 
+import psycopg
 import pytest
 from conftest import CLINK, read_rows, run_clink
 from postgres_server import Server, free_port
@@ -158,6 +159,46 @@ def test_parts_and_heirs_are_read_once(pg):
     assert run_clink("run", "-p", 3, "-e", pg.table("empty", "id INTEGER") + "SELECT COUNT(*) AS n FROM empty").rows == [{"n": 0}]
 
 
+def test_nobody_empties_or_rewrites_what_is_being_read(pg):
+    """What TRUNCATE takes away is gone for every snapshot: it waits until the table is read, also for parts that are not begun."""
+    pg.run("DROP TABLE IF EXISTS steady; CREATE TABLE steady (id int, k text) PARTITION BY LIST (k); CREATE TABLE steady_a PARTITION OF steady FOR VALUES IN ('a'); "
+           "CREATE TABLE steady_b PARTITION OF steady FOR VALUES IN ('b')")
+    pg.run("INSERT INTO steady SELECT i, 'a' FROM generate_series(1, 400000) i; INSERT INTO steady SELECT -i, 'b' FROM generate_series(1, 1000) i")
+    p = subprocess.Popen([CLINK, "run", "--format", "ndjson", "-e", pg.table("steady", "id INTEGER, k VARCHAR") + "SELECT id, k FROM steady"], stdout=subprocess.PIPE,
+                         stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True)
+    try:
+        ids = [json.loads(p.stdout.readline())["id"]]  # and nobody takes the next ones: it stands in the first part
+        for change in ("TRUNCATE steady_b", "DROP TABLE steady_b", "ALTER TABLE steady_b ALTER k TYPE varchar(9)"):
+            with pytest.raises(psycopg.errors.LockNotAvailable):
+                pg.run(f"SET lock_timeout = '300ms'; {change}")
+        pg.run("DELETE FROM steady_b")
+        ids += [json.loads(line)["id"] for line in p.stdout]
+        assert p.wait(60) == 0, p.stderr.read()
+    finally:
+        p.kill()
+        p.communicate()
+    assert sorted(ids) == [*range(-1000, 0), *range(1, 400001)]
+    pg.run("TRUNCATE steady")
+
+
+def test_a_table_that_is_read_is_let_go(pg, tmp_path):
+    """A job that goes on for other input keeps no transaction open on the server, which could not clear up behind it."""
+    pg.run("CREATE TABLE names AS SELECT i AS id, 'n' || i AS name FROM generate_series(1, 10) i")
+    (tmp_path / "in.ndjson").write_text('{"id":3}\n')
+    sql = (pg.table("names", "id INTEGER, name VARCHAR") + f"CREATE TABLE o (id INTEGER) WITH (connector='file', format='json', path='{tmp_path}/in.ndjson', follow='true');\n"
+           + "SELECT o.id, name FROM o JOIN names ON o.id = names.id")
+    p = subprocess.Popen([CLINK, "run", "--format", "ndjson", "-e", sql], stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True)
+    try:
+        assert json.loads(p.stdout.readline())["name"] == "n3"
+        end = time.monotonic() + 120
+        while pg.run("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'clink' AND query LIKE 'COPY%'") != [(0,)]:
+            assert p.poll() is None and time.monotonic() < end
+            time.sleep(0.05)
+    finally:
+        p.kill()
+        p.communicate()
+
+
 # ---- restarts ----
 
 def test_killed_again_and_again_each_row_comes_once(pg, tmp_path):
@@ -199,6 +240,12 @@ def test_what_does_not_fit_is_said_before_anything_runs(pg, kinds):
     refused(pg.table("t", "l INTEGER", table="kinds") + select, 'column "l"', "bigint on the server and INTEGER", "declare it BIGINT")
     refused(pg.table("t", "n DECIMAL(10,2)", table="kinds") + select, "declare it DECIMAL(20,4)")
     refused(pg.table("t", "v BIGINT", table="kinds") + select, "declare it VARCHAR")
+    pg.run("CREATE TABLE scaled (a numeric(3,-2), b numeric(2,4), c numeric(20,-30)); INSERT INTO scaled VALUES (12300, 0.0012, 0)")
+    refused(pg.table("t", "a DECIMAL(3,0)", table="scaled") + select, "declare it DECIMAL(5,0)")
+    refused(pg.table("t", "b DECIMAL(3,1)", table="scaled") + select, "declare it DECIMAL(4,4)")
+    refused(pg.table("t", "c DECIMAL(38,0)", table="scaled") + select, "declare it VARCHAR")
+    got = run_clink("run", "-e", pg.table("t", "a DECIMAL(5,0), b DECIMAL(4,4)", table="scaled") + "SELECT CAST(a AS VARCHAR) AS a, CAST(b AS VARCHAR) AS b FROM t").rows
+    assert got == [{"a": "12300", "b": "0.0012"}]
     refused(pg.table("t", "e VARCHAR, f ARRAY<VARCHAR>, s MAP<VARCHAR, BIGINT>", table="kinds") + select, 'column "s"')
     pg.run("CREATE VIEW seen AS SELECT id FROM kinds")
     refused(pg.table("t", "id BIGINT", table="seen") + select, "is no table but a view")

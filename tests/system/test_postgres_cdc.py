@@ -424,6 +424,10 @@ def test_what_is_missing_is_said_before_anything_runs(pg, names, tmp_path):
     refused(pg.table("src", DECLARED, table=names[0], slot="x") + select, "are of mode = 'cdc'")
     pg.run(f"DO $$ BEGIN CREATE USER plain; EXCEPTION WHEN duplicate_object THEN NULL; END $$; GRANT SELECT ON {names[0]} TO plain")
     refused(followed(pg, names, user="plain") + select, "may not follow changes")
+    # A slot is only made when nobody writes.
+    with pg.connect(autocommit=False) as c:
+        c.execute(f"INSERT INTO {names[1]} VALUES (1, 'a', 1)")
+        refused(followed(pg, names, timeout_ms="1000") + select, "one may still be open (pg_stat_activity")
     # A slot that is gone, and one that a later checkpoint has confirmed.
     job = copying(pg, names, tmp_path)
     job.start()

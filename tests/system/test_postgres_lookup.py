@@ -42,6 +42,23 @@ def test_what_is_found_is_what_is_there(pg, tmp_path, p, options):
         assert sorted(((r["o"], r["name"]) for r in got), key=str) == sorted(want, key=str)
 
 
+def test_keys_the_server_has_no_value_for_are_found_nowhere(pg, tmp_path):
+    """A text that is no uuid, a number that is out of range: the others are found beside them."""
+    rnd = random.Random(3)
+    pg.run("CREATE TABLE things (u uuid, i smallint, d date, name text)")
+    uuid = lambda n: f"00000000-0000-0000-0000-{n:012}"  # noqa: E731
+    pg.run("INSERT INTO things SELECT lpad(i::text, 32, '0')::uuid, i, '2024-01-01'::date + i, 'n' || i FROM generate_series(0, 199) i")
+    odd = ["", "x", '"\\', "{", "NULL", "é,", uuid(1) + "0"]
+    rows = [{"o": n, "u": rnd.choice(odd) if rnd.random() < .1 else uuid(rnd.randrange(300)), "i": rnd.choice([rnd.randrange(300), 10**rnd.randrange(19)])} for n in range(3000)]
+    write_ndjson(tmp_path / "in.ndjson", rows)
+    src = file_table("o", "o BIGINT, u VARCHAR, i BIGINT", tmp_path / "in.ndjson")
+    for columns, on, found in [("u VARCHAR, name VARCHAR", "o.u = t.u", lambda r: int(r["u"][-12:]) if r["u"] not in odd else 999),
+                               ("i BIGINT, name VARCHAR", "o.i = t.i", lambda r: r["i"]),
+                               ("i BIGINT, u VARCHAR, name VARCHAR", "o.i = t.i AND o.u = t.u", lambda r: r["i"] if r["u"] == uuid(r["i"]) else 999)]:
+        got = run_clink("run", "-e", src + pg.table("t", columns, table="things") + f"SELECT o.o, t.name FROM o LEFT JOIN t FOR SYSTEM_TIME AS OF PROCTIME() ON {on}").rows
+        assert {r["o"]: r["name"] for r in got} == {r["o"]: f"n{found(r)}" if found(r) < 200 else None for r in rows} and len(got) == len(rows)
+
+
 def test_an_answer_is_good_for_its_time(pg, tmp_path):
     """Also the answer that there is no row. A server that is away is waited for."""
     pg.run("CREATE TABLE prices (id int PRIMARY KEY, price numeric(10,2)); INSERT INTO prices VALUES (1, 10)")

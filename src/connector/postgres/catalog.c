@@ -95,9 +95,11 @@ static const char *suggestion(ck_arena *a, const ck_pg_column *c) {
     const char *name = "VARCHAR";
     for (size_t i = 0; i < CK_ARRAY_COUNT(names); i++)
         if (strcmp(c->base, names[i][0]) == 0) name = names[i][1];
+    int scale = c->scale < 0 ? 0 : c->scale, digits = c->precision - (c->scale < 0 ? c->scale : 0);
+    if (digits < scale) digits = scale; /* numeric(2,4): 0.0012 */
     if (strcmp(c->base, "numeric") == 0)
-        name = c->precision > 38  ? "VARCHAR"
-               : c->precision > 0 ? ck_arena_printf(a, "DECIMAL(%d,%d)", c->precision, c->scale < 0 ? 0 : c->scale)
+        name = digits > 38        ? "VARCHAR"
+               : c->precision > 0 ? ck_arena_printf(a, "DECIMAL(%d,%d)", digits, scale)
                                   : "DECIMAL(38,s) with as many digits behind the point as its values have";
     if (name && c->array) name = ck_arena_printf(a, "ARRAY<%s>", name);
     return name ? name : "VARCHAR";

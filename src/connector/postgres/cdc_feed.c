@@ -64,7 +64,12 @@ static ck_status create_slot(ck_pg_feed *f, const char *name, bool temporary, co
     PGresult *r;
     (void)snprintf(sql, sizeof sql, "CREATE_REPLICATION_SLOT \"%s\"%s LOGICAL pgoutput %s", name,
                    temporary ? " TEMPORARY" : "", snapshot);
-    CK_TRY(ck_pg_query(&f->pg, sql, 0, NULL, &r, err));
+    ck_status s = ck_pg_query(&f->pg, sql, 0, NULL, &r, err);
+    if (s != CK_OK && err && strstr(err->msg, "does not answer within"))
+        return ck_error_prefix(
+            err, "a slot is made when every transaction that is writing now has ended, and one may still be "
+                 "open (pg_stat_activity on the server says which): ");
+    CK_TRY(s);
     bool ok = ck_pg_lsn_parse(f->pg.lib->PQgetvalue(r, 0, 1), &f->consistent);
     f->pg.lib->PQclear(r);
     return ok ? CK_OK

@@ -55,8 +55,9 @@ typedef struct pg_lookup {
     ck_bytes params[KEYS_MAX];
     ck_proc *proc;
     ck_pg pg;
-    ck_arena asking;   /* what the table is on the server, and the query: of this connection */
-    const char *query; /* in there */
+    ck_arena asking;             /* what the table is on the server, and the query: of this connection */
+    const char *query;           /* in there, */
+    const char *types[KEYS_MAX]; /* and the server's types of the keys */
     PGresult *result;
     int64_t failing_since_us, pause_ms;
 } pg_lookup;
@@ -128,8 +129,10 @@ static ck_status make_query(pg_lookup *l, const ck_pg_table *t) {
     for (uint32_t i = 0; s == CK_OK && i < l->schema->field_count; i++)
         s = ck_bytes_printf(&q, ", t.%s", t->columns[l->table.columns[i]].ident);
     if (s == CK_OK) s = ck_bytes_printf(&q, " FROM %s t JOIN unnest(", t->name);
-    for (uint32_t k = 0; s == CK_OK && k < l->key_count; k++)
-        s = ck_bytes_printf(&q, "%s$%u::%s[]", k ? ", " : "", k + 1, t->columns[l->table.columns[l->keys[k]]].bare);
+    for (uint32_t k = 0; s == CK_OK && k < l->key_count; k++) {
+        l->types[k] = t->columns[l->table.columns[l->keys[k]]].bare;
+        s = ck_bytes_printf(&q, "%s$%u::%s[]", k ? ", " : "", k + 1, l->types[k]);
+    }
     if (s == CK_OK) s = ck_bytes_str(&q, ") WITH ORDINALITY u (");
     for (uint32_t k = 0; s == CK_OK && k < l->key_count; k++) s = ck_bytes_printf(&q, "k%u, ", k);
     if (s == CK_OK) s = ck_bytes_str(&q, "n) ON ");
@@ -145,6 +148,12 @@ static ck_status make_query(pg_lookup *l, const ck_pg_table *t) {
     return s == CK_OK && l->query ? CK_OK : ck_nomem(&l->call.error, l->mem, 1024);
 }
 
+static ck_status ask_for_all(pg_lookup *l) {
+    const char *values[KEYS_MAX];
+    for (uint32_t k = 0; k < l->key_count; k++) values[k] = l->params[k].p;
+    return ck_pg_query(&l->pg, l->query, (int)l->key_count, values, &l->result, &l->call.error);
+}
+
 static ck_status ask(pg_lookup *l) {
     if (!ck_pg_is_open(&l->pg)) {
         ck_arena_reset_to(&l->asking, (ck_arena_mark){0});
@@ -154,9 +163,12 @@ static ck_status ask(pg_lookup *l) {
         CK_TRY(ck_pg_table_read(&l->pg, &l->asking, name, l->table.schema, l->table.wanted, false, &t, &l->call.error));
         CK_TRY(make_query(l, &t));
     }
-    const char *values[KEYS_MAX];
-    for (uint32_t k = 0; k < l->key_count; k++) values[k] = l->params[k].p;
-    return ck_pg_query(&l->pg, l->query, (int)l->key_count, values, &l->result, &l->call.error);
+    ck_status s = ask_for_all(l);
+    if (s != CK_DATA) return s;
+    ck_error_reset(&l->call.error);
+    for (uint32_t k = 0; k < l->key_count; k++)
+        CK_TRY(ck_pg_blank_unfit(&l->pg, &l->asking, l->types[k], l->asked_count, &l->params[k], &l->call.error));
+    return ask_for_all(l);
 }
 
 static void job_run(ck_io_job *j) {

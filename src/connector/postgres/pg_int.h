@@ -140,6 +140,9 @@ typedef struct ck_pg_table {
  * or column. CK_INVALID names a column whose types do not fit together, for_writing or for reading. */
 CK_NODISCARD ck_status ck_pg_table_read(ck_pg *c, ck_arena *a, const char *table, const ck_schema *schema,
                                         const bool *wanted, bool for_writing, ck_pg_table *out, ck_error *err);
+/* Until the transaction ends nobody empties, rewrites or drops the table or a part of it, which a snapshot from before
+ * would see too; rows may change. Waits for whoever does so now. */
+CK_NODISCARD ck_status ck_pg_table_lock(ck_pg *c, ck_arena *a, const ck_pg_table *t, ck_error *err);
 /* Whether a key's columns (of the schema) are one unique index of the table without conditions. */
 CK_NODISCARD ck_status ck_pg_key_is_unique(ck_pg *c, ck_arena *a, const ck_pg_table *t, const uint32_t *key,
                                            uint32_t count, bool *unique, ck_error *err);
@@ -166,6 +169,13 @@ CK_NODISCARD ck_status ck_pg_print_copy(ck_pg_values *v, const ck_type *t, const
                                         ck_bytes *out);
 /* The same bare, for a parameter: NULL is the caller's. */
 CK_NODISCARD ck_status ck_pg_print(ck_pg_values *v, const ck_type *t, const ck_column *c, uint32_t row, ck_bytes *out);
+
+/* ---- keys that are looked up (lookup_keys.c) ---- */
+
+/* array: the text of one parameter, {"...",NULL,...}, of `count` elements; those the server cannot read as `type`
+ * become NULL. Asks the server again and again; a is for the while. CK_NOMEM, or what ck_pg_query fails with. */
+CK_NODISCARD ck_status ck_pg_blank_unfit(ck_pg *c, ck_arena *a, const char *type, uint32_t count, ck_bytes *array,
+                                         ck_error *err);
 
 /* ---- rows that do not fit (bad_row.c) ---- */
 

@@ -151,6 +151,7 @@ static ck_status connect_source(pg_source *s) {
                      &s->call.error));
     const char *name = s->options.table ? s->options.table : s->table.table;
     CK_TRY(ck_pg_table_read(&s->pg, &s->arena, name, s->table.schema, s->read, false, &s->remote, &s->call.error));
+    CK_TRY(ck_pg_table_lock(&s->pg, &s->arena, &s->remote, &s->call.error));
     s->looked = true;
     return CK_OK;
 }
@@ -341,7 +342,10 @@ static ck_status take_chunk(pg_source *s, ck_op_ctx *ctx) {
 static void read_ahead(pg_source *s, ck_op_ctx *ctx) {
     if (s->call.running) return;
     while (s->reading < s->count && s->splits[s->reading].at.finished) s->reading++;
-    if (s->reading == s->count) return;
+    if (s->reading == s->count) {
+        ck_pg_close(&s->pg); /* the job may go on for long: its transaction would keep the server from clearing up */
+        return;
+    }
     ck_background_begin(&s->call, job_run, ctx);
 }
 

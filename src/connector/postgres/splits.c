@@ -67,13 +67,20 @@ static void release(void *held) {
     ck_free(h->mem, h, sizeof *h);
 }
 
-static ck_status export(ck_pg *c, ck_arena *a, const char **snapshot, ck_error *err) {
+ck_status ck_pg_table_lock(ck_pg *c, ck_arena *a, const ck_pg_table *t, ck_error *err) {
+    bool lockable = t->kind == 'r' || t->kind == 'p';
+    const char *sql =
+        ck_arena_printf(a, lockable ? "LOCK TABLE %s IN ACCESS SHARE MODE" : "SELECT 1 FROM %s LIMIT 0", t->name);
+    return sql ? ck_pg_run(c, sql, err) : ck_nomem(err, a->mem, strlen(t->name));
+}
+
+/* The table is locked before the snapshot is taken, which is taken by the first query. */
+static ck_status export(ck_pg *c, ck_arena *a, const ck_pg_table *t, const char **snapshot, ck_error *err) {
     PGresult *r;
     /* Whoever reads takes it at once; the server ends the transaction when nobody needs it any more. */
-    CK_TRY(ck_pg_run(c,
-                     "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; "
-                     "SET LOCAL idle_in_transaction_session_timeout = '60s'",
-                     err));
+    CK_TRY(ck_pg_run(c, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", err));
+    CK_TRY(ck_pg_table_lock(c, a, t, err));
+    CK_TRY(ck_pg_run(c, "SET LOCAL idle_in_transaction_session_timeout = '60s'", err));
     CK_TRY(ck_pg_query(c, "SELECT pg_catalog.pg_export_snapshot()", 0, NULL, &r, err));
     *snapshot = ck_arena_strdup(a, c->lib->PQgetvalue(r, 0, 0));
     c->lib->PQclear(r);
@@ -159,8 +166,8 @@ static ck_status enumerate(const ck_op_spec *spec, uint32_t parallelism, ck_pg *
     const bool *read = ck_pg_columns_read(a, &table, &o);
     if (!read) return ck_nomem(err, a->mem, table.schema->field_count);
     CK_TRY(ck_pg_connect(c, spec->proc, &o, false, err));
-    CK_TRY(export(c, a, &snapshot, err));
     CK_TRY(ck_pg_table_read(c, a, o.table ? o.table : table.table, table.schema, read, false, &t, err));
+    CK_TRY(export(c, a, &t, &snapshot, err));
     CK_TRY(family(c, &t, &r, err));
     ck_status s = cut_all(c, r, snapshot, parallelism, a, out, err);
     c->lib->PQclear(r);
