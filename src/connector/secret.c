@@ -31,6 +31,18 @@ ck_status ck_secret_resolve(ck_proc *proc, const char *name, const char *value, 
     return s;
 }
 
+ck_status ck_secret_check_url(const char *name, const char *url, const char *instead, ck_error *err) {
+    const char *host = strstr(url, "://");
+    if (!host) return CK_OK;
+    host += 3;
+    if (!memchr(host, '@', strcspn(host, "/?#"))) return CK_OK;
+    return ck_fail(
+        err, CK_INVALID,
+        "option '%s' says in the address who we are, where it would be kept with checkpoints and shown; %s say "
+        "so",
+        name, instead);
+}
+
 ck_status ck_secret_check(const char *name, const char *value, ck_error *err) {
     size_t n = value ? strlen(value) : 0;
     bool named =

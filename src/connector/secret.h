@@ -15,4 +15,7 @@ CK_NODISCARD ck_status ck_secret_resolve(ck_proc *proc, const char *name, const 
  * does not stand for the secret but is it. */
 CK_NODISCARD ck_status ck_secret_check(const char *name, const char *value, ck_error *err);
 
+/* CK_INVALID where an address has a user or password in it, as in https://user:word@host/. */
+CK_NODISCARD ck_status ck_secret_check_url(const char *name, const char *url, const char *instead, ck_error *err);
+
 #endif

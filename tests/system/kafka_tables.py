@@ -20,6 +20,7 @@ def broker(tmp_path_factory):
 
 
 def table(name, columns, topic, broker, **options):
+    options.setdefault("timeout_ms", "60000")  # a broker of a busy machine
     more = "".join(f", {k.replace('__', '.')}='{v}'" for k, v in options.items())
     return f"CREATE TABLE {name} ({columns}) WITH (connector='kafka', brokers='{broker.address}', topic='{topic}'{more});\n"
 

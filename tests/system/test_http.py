@@ -169,6 +169,7 @@ def test_what_is_wrong_with_a_lookup_is_a_sentence(tmp_path):
         assert "option 'url' has {nobody}, which is no column of the table" in fails(s.url + "/{nobody}")
         assert "in which a brace has no other one" in fails(s.url + "/{usr")
         assert "which the join does not give" in fails(s.url + "/{usr}/{name}")
+        assert "says in the address who we are" in (t := fails("http://ann:hush-hush@localhost/{usr}")) and "hush-hush" not in t.split("CREATE")[0].split("\n")[0], t
         assert "rows are looked up, not read one after the other" in fails(url, query="SELECT * FROM c")
         assert "must be '${env:NAME}' or '${file:PATH}'" in fails(url, headers__Authorization="Bearer x")
     assert "no answer: " in fails(url) and "Connection refused" in fails(url) or "Could not connect" in fails(url) or "Failed to connect" in fails(url)

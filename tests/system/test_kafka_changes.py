@@ -65,6 +65,24 @@ def test_metadata_columns_are_read_only(broker, orders):
     assert r.code == 1 and "is read, not written" in r.err, r.err
 
 
+def test_a_time_that_is_none_is_a_bad_record(broker):
+    """Its writer can say any number, where the topic lets him; as a number it is read."""
+    topic = broker.topic(1, message_timestamp_after_max_ms=2**63 - 1)
+    p = Producer({"bootstrap.servers": broker.address})
+    times = [1, 253402300799999, 253402300800000, 1_700_000_000_000_000, 2**63 - 1, 5]
+    for i, ms in enumerate(times):
+        p.produce(topic, json.dumps({"id": i}), timestamp=ms)
+    assert p.flush(60) == 0
+    for kind in ("TIMESTAMP_LTZ(3)", "TIMESTAMP(6)"):
+        columns = f"id BIGINT, at {kind} METADATA FROM 'timestamp'"
+        r = run_clink("run", "-e", table("o", columns, topic, broker, bounded="true") + "SELECT id FROM o", ok=False)
+        assert r.code == 1 and "offset 2: the record's timestamp is behind the year 9999" in r.err and "BIGINT" in r.err, r.err
+        r = run_clink("run", "-e", table("o", columns, topic, broker, bounded="true", on_error="skip") + "SELECT id, CAST(at AS VARCHAR) AS at FROM o")
+        assert [x["id"] for x in r.rows] == [0, 1, 5] and r.rows[1]["at"].startswith("9999-12-31 23:59:59.999") and "3 records of o did not fit" in r.err
+    got = run_clink("run", "-e", table("o", "id BIGINT, at BIGINT METADATA FROM 'timestamp'", topic, broker, bounded="true") + "SELECT at FROM o").rows
+    assert [x["at"] for x in got] == times
+
+
 def changes_of(rnd, count):
     """Random changes in Debezium's envelope, some beside their schema, and the rows that are there in the end."""
     rows, out = {}, []

@@ -1,6 +1,7 @@
 """Records and topics that are not as they should be, against a real broker: each record is judged by itself, and what is gone is said."""
 import csv
 import io
+import json
 import os
 import random
 import subprocess
@@ -119,6 +120,19 @@ def test_a_key_that_is_no_text_obeys_on_error(broker, tmp_path, format, value): 
     assert sorted(r["offset"] for r in read_rows(dead)) == [1, 1, 5, 5]
     r = run_clink("run", "-e", table("t", "id BIGINT, k BYTES METADATA FROM 'key'", topic, broker, **how) + "SELECT id FROM t")
     assert len(r.rows) == 6
+
+
+def test_large_records_are_read_by_a_table_that_says_how_large_they_are(broker):  # noqa: F811
+    """The option that a table needs where it is written is no trouble where it is read; an answer that the client does not take is said."""
+    topic = broker.topic(1, max_message_bytes=10000000)
+    p = Producer({"bootstrap.servers": broker.address, "message.max.bytes": 10000000})
+    p.produce(topic, json.dumps({"id": 1, "v": "x" * 6000000}))
+    assert p.flush(120) == 0
+    sql = table("t", "id BIGINT, v VARCHAR", topic, broker, bounded="true", properties__message__max__bytes="10000000") + "SELECT CHAR_LENGTH(v) AS n FROM t"
+    assert run_clink("run", "-e", sql).rows == [{"n": 6000000}]
+    small = {f"properties__{k}": v for k, v in (("fetch__max__bytes", "1000000"), ("receive__message__max__bytes", "1000512"))}
+    r = run_clink("run", "-e", table("t", "id BIGINT", topic, broker, bounded="true", **small) + "SELECT id FROM t", ok=False)
+    assert r.code == 1 and "increase receive.message.max.bytes" in r.err, r.err
 
 
 @pytest.mark.parametrize("behind", ["tombstones", "marker", "aborted"])

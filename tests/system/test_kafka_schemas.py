@@ -206,6 +206,8 @@ def test_a_registry_that_is_away_or_does_not_let_us_in_is_a_sentence(broker, tmp
     assert f"the schema registry at {url}, asked for subject {topic}-value: no answer: " in down, down
     none = run_clink("run", "-e", table("o", "id BIGINT", topic, broker, format="avro") + "SELECT * FROM o", ok=False).err
     assert "format 'avro' needs the option 'schema_registry'" in none, none
+    inside = run_clink("run", "-e", table("o", "id BIGINT", topic, broker, format="avro", schema_registry="http://ann:hush@localhost") + "SELECT * FROM o", ok=False).err
+    assert "option 'schema_registry' says in the address who we are" in inside, inside
 
 
 BAD = [(b"plain text", "the record does not begin with a zero byte and the number of its schema"), (b"", "the record is empty"),

@@ -53,6 +53,7 @@ ck_status ck_http_table_read(const ck_table_options *o, ck_http_table *out, ck_e
     const char *format = ck_option_text(o, "format", "json");
     if (!out->url || (strncmp(out->url, "http://", 7) != 0 && strncmp(out->url, "https://", 8) != 0))
         return ck_fail(err, CK_INVALID, "a table of connector 'http' needs the option 'url', as 'https://host/path'");
+    CK_TRY(ck_secret_check_url("url", out->url, "the options 'user' and 'password', or 'token',", err));
     if (strcmp(format, "json") != 0)
         return ck_fail(err, CK_INVALID, "option 'format' is '%s'; only json is spoken", format);
     CK_TRY(read_method(o, out, err));

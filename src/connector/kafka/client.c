@@ -1,6 +1,7 @@
 /* A client of the library: made from the table's options, with what its connections complain of kept for a sentence. */
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "connector/kafka/kafka_int.h"
 #include "connector/library_options.h"
@@ -24,6 +25,17 @@ static bool is_gone(int code) {
            code == RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION;
 }
 
+/* An answer that the client does not take because of its size would be asked for again and again. What is larger still
+ * is no answer: whoever stands at that address for now speaks something else, and is waited for. */
+static bool is_too_large(const char *reason) {
+    static const char before[] = "Invalid response size ";
+    enum { ANSWER_BYTES_MAX = 256 << 20 };
+    const char *at = strstr(reason, before);
+    if (!at) return false;
+    long long bytes = strtoll(at + sizeof before - 1, NULL, 10);
+    return bytes > 0 && bytes <= ANSWER_BYTES_MAX;
+}
+
 static void on_error(rd_kafka_t *rk, int code, const char *reason, void *opaque) {
     (void)rk;
     ck_kafka_client *c = opaque;
@@ -33,7 +45,9 @@ static void on_error(rd_kafka_t *rk, int code, const char *reason, void *opaque)
         strstr(reason, "Disconnected") || strstr(reason, "Broker transport failure") || strstr(reason, "Timed out");
     bool worse = !away && (code == RD_KAFKA_RESP_ERR__AUTHENTICATION || code == RD_KAFKA_RESP_ERR__SSL ||
                            code == RD_KAFKA_RESP_ERR__UNSUPPORTED_FEATURE || is_gone(code));
-    if (worse || !c->hopeless) {
+    worse |= is_too_large(reason);
+    bool says_less = code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN && c->trouble[0]; /* than what one of them said */
+    if (worse || (!c->hopeless && !says_less)) {
         snprintf(c->trouble, sizeof c->trouble, "%s", reason);
         for (char *p = c->trouble; *p; p++)
             if (*p == '\n' || *p == '\r') *p = ' ';

@@ -97,6 +97,7 @@ ck_status ck_kafka_metadata_read(ck_arena *a, const ck_source_table *t, ck_kafka
         out->any |= kind != CK_KAFKA_META_NONE;
         out->keys |= kind == CK_KAFKA_META_KEY && t->wanted[i];
         out->text_keys |= kind == CK_KAFKA_META_KEY && t->schema->fields[i].type->kind == CK_TYPE_VARCHAR;
+        out->times |= kind == CK_KAFKA_META_TIMESTAMP && t->schema->fields[i].type->kind != CK_TYPE_BIGINT;
         out->headers |= kind == CK_KAFKA_META_HEADERS && t->wanted[i];
         if (kind != CK_KAFKA_META_NONE) continue;
         fields[k] = t->schema->fields[i];
@@ -131,6 +132,11 @@ static ck_status take_headers(const ck_kafka_lib *lib, const rd_kafka_message_t 
 
 bool ck_kafka_key_is_text(const ck_kafka_metadata *m, const rd_kafka_message_t *msg) {
     return !m->text_keys || !msg->key || is_utf8(msg->key, msg->key_len);
+}
+
+bool ck_kafka_time_is_one(const ck_kafka_metadata *m, const ck_kafka_lib *lib, const rd_kafka_message_t *msg) {
+    rd_kafka_timestamp_type_t type;
+    return !m->times || lib->rd_kafka_message_timestamp(msg, &type) <= CK_EVENT_TIME_MAX / 1000;
 }
 
 ck_status ck_kafka_beside_take(const ck_kafka_metadata *m, const ck_kafka_lib *lib, const rd_kafka_message_t *msg,

@@ -20,6 +20,7 @@ typedef struct ck_kafka_metadata {
     bool any;
     bool keys, headers;      /* wanted: kept when a record is copied */
     bool text_keys;          /* a column says that keys are texts */
+    bool times;              /* a column says that a record's time is a timestamp */
     ck_kafka_meta *kinds;    /* a table column each */
     const ck_schema *values; /* the columns of the value, in order: what the decoder is given */
     uint32_t *places;        /* table column of each */
@@ -38,6 +39,8 @@ typedef struct ck_kafka_beside {
 } ck_kafka_beside;
 /* Whether the key is what a column of the table says, wanted or not: a text. */
 bool ck_kafka_key_is_text(const ck_kafka_metadata *m, const rd_kafka_message_t *msg);
+/* The same of its time: of the years that timestamps have. Its writer can say any number. */
+bool ck_kafka_time_is_one(const ck_kafka_metadata *m, const ck_kafka_lib *lib, const rd_kafka_message_t *msg);
 /* Appends key and headers to text, as wanted. */
 CK_NODISCARD ck_status ck_kafka_beside_take(const ck_kafka_metadata *m, const ck_kafka_lib *lib,
                                             const rd_kafka_message_t *msg, ck_bytes *text, ck_kafka_beside *out);

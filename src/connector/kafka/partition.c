@@ -91,6 +91,8 @@ static const char *unfit(const ck_kafka_source *s, const rd_kafka_message_t *m, 
         return "the record is empty";
     }
     if (!ck_kafka_key_is_text(&s->metadata, m)) return "the key is no UTF-8 (a column for it can be BYTES)";
+    if (!ck_kafka_time_is_one(&s->metadata, s->client.lib, m))
+        return "the record's timestamp is behind the year 9999 (a column for it can be BIGINT, its milliseconds)";
     if (!s->is_csv) return NULL;
     if (text->p[text->n - 1] == '\n') text->n--; /* a line's end that came with it */
     if (text->n && text->p[text->n - 1] == '\r') text->n--;
@@ -209,7 +211,8 @@ static void note_time(ck_kafka_source *s, ck_kafka_partition *p) {
     for (size_t i = p->record_count; i > 0; i--) {
         if (p->records[i - 1]->err) continue;
         int64_t ms = s->client.lib->rd_kafka_message_timestamp(p->records[i - 1], &type);
-        if (type != RD_KAFKA_TIMESTAMP_NOT_AVAILABLE) p->read_ms = ms;
+        /* One that is no time says nothing of how old the record is. */
+        if (type != RD_KAFKA_TIMESTAMP_NOT_AVAILABLE && ms <= CK_EVENT_TIME_MAX / 1000) p->read_ms = ms;
         return;
     }
 }

@@ -49,6 +49,9 @@ ck_status ck_registry_options_read(const ck_table_options *o, const char *format
     if (out->url && strncmp(out->url, "http://", 7) != 0 && strncmp(out->url, "https://", 8) != 0)
         return ck_fail(err, CK_INVALID, "option 'schema_registry' is '%s', not an address as 'http://registry:8081'",
                        out->url);
+    if (out->url)
+        CK_TRY(ck_secret_check_url("schema_registry", out->url,
+                                   "the options 'schema_registry.user' and '.password', or '.token',", err));
     if (out->message && out->format == CK_MESSAGE_AVRO)
         return ck_fail(err, CK_INVALID, "option 'schema_registry.message' is of format protobuf");
     if ((out->user != NULL) != (out->password != NULL))

@@ -117,19 +117,26 @@ static const char *const consumer_pairs[] = {"enable.partition.eof",
                                              "error",
                                              "queued.max.messages.kbytes",
                                              "2048",
-                                             "fetch.max.bytes",
-                                             "2000000",
                                              "fetch.wait.max.ms",
                                              "50",
                                              "isolation.level",
                                              "read_committed",
-                                             NULL};
+                                             "fetch.max.bytes"};
+enum { FETCH_BYTES_MAX = 2000000 };
 
 static ck_status source_open(void *self, ck_op_ctx *ctx) {
     ck_kafka_source *s = self;
     s->ctx = ctx;
-    CK_TRY(ck_kafka_client_new(ctx->proc, &s->options, RD_KAFKA_CONSUMER, consumer_pairs, &s->arena, &s->client,
-                               ctx->error));
+    /* The library wants it no smaller than what a record may be, which a table that is written too may say. */
+    size_t bytes;
+    char text[24];
+    const char *pairs[CK_ARRAY_COUNT(consumer_pairs) + 2];
+    CK_TRY(ck_kafka_record_bytes_max(&s->table.options, &bytes, ctx->error));
+    snprintf(text, sizeof text, "%zu", bytes > FETCH_BYTES_MAX ? bytes : FETCH_BYTES_MAX);
+    memcpy(pairs, consumer_pairs, sizeof consumer_pairs);
+    pairs[CK_ARRAY_COUNT(consumer_pairs)] = text;
+    pairs[CK_ARRAY_COUNT(consumer_pairs) + 1] = NULL;
+    CK_TRY(ck_kafka_client_new(ctx->proc, &s->options, RD_KAFKA_CONSUMER, pairs, &s->arena, &s->client, ctx->error));
     s->topic = s->client.lib->rd_kafka_topic_new(s->client.rk, s->options.topic, NULL);
     if (s->topic) return CK_OK;
     return ck_kafka_fail(&s->client, s->client.lib->rd_kafka_last_error(), ctx->error, "topic %s", s->options.topic);
