@@ -130,7 +130,7 @@ class Cell:
 
     def args(self, p, *more, ck=None):
         return ["run", self.script, "--checkpoint-dir", ck or self.ck, "--checkpoint-interval-ms", str(self.sink.interval_ms),
-                "--checkpoint-retained", "4", "-p", str(p), *map(str, more)]
+                "--checkpoint-retained", "64", "-p", str(p), *map(str, more)]
 
     def run(self, p, fault=None, *more, ck=None):
         r = run_clink(*self.args(p, *more, ck=ck), env={"CLINK_FAULT": fault} if fault else {}, ok=False, timeout=120)
@@ -378,8 +378,8 @@ def run_cell(sink, name, where, number):
     c = Cell(sink, where, number)
     try:
         CELLS[name][1](c)
-    except AssertionError as e:
-        raise AssertionError(f"{sink.title}, {name} ({c.dir}): {e}") from e
+    except Exception as e:
+        raise AssertionError(f"{sink.title}, {name} ({c.dir}): {e!r}") from e
     shutil.rmtree(c.dir)
 
 

@@ -38,7 +38,7 @@ class KafkaSink(conformance.Sink):
     def table(self, cell):
         self.topics[cell.number] = self.broker.topic(PARTITIONS)
         return (f"CREATE TABLE snk (id BIGINT, k VARCHAR) WITH (connector='kafka', brokers='{self.broker.address}', "
-                f"topic='{self.topics[cell.number]}', key='k')")
+                f"topic='{self.topics[cell.number]}', key='k', timeout_ms='120000')")
 
     def rows(self, cell):
         return [(r["id"], r["k"]) for r in (json.loads(v) for _, v in self.broker.read(self.topics[cell.number], PARTITIONS))]

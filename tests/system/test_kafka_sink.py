@@ -248,6 +248,32 @@ def test_another_jobs_open_transaction_is_waited_for(broker, tmp_path):
     assert again.code == 0 and len(broker.read(topic, 1)) == before + 50
 
 
+def test_at_least_once_nothing_is_lost_whatever_is_killed(tmp_path):
+    """Nor when the broker is: a checkpoint counts when the brokers have all that came before it."""
+    print(f"CLINK_SEED={SEED}")
+    rnd = random.Random(SEED)
+    own = Broker(str(tmp_path / "kafka"))
+    own.start()
+    try:
+        topic = own.topic(3)
+        (tmp_path / "in.ndjson").write_text("".join(json.dumps({"id": i}) + "\n" for i in range(20000)))
+        job = Job(tmp_path, f"CREATE TABLE i (id BIGINT) WITH (connector='file', format='json', path='{tmp_path}/in.ndjson', rate_limit='10000', follow='true');\n"
+                  + table("s", "id BIGINT", topic, own, delivery="at_least_once") + "INSERT INTO s SELECT id FROM i;\n")
+        for life in range(4):
+            job.start(rnd.choice([1, 2]), interval_ms=20)
+            time.sleep(rnd.random() * 0.5)
+            if life == 2:
+                own.stop()
+                time.sleep(rnd.random())
+                own.start()
+            job.kill()
+        job.start(2)
+        wait_for(lambda: {json.loads(v)["id"] for _, v in own.read(topic, 3)} == set(range(20000)), job, 120)
+        job.kill()
+    finally:
+        own.stop()
+
+
 @pytest.mark.parametrize("options, sentence", [
     ({"topic": "nothere"}, "has no topic nothere"),
     ({"brokers": "127.0.0.1:1", "timeout_ms": "700"}, "did not tell of topic"),
