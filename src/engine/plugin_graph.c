@@ -30,13 +30,29 @@ static ck_plugin_stream *stream_named(ck_plugin_builder *b, const char *name, bo
 
 static bool stands_for(const ck_graph_op *op, const char *type) { return strcmp(op->type, type) == 0; }
 
+/* Tables of connector '.stream' that the job's own SQL makes stand for nothing. */
+static ck_status no_such_stream(ck_plugin_builder *b, const char *table) {
+    return ck_fail(b->err, CK_INVALID,
+                   "job %s: table \"%s\" is of connector '.stream', which is for what operators give and take; a table "
+                   "of the job is of another",
+                   b->job, table);
+}
+
+/* The stream that a source in the SQL stands for; NULL: none. */
+static ck_plugin_stream *stream_given(ck_plugin_builder *b, const ck_graph_op *source) {
+    const char *table = table_of(b, source);
+    size_t n = sizeof CK_STREAM_STUB - 1;
+    return strncmp(table, CK_STREAM_STUB, n) == 0 ? stream_named(b, table + n, false) : NULL;
+}
+
 /* What queries give: the inputs of the sinks that stand for operators. */
 static ck_status find_queries(assembly *a) {
     for (uint32_t i = 0; i < a->sql->op_count; i++) {
         const ck_graph_op *op = &a->sql->ops[i];
         if (!stands_for(op, "sink.stream")) continue;
         ck_plugin_stream *s = stream_named(a->b, table_of(a->b, op), true);
-        CK_ASSERT(s && op->input_count == 1);
+        if (!s) return no_such_stream(a->b, table_of(a->b, op));
+        CK_ASSERT(op->input_count == 1);
         s->from = op->inputs[0];
         s->schema = op->schema;
         s->bounded = op->inputs[0].bounded;
@@ -254,8 +270,9 @@ static ck_status place_sql(assembly *a, const ck_graph_op *op) {
         copy.inputs[i] = op->inputs[i];
         const ck_graph_op *from = ck_graph_find(a->sql, op->inputs[i].uid);
         if (!stands_for(from, "source.stream")) continue;
-        ck_plugin_stream *s = stream_named(a->b, table_of(a->b, from) + sizeof CK_STREAM_STUB - 1, false);
-        CK_ASSERT(s && s->placed);
+        ck_plugin_stream *s = stream_given(a->b, from);
+        if (!s) return no_such_stream(a->b, table_of(a->b, from));
+        CK_ASSERT(s->placed);
         if (from->schema->field_count != s->schema->field_count)
             return ck_fail(a->b->err, CK_INVALID, "job %s: not all columns of \"%s\" are used", a->b->job, s->name);
         copy.inputs[i].uid = s->from.uid;

@@ -191,6 +191,12 @@ static clink_status build(clink_job_builder *b, clink_error *error) {
     clink_stream *same = clink_process(clink_key_by(r, "k"), "same", "counts", "");
     clink_insert(same, "o");
     clink_insert(clink_process(clink_key_by(r, "k"), "same", "counts", ""), "o");
+#elif JOB == 10
+    clink_define(b, "CREATE TABLE own WITH (connector = '.stream') AS SELECT k FROM r");
+    clink_insert(clink_query(b, "SELECT k FROM r"), "s");
+#elif JOB == 11
+    clink_define(b, "CREATE TABLE own (k BIGINT) WITH (connector = '.stream')");
+    clink_insert(clink_query(b, "SELECT k FROM own"), "s");
 #endif
     return CLINK_OK;
 }

@@ -211,6 +211,8 @@ def test_timers_of_the_clock(so, tmp_path):  # noqa: F811
     (["-DJOB=7"], "job odd writes nothing: clink_insert"),
     (["-DJOB=8"], "job odd of plugin odd_operators: there is nothing to do"),
     (["-DJOB=9"], 'job odd: two operators have the uid "same"'),
+    (["-DJOB=10"], "job odd: table \"own\" is of connector '.stream'"),
+    (["-DJOB=11"], "job odd: table \"own\" is of connector '.stream'"),
 ])
 def test_jobs_that_are_refused(tmp_path, flags, says):
     write_ndjson(tmp_path / "r.ndjson", script_rows(100, 7))
