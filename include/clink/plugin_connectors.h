@@ -127,7 +127,7 @@ typedef struct clink_sink_start {
     const char *uid;
 } clink_sink_start;
 
-/* What is prepared: bytes that say to commit what it has to make seen, up to 1 MiB each. */
+/* What is prepared: bytes that say to commit what it has to make seen, up to 1 MiB each and 64 MiB together. */
 struct clink_prepared {
     const clink_engine_table *engine;
     void *inside; /* the engine's */

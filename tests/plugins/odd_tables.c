@@ -186,6 +186,11 @@ static clink_status prepare_marks(void *self, uint64_t checkpoint, clink_prepare
     (void)checkpoint;
     if (fails(self, "prepare")) return clink_fail(error, CLINK_IO, "it does not keep");
     if (fails(self, "big")) return clink_add_committable(out, large, sizeof large);
+    if (fails(self, "many"))
+        for (int i = 0; i < 65; i++) {
+            clink_status s = clink_add_committable(out, large, 1 << 20);
+            if (s != CLINK_OK) return s;
+        }
     return clink_add_committable(out, "\x01\xff", 2);
 }
 static clink_status commit_marks(void *self, const clink_committable *c, clink_error *error) {

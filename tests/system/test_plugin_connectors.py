@@ -212,6 +212,7 @@ def test_sources_that_fail(so, tmp_path, fail, says):  # noqa: F811
     ("lines", "flush", "flush: the disk is gone"),
     ("marks", "prepare", 'table "o", connector marks of plugin odd_tables, prepare: it does not keep'),
     ("marks", "big", "a committable of 2097152 bytes, 1048576 are possible"),
+    ("marks", "many", "the committables of one checkpoint are over 64 MiB"),
     ("marks", "commit", "commit: the name is taken"),
     ("marks", "abort", "abort_others: somebody else's"),
     ("marks", "open_committer", "open_committer: no committer"),

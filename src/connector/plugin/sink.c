@@ -194,7 +194,15 @@ static clink_status add_committable(clink_prepared *to, const void *p, size_t n)
         if (more) s->committables = more, s->capacity = capacity;
     }
     size_t at = s->prepared.n;
-    if (s->count == s->capacity || ck_bytes_append(&s->prepared, p, n) != CK_OK) {
+    ck_status st = s->count < s->capacity ? ck_bytes_append(&s->prepared, p, n) : CK_NOMEM;
+    if (st == CK_FULL) {
+        s->failed =
+            ck_fail(&s->call.error, CK_INVALID,
+                    "table \"%s\", connector %s of plugin %s: the committables of one checkpoint are over %d MiB",
+                    s->table.table, s->connector->face->name, s->connector->plugin, PREPARED_BYTES_MAX >> 20);
+        return CLINK_INVALID;
+    }
+    if (st != CK_OK) {
         s->failed = ck_nomem(&s->call.error, s->mem, n);
         return CLINK_NOMEM;
     }
