@@ -75,6 +75,10 @@ static bool parse_bytes(const char *text, uint64_t *out) {
 }
 
 static int set_value(const verb *v, const flag *f, const char *text) {
+    /* A path, a name, a word of a list: none of them is empty, and what is not given is not "". -e says it by itself.
+     */
+    bool is_text = f->kind == FLAG_TEXT || (f->kind == FLAG_LIST && f->letter != 'e');
+    if (is_text && !*text) return usage_error(v, "--%s is empty; it takes %s", f->name, f->value);
     switch (f->kind) {
     case FLAG_SWITCH: *(bool *)f->target = true; return 0;
     case FLAG_TEXT:

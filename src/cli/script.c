@@ -285,10 +285,6 @@ clink_status run_flags_open(const verb *v, run_flags *f, clink_engine **engine) 
     const char **to = f->plugin_paths;
     if (f->job) *to++ = f->job;
     memcpy(to, f->plugins.items, f->plugins.count * sizeof *to);
-    if (f->catalog && !*f->catalog) {
-        usage_error(v, "--catalog needs a directory");
-        return CLINK_INVALID;
-    }
     if (f->memory_bytes && f->memory_bytes < MEMORY_BYTES_MIN) {
         usage_error(v, "--memory %llu is less than a job begins with; 1M is the least",
                     (unsigned long long)f->memory_bytes);
@@ -316,7 +312,6 @@ clink_status run_flags_open(const verb *v, run_flags *f, clink_engine **engine) 
 static int join_restore_pair(const verb *v, run_flags *f) {
     if (!f->restore_dir && !f->restore_id) return 0;
     if (f->restore) return usage_error(v, "--restore and --restore-from-... say the same thing: give one");
-    if (f->restore_dir && !*f->restore_dir) return usage_error(v, "--restore-from-dir needs a directory");
     long long id = f->restore_id;
     int n = !f->restore_dir ? snprintf(f->restore_pair, sizeof f->restore_pair, "%lld", id)
             : id            ? snprintf(f->restore_pair, sizeof f->restore_pair, "%s:%lld", f->restore_dir, id)
@@ -367,6 +362,18 @@ static int apply_changelog(const verb *v, const run_flags *f, clink_run *run) {
     return 0;
 }
 
+int added_state_parse(const verb *v, const char *text, clink_added_state *out) {
+    static const char *const names[] = {"refuse", "from_now", "backfill"};
+    static const clink_added_state states[] = {CLINK_ADDED_REFUSED, CLINK_ADDED_FROM_NOW, CLINK_ADDED_BACKFILL};
+    *out = CLINK_ADDED_REFUSED;
+    for (size_t i = 0; text && i < sizeof names / sizeof *names; i++) {
+        if (strcmp(text, names[i]) != 0) continue;
+        *out = states[i];
+        return 0;
+    }
+    return text ? usage_error(v, "--added-state is refuse, from_now or backfill, not '%s'", text) : 0;
+}
+
 int run_flags_apply(const verb *v, run_flags *f, const script *s, clink_run *run) {
     int rc = join_restore_pair(v, f);
     if (rc) return rc;
@@ -381,8 +388,6 @@ int run_flags_apply(const verb *v, run_flags *f, const script *s, clink_run *run
     rc = apply_backend(v, f->state_backend, run);
     if (rc) return rc;
     if (!dir && !run->rocksdb) dir = run->spill_dir;
-    if (dir && !*dir) return usage_error(v, "--checkpoint-dir needs a directory");
-    if (f->savepoint_dir && !*f->savepoint_dir) return usage_error(v, "--savepoint-dir needs a directory");
     if (f->changes && *f->changes && strcmp(f->changes, "json") != 0)
         return usage_error(v, "--changes stands alone or is --changes=json");
     const int64_t times[] = {f->checkpoint_interval_ms, f->checkpoint_timeout_ms, f->final_checkpoint_timeout_ms,
@@ -398,10 +403,8 @@ int run_flags_apply(const verb *v, run_flags *f, const script *s, clink_run *run
                                                   : NULL;
     if (needs_dir && !dir) return usage_error(v, "%s needs --checkpoint-dir", needs_dir);
     clink_alignment alignment = CLINK_ALIGNED;
-    bool from_now = f->added_state && strcmp(f->added_state, "from_now") == 0;
-    bool backfill = f->added_state && strcmp(f->added_state, "backfill") == 0;
-    if (f->added_state && !from_now && !backfill && strcmp(f->added_state, "refuse") != 0)
-        return usage_error(v, "--added-state is refuse, from_now or backfill, not '%s'", f->added_state);
+    rc = added_state_parse(v, f->added_state, &run->added_state);
+    if (rc) return rc;
     if (!f->alignment || strcmp(f->alignment, "aligned") == 0)
         alignment = CLINK_ALIGNED;
     else if (strcmp(f->alignment, "unaligned") == 0)
@@ -410,7 +413,6 @@ int run_flags_apply(const verb *v, run_flags *f, const script *s, clink_run *run
         alignment = CLINK_ADAPTIVE;
     else
         return usage_error(v, "--alignment is aligned, unaligned or adaptive, not '%s'", f->alignment);
-    if (f->name && !*f->name) return usage_error(v, "--name is empty");
     const char *name = f->name ? f->name : s->name;
     if (f->job && !*name) name = NULL; /* the job says */
     if (dir && name && !*name)
@@ -436,7 +438,6 @@ int run_flags_apply(const verb *v, run_flags *f, const script *s, clink_run *run
     run->alignment = alignment;
     run->allow_duplicates = f->allow_duplicates;
     run->allow_semantic_change = f->allow_semantic_change;
-    run->added_state = from_now ? CLINK_ADDED_FROM_NOW : backfill ? CLINK_ADDED_BACKFILL : CLINK_ADDED_REFUSED;
     return apply_changelog(v, f, run);
 }
 
@@ -445,7 +446,6 @@ int run_flags_apply(const verb *v, run_flags *f, const script *s, clink_run *run
 /* --job has it. */
 static int no_script(const verb *v, const run_flags *f, char **args, int arg_count, script *out) {
     *out = (script){.source = f->job};
-    if (!*f->job) return usage_error(v, "--job needs a file");
     if (arg_count || f->execute.count)
         return usage_error(v, "--job runs the job of a plugin; '%s' is one argument too many",
                            arg_count ? args[0] : "-e");

@@ -59,6 +59,8 @@ clink_status run_flags_open(const verb *v, run_flags *f, clink_engine **engine);
 clink_status run_flags_set(const verb *v, const run_flags *f, clink_engine *engine, clink_error *e);
 /* Into a clink_run, which borrows from *f and *s (output and fd are left to the caller). 0 or 2. */
 int run_flags_apply(const verb *v, run_flags *f, const script *s, clink_run *run);
+/* Of --added-state; NULL: it was not given. 0 or 2. */
+int added_state_parse(const verb *v, const char *text, clink_added_state *out);
 
 /* Where --job has none, an empty script; else as script_load. 0, 1 or 2. */
 int run_flags_script(const verb *v, const run_flags *f, char **args, int arg_count, script *out);

@@ -78,6 +78,8 @@ struct clink_job {
 clink_status engine_error(ck_status s, const ck_error *from, clink_error *to);
 /* CLINK_INVALID: an argument that must be there is not. */
 clink_status engine_refuse_null(const char *what, clink_error *error);
+/* A caller's clink_run, perhaps of an older header, as this build's; NULL: all defaults. Texts stay the caller's. */
+CK_NODISCARD ck_status engine_take_run(const clink_run *from, clink_run *to, ck_error *err);
 /* A script compiled and not run; free it with clink_job_free. */
 CK_NODISCARD ck_status engine_compile(clink_engine *e, const char *sql, const clink_run *run, clink_job **out,
                                       ck_error *err);

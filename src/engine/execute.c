@@ -35,12 +35,14 @@ static ck_status check_checkpoints(const clink_run *r, ck_error *err) {
         if (numbers[i].value < numbers[i].least || numbers[i].value > numbers[i].most)
             return ck_fail(err, CK_INVALID, "clink_run.%s %lld is not %lld to %lld", numbers[i].name,
                            (long long)numbers[i].value, (long long)numbers[i].least, (long long)numbers[i].most);
-    if (r->savepoint_dir && !*r->savepoint_dir)
-        return ck_fail(err, CK_INVALID, "clink_run.savepoint_dir is empty; NULL is for none");
-    if (r->checkpoint_dir && !*r->checkpoint_dir)
-        return ck_fail(err, CK_INVALID, "clink_run.checkpoint_dir is empty; NULL is for none");
-    if (r->spill_dir && !*r->spill_dir)
-        return ck_fail(err, CK_INVALID, "clink_run.spill_dir is empty; NULL is for none");
+    const struct {
+        const char *name, *value;
+    } paths[] = {{"savepoint_dir", r->savepoint_dir}, {"checkpoint_dir", r->checkpoint_dir},
+                 {"spill_dir", r->spill_dir},         {"restore", r->restore},
+                 {"replay_table", r->replay_table},   {"replay_path", r->replay_path}};
+    for (size_t i = 0; i < CK_ARRAY_COUNT(paths); i++)
+        if (paths[i].value && !*paths[i].value)
+            return ck_fail(err, CK_INVALID, "clink_run.%s is empty; NULL is for none", paths[i].name);
     if (r->rocksdb && !r->spill_dir) return ck_fail(err, CK_INVALID, "clink_run.rocksdb needs clink_run.spill_dir");
     const char *needs = r->fresh              ? "fresh"
                         : r->allow_duplicates ? "allow_duplicates"
@@ -53,15 +55,19 @@ static ck_status check_checkpoints(const clink_run *r, ck_error *err) {
     return CK_OK;
 }
 
-static ck_status copy_run(const clink_engine *e, ck_arena *a, const clink_run *from, clink_run *to, ck_error *err) {
+ck_status engine_take_run(const clink_run *from, clink_run *to, ck_error *err) {
     *to = (clink_run){.struct_bytes = sizeof *to};
-    if (from) {
-        if (from->struct_bytes < sizeof from->struct_bytes || from->struct_bytes > sizeof *to)
-            return ck_fail(err, CK_INVALID, "clink_run.struct_bytes is %zu, this library knows %zu", from->struct_bytes,
-                           sizeof *to);
-        memcpy(to, from, from->struct_bytes);
-        to->struct_bytes = sizeof *to;
-    }
+    if (!from) return CK_OK;
+    if (from->struct_bytes < sizeof from->struct_bytes || from->struct_bytes > sizeof *to)
+        return ck_fail(err, CK_INVALID, "clink_run.struct_bytes is %zu, this library knows %zu", from->struct_bytes,
+                       sizeof *to);
+    memcpy(to, from, from->struct_bytes);
+    to->struct_bytes = sizeof *to;
+    return CK_OK;
+}
+
+static ck_status copy_run(const clink_engine *e, ck_arena *a, const clink_run *from, clink_run *to, ck_error *err) {
+    CK_TRY(engine_take_run(from, to, err));
     if (to->output < CLINK_OUTPUT_STREAM || to->output > CLINK_OUTPUT_TABLE)
         return ck_fail(err, CK_INVALID, "clink_run.output %d is not known", to->output);
     if (to->changes < CLINK_CHANGES_FINAL || to->changes > CLINK_CHANGES_FIELD)

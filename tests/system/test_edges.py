@@ -58,6 +58,27 @@ def test_flags_that_would_be_ignored(clink, flags, says):
     assert r.code == 2 and says in r.err and r.out == ""
 
 
+@pytest.mark.parametrize("verb,flags", [
+    ("run", ("restore", "restore-from-dir", "checkpoint-dir", "savepoint-dir", "catalog", "name", "state-backend", "materialisation", "alignment", "added-state",
+             "format", "log-level", "plugin", "job")),
+    ("explain", ("restore", "checkpoint-dir", "name", "catalog")), ("check-savepoint", ("expected", "name", "added-state")), ("savepoint", ("dispose",)),
+    ("submit", ("coordinator", "token-file", "tls-cert", "checkpoint-dir", "name")), ("list", ("coordinator", "token-file", "tls-ca", "tls-key")),
+    ("coordinator", ("bind", "metadata-dir", "ha", "token-file")), ("worker", ("name", "data-host", "data-root", "secret-dir", "state-dir")),
+    ("dead-letter-replay", ("script", "export", "from"))])
+def test_a_path_or_name_is_not_empty(clink, tmp_path, verb, flags):
+    """What is not wanted is not given: "" is a variable of a shell that was not set, and not the default."""
+    for flag in flags:
+        for given in (["--" + flag, ""], ["--%s=" % flag]):
+            r = clink(verb, *given, ok=False)
+            assert r.code == 2 and "--%s is empty; it takes " % flag in r.err and r.out == "", (flag, r.err)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_place_to_restore_from_has_a_directory(clink):
+    r = clink("run", "--name", "j", "--checkpoint-dir", "ck", "--restore", ":3", "-e", "SELECT 1", ok=False)
+    assert r.code in (1, 2) and "':3'" in r.err, r.err
+
+
 # ---- standard input ----
 
 
