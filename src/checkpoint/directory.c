@@ -220,8 +220,8 @@ static ck_status load_manifest(ck_checkpoint_dir *d, uint64_t id, const char *pa
     ck_arena_init(&a, d->mem, SIZE_MAX);
     const char *full = ck_dir_join(&a, d->path, path);
     ck_status s = full ? ck_fs_read_all(d->proc, full, CK_MANIFEST_BYTES_MAX, &a, &text, err) : CK_NOMEM;
-    if (s == CK_FULL) s = CK_OK;            /* empty text: damaged */
-    if (s == CK_NOTFOUND && d->read_only) { /* its owner's retention was faster */
+    if (s == CK_FULL || s == CK_CORRUPT) s = CK_OK; /* too long, or no file at all: empty text, damaged */
+    if (s == CK_NOTFOUND && d->read_only) {         /* its owner's retention was faster */
         ck_error_reset(err);
         ck_arena_destroy(&a);
         return CK_OK;

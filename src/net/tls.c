@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "net/tls_int.h"
+#include "os/fs.h"
 #include "os/modules.h"
 
 #define SSL_FUNCTIONS(X)                                                                                               \
@@ -121,8 +122,19 @@ static int no_passphrase(char *buf, int size, int rwflag, void *arg) {
     return 0;
 }
 
+/* The library would wait for the writer of a pipe. What is not there is for it to say. */
+static ck_status must_be_file(ck_proc *proc, const char *flag, const char *path, ck_error *err) {
+    ck_stat st;
+    if (proc->fs->stat(proc->fs, path, &st, NULL) != CK_OK || st.is_file) return CK_OK;
+    return ck_fail(err, CK_REFUSED, "%s %s is %s, and a file is expected there", flag, path,
+                   st.is_dir ? "a directory" : "a pipe or a device");
+}
+
 static ck_status load(ck_tls *t, const ck_tls_files *f, ck_error *err) {
     const ssl_lib *l = t->ssl;
+    CK_TRY(must_be_file(t->proc, "--tls-ca", f->ca, err));
+    CK_TRY(must_be_file(t->proc, "--tls-cert", f->cert, err));
+    CK_TRY(must_be_file(t->proc, "--tls-key", f->key, err));
     t->crypto->ERR_clear_error();
     l->SSL_CTX_set_default_passwd_cb(t->context, no_passphrase);
     if (l->SSL_CTX_load_verify_file(t->context, f->ca) != 1)

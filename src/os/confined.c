@@ -86,7 +86,7 @@ static bool is_above(const ck_fs *fs, const char *path) {
 static ck_fs *under(ck_fs *fs) { return ((ck_confined *)fs)->under; }
 
 static ck_status confined_open(ck_fs *fs, const char *path, ck_open_mode mode, ck_file **out, ck_error *err) {
-    CK_TRY(mode == CK_OPEN_READ ? check_read(fs, path, err) : check(fs, path, err));
+    CK_TRY(mode == CK_OPEN_READ || mode == CK_OPEN_READ_ANY ? check_read(fs, path, err) : check(fs, path, err));
     return under(fs)->open(under(fs), path, mode, out, err);
 }
 

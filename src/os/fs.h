@@ -10,11 +10,12 @@
 typedef struct ck_file ck_file; /* one open file; thread: one at a time, except pread, which any may call */
 
 typedef enum ck_open_mode {
-    CK_OPEN_READ,
-    CK_OPEN_CREATE,        /* write, must not exist (CK_EXISTS), 0600 */
-    CK_OPEN_TRUNCATE,      /* write, created or emptied, 0600 */
-    CK_OPEN_READWRITE,     /* created when missing, content kept, 0600: lock files */
+    CK_OPEN_READ,     /* a file: of a pipe, a device, a socket or a directory CK_CORRUPT, without waiting for anybody */
+    CK_OPEN_CREATE,   /* write, must not exist (CK_EXISTS), 0600 */
+    CK_OPEN_TRUNCATE, /* write, created or emptied, 0600 */
+    CK_OPEN_READWRITE,     /* created when missing, content kept, 0600: lock files. As READ of what is no file */
     CK_OPEN_CREATE_SHARED, /* CREATE, for others to read as far as the umask lets them: output */
+    CK_OPEN_READ_ANY,      /* also a pipe or a device, for whose writer it waits: what users feed */
 } ck_open_mode;
 
 typedef struct ck_stat {
@@ -77,6 +78,9 @@ CK_NODISCARD ck_status ck_fs_read_all(ck_proc *proc, const char *path, size_t by
                                       ck_error *err);
 CK_NODISCARD ck_status ck_fs_read_file(ck_fs *fs, const char *path, size_t bytes_max, ck_arena *arena, ck_view *out,
                                        ck_error *err);
+/* The same of what may be a pipe: it is read to its end. */
+CK_NODISCARD ck_status ck_fs_read_any(ck_proc *proc, const char *path, size_t bytes_max, ck_arena *arena, ck_view *out,
+                                      ck_error *err);
 /* Paths that match a shell pattern (*, ?, [..] in any component, backslash quotes; ** is not special), sorted by bytes.
  * No wildcard: the path itself, whether it exists or not. Hidden names match only a pattern that begins with a dot. */
 CK_NODISCARD ck_status ck_fs_glob(ck_proc *proc, const char *pattern, ck_arena *arena, const char ***paths,

@@ -18,13 +18,31 @@ typedef struct real_file {
     char path[]; /* for messages */
 } real_file;
 
+static ck_status refuse_kind(const char *path, const char *kind, ck_error *err) {
+    return ck_fail(err, CK_CORRUPT, "opening %s: it is %s, and a file is expected there", path, kind);
+}
+
+/* Opening a pipe would wait for its writer, so it is opened without waiting and looked at. Of a file that changes
+ * nothing. */
+static ck_status check_kind(const real_file *f, ck_error *err) {
+    struct stat st;
+    if (fstat(f->fd, &st) != 0) return ck_fail_errno(err, errno, "looking at %s", f->path);
+    if (S_ISREG(st.st_mode)) return CK_OK;
+    return refuse_kind(f->path,
+                       S_ISFIFO(st.st_mode)  ? "a pipe"
+                       : S_ISDIR(st.st_mode) ? "a directory"
+                                             : "a device or a socket",
+                       err);
+}
+
 static ck_status real_open(ck_fs *fs, const char *path, ck_open_mode mode, ck_file **out, ck_error *err) {
     static const int flags[] = {
-        [CK_OPEN_READ] = O_RDONLY,
+        [CK_OPEN_READ] = O_RDONLY | O_NONBLOCK,
         [CK_OPEN_CREATE] = O_WRONLY | O_CREAT | O_EXCL,
         [CK_OPEN_TRUNCATE] = O_WRONLY | O_CREAT | O_TRUNC,
-        [CK_OPEN_READWRITE] = O_RDWR | O_CREAT | O_APPEND,
+        [CK_OPEN_READWRITE] = O_RDWR | O_CREAT | O_APPEND | O_NONBLOCK,
         [CK_OPEN_CREATE_SHARED] = O_WRONLY | O_CREAT | O_EXCL,
+        [CK_OPEN_READ_ANY] = O_RDONLY,
     };
     mode_t access = mode == CK_OPEN_CREATE_SHARED ? 0666 : 0600;
     *out = NULL;
@@ -35,8 +53,12 @@ static ck_status real_open(ck_fs *fs, const char *path, ck_open_mode mode, ck_fi
     memcpy(f->path, path, path_bytes);
     do f->fd = open(path, flags[mode] | O_CLOEXEC | O_NOCTTY, access);
     while (f->fd < 0 && errno == EINTR);
-    if (f->fd < 0) {
-        ck_status s = ck_fail_errno(err, errno, "opening %s", path);
+    ck_status s = f->fd >= 0       ? CK_OK
+                  : errno == ENXIO ? refuse_kind(path, "a device or a socket", err) /* with nobody behind it */
+                                   : ck_fail_errno(err, errno, "opening %s", path);
+    if (s == CK_OK && (mode == CK_OPEN_READ || mode == CK_OPEN_READWRITE)) s = check_kind(f, err);
+    if (s != CK_OK) {
+        if (f->fd >= 0) close(f->fd);
         free(f);
         return s;
     }

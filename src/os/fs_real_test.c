@@ -1,6 +1,7 @@
 #include "os/fs.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <setjmp.h>
@@ -212,6 +213,37 @@ static void test_a_full_disk_is_said(void **state) {
     ck_test_proc_destroy(&t);
 }
 
+static void test_what_is_no_file_is_refused_without_waiting(void **state) {
+    (void)state;
+    static const ck_open_mode modes[] = {CK_OPEN_READ, CK_OPEN_READWRITE};
+    char pipe_path[256], text[4];
+    ck_test_proc t;
+    ck_test_proc_init(&t);
+    ck_fs *fs = t.proc.fs;
+    assert_int_equal(mkfifo(in_dir(&t, pipe_path, "pipe"), 0600), 0);
+    const struct {
+        const char *path, *kind;
+    } all[] = {{pipe_path, "is a pipe"}, {"/dev/null", "is a device"}, {ck_test_dir(&t), "directory"}};
+    for (size_t i = 0; i < CK_ARRAY_COUNT(all) * CK_ARRAY_COUNT(modes); i++) {
+        ck_file *f;
+        ck_error err = CK_ERROR_INIT;
+        assert_int_not_equal(fs->open(fs, all[i / 2].path, modes[i % 2], &f, &err), CK_OK);
+        assert_null(f);
+        assert_non_null(strstr(err.msg, all[i / 2].path));
+        assert_non_null(strstr(err.msg, all[i / 2].kind));
+    }
+    int writer = open(pipe_path, O_RDWR); /* both ends: nobody waits */
+    ck_file *f;
+    size_t got;
+    assert_int_equal(write(writer, "abc", 3), 3);
+    assert_int_equal(fs->open(fs, pipe_path, CK_OPEN_READ_ANY, &f, NULL), CK_OK);
+    assert_int_equal(fs->read(f, text, sizeof text, &got, NULL), CK_OK);
+    assert_int_equal(got, 3);
+    fs->close(f);
+    close(writer);
+    ck_test_proc_destroy(&t);
+}
+
 /* From here on the system behaves as a file system without RENAME_NOREPLACE, and without links where asked. */
 static bool take_away(bool links) {
 #ifdef SYS_link
@@ -275,6 +307,7 @@ int main(void) {
         cmocka_unit_test(test_list_is_sorted_and_reports_missing),
         cmocka_unit_test(test_lock_is_exclusive_until_close),
         cmocka_unit_test(test_a_full_disk_is_said),
+        cmocka_unit_test(test_what_is_no_file_is_refused_without_waiting),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

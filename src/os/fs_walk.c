@@ -118,14 +118,24 @@ ck_status ck_fs_read_all(ck_proc *proc, const char *path, size_t bytes_max, ck_a
     return ck_fs_read_file(proc->fs, path, bytes_max, arena, out, err);
 }
 
-ck_status ck_fs_read_file(ck_fs *fs, const char *path, size_t bytes_max, ck_arena *arena, ck_view *out, ck_error *err) {
+static ck_status read_path(ck_fs *fs, const char *path, ck_open_mode mode, size_t bytes_max, ck_arena *arena,
+                           ck_view *out, ck_error *err) {
     *out = (ck_view){0};
     if (bytes_max == SIZE_MAX) bytes_max--;
     ck_file *f;
-    CK_TRY(fs->open(fs, path, CK_OPEN_READ, &f, err));
+    CK_TRY(fs->open(fs, path, mode, &f, err));
     ck_status s = read_open_file(f, path, bytes_max, arena, out, err);
     fs->close(f);
     return s;
+}
+
+ck_status ck_fs_read_file(ck_fs *fs, const char *path, size_t bytes_max, ck_arena *arena, ck_view *out, ck_error *err) {
+    return read_path(fs, path, CK_OPEN_READ, bytes_max, arena, out, err);
+}
+
+ck_status ck_fs_read_any(ck_proc *proc, const char *path, size_t bytes_max, ck_arena *arena, ck_view *out,
+                         ck_error *err) {
+    return read_path(proc->fs, path, CK_OPEN_READ_ANY, bytes_max, arena, out, err);
 }
 
 /* ---- whole trees ---- */

@@ -124,6 +124,7 @@ static int open_node(ck_simfs *s, sim_place *p, ck_open_mode mode) {
 static ck_status sim_open(ck_fs *fs, const char *path, ck_open_mode mode, ck_file **out, ck_error *err) {
     ck_simfs *s = of_fs(fs);
     *out = NULL;
+    if (mode == CK_OPEN_READ_ANY) mode = CK_OPEN_READ; /* there is nothing but files here */
     size_t path_bytes = strlen(path) + 1;
     sim_file *f = malloc(sizeof *f + path_bytes);
     if (!f) return ck_fail(err, CK_NOMEM, "opening %s: out of memory", path);
