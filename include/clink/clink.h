@@ -180,6 +180,11 @@ typedef enum clink_savepoint_verdict {
 } clink_savepoint_verdict;
 CLINK_API clink_status clink_check_savepoint(clink_engine *engine, const char *path, const char *expected, int32_t json,
                                              char **text, clink_savepoint_verdict *verdict, clink_error *error);
+/* The same for a job that would be started like this: of run its name and added_state count. The savepoint of a job of
+ * another name is INCOMPATIBLE; no name: of any. Both are about checkpoints: of a snapshot file by itself NO_JOB. */
+CLINK_API clink_status clink_check_savepoint_for(clink_engine *engine, const char *path, const char *expected,
+                                                 const clink_run *run, int32_t json, char **text,
+                                                 clink_savepoint_verdict *verdict, clink_error *error);
 CLINK_API void clink_free(void *p);
 
 /* CLINK_OK: finished. CLINK_TIMEOUT after timeout_ms (-1: never). Otherwise how it failed. */

@@ -6,7 +6,7 @@
 #include "cli/script.h"
 #include "cli/verbs.h"
 
-static int check(const char *path, const char *expected, bool json) {
+static int check(const char *path, const char *expected, const clink_run *run, bool json) {
     const char *plugin[] = {expected, NULL};
     size_t n = expected ? strlen(expected) : 0;
     bool is_plugin = n > 3 && strcmp(expected + n - 3, ".so") == 0;
@@ -16,7 +16,7 @@ static int check(const char *path, const char *expected, bool json) {
     char *text = NULL;
     clink_savepoint_verdict verdict = CLINK_SAVEPOINT_NO_JOB; /* of a plugin that cannot be loaded */
     clink_status s = clink_open(&o, &engine, &e);
-    if (s == CLINK_OK) s = clink_check_savepoint(engine, path, expected, json, &text, &verdict, &e);
+    if (s == CLINK_OK) s = clink_check_savepoint_for(engine, path, expected, run, json, &text, &verdict, &e);
     if (s == CLINK_OK)
         fputs(text, stdout);
     else
@@ -27,9 +27,13 @@ static int check(const char *path, const char *expected, bool json) {
 }
 
 static int check_savepoint_main(const verb *v, int argc, char **argv) {
-    const char *expected = NULL;
+    const char *expected = NULL, *added_state = NULL;
+    clink_run run = {.struct_bytes = sizeof run};
     bool json = false, help;
     flag table[] = {{"expected", 0, FLAG_TEXT, &expected, "FILE", NULL, "a job: script.sql, graph.json or plugin.so"},
+                    {"name", 0, FLAG_TEXT, &run.name, "NAME", NULL, "the job's; a savepoint of another is not for it"},
+                    {"added-state", 0, FLAG_TEXT, &added_state, "HOW", "refuse",
+                     "as that job would be started: refuse, from_now, backfill"},
                     {"json", 0, FLAG_SWITCH, &json, NULL, NULL, "one object"}};
     int rc = flags_parse(v, table, sizeof table / sizeof *table, &argc, argv, &help);
     if (rc) return rc;
@@ -38,13 +42,17 @@ static int check_savepoint_main(const verb *v, int argc, char **argv) {
         return 0;
     }
     if (argc != 1) return usage_error(v, argc ? "one savepoint at a time" : "a savepoint is missing");
-    return check(argv[0], expected, json);
+    if (!expected && (run.name || added_state))
+        return usage_error(v, "--%s is about a job that goes on from it, and needs --expected",
+                           run.name ? "name" : "added-state");
+    rc = added_state_parse(v, added_state, &run.added_state);
+    return rc ? rc : check(argv[0], expected, &run, json);
 }
 
 const verb verb_check_savepoint = {
     .name = "check-savepoint",
     .summary = "show what a savepoint holds, and whether a job could go on from it",
-    .usage = "clink check-savepoint FILE|DIR|DIR:N [--expected FILE] [--json]",
+    .usage = "clink check-savepoint FILE|DIR|DIR:N [--expected FILE [--name NAME] [--added-state HOW]] [--json]",
     .notes =
         "FILE is a snapshot or a checkpoint's manifest, DIR a checkpoint directory (its newest, or N). Every file is "
         "read and\n"

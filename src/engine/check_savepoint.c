@@ -12,7 +12,8 @@ enum { EXPECTED_BYTES_MAX = 16 << 20 };
 
 typedef struct refusal {
     uint64_t op_id;
-    const char *uid, *state_type, *slot, *why; /* state_type "": of the operator as a whole */
+    const char *uid;                     /* NULL: of the job as a whole */
+    const char *state_type, *slot, *why; /* state_type "": of the operator as a whole */
     uint32_t from, to;
 } refusal;
 
@@ -20,6 +21,7 @@ typedef struct checking {
     clink_engine *engine;
     ck_arena *arena;
     const char *path, *expected; /* NULL: none */
+    clink_run asked;             /* how that job would be started */
     ck_inspection found;
     clink_job *script; /* the graph's owner */
     const ck_graph *graph;
@@ -44,9 +46,11 @@ static ck_status read_graph(checking *c, ck_view text) {
     return CK_OK;
 }
 
-/* plugin_job: NULL, or of the plugins that the engine has. */
+/* plugin_job: NULL, or of the plugins that the engine has. Key groups are the checkpoint's: a start can say which. */
 static ck_status compile(checking *c, const char *sql, const char *plugin_job) {
-    const clink_run run = {.struct_bytes = sizeof run, .plugin_job = plugin_job};
+    clink_run run = c->asked;
+    run.plugin_job = plugin_job;
+    if (c->found.manifest) run.key_groups = c->found.manifest->key_groups;
     CK_TRY(engine_compile(c->engine, sql, &run, &c->script, c->err));
     for (uint32_t i = 0; i < c->script->plan->step_count; i++)
         if (c->script->plan->steps[i].kind == CK_SQL_JOB) c->graph = c->script->plan->steps[i].graph;
@@ -61,7 +65,7 @@ static ck_status read_script(checking *c, ck_view text) {
 static ck_status read_expected(checking *c) {
     ck_view text;
     if (ends_with(c->expected, ".so")) return compile(c, "", "");
-    CK_TRY(ck_fs_read_all(&c->engine->proc, c->expected, EXPECTED_BYTES_MAX, c->arena, &text, c->err));
+    CK_TRY(ck_fs_read_any(&c->engine->proc, c->expected, EXPECTED_BYTES_MAX, c->arena, &text, c->err));
     ck_status s = ends_with(c->expected, ".json") ? read_graph(c, text) : read_script(c, text);
     if (s != CK_OK) (void)ck_error_prefix(c->err, "%s: ", c->expected);
     return s;
@@ -71,11 +75,32 @@ static ck_status read_expected(checking *c) {
 
 static void refuse(checking *c, refusal r) { c->refusals[c->refusal_count++] = r; }
 
+static ck_status refuse_all(checking *c, const char *why) {
+    if (!why) return nomem(c);
+    refuse(c, (refusal){.state_type = "", .slot = "", .why = why});
+    return CK_OK;
+}
+
+/* Who names the job asks for that one: a start finds its directory by the name. */
+static ck_status compare_name(checking *c) {
+    const char *name = c->asked.name, *was = c->found.manifest->job_name;
+    if (!name || strcmp(name, was) == 0) return CK_OK;
+    return refuse_all(c, ck_arena_printf(c->arena, "it is of job %s, not of %s", was, name));
+}
+
+static ck_status refuse_checkpoint(checking *c, const ck_evolve_config *cfg, const ck_evolution *e) {
+    ck_error why = CK_ERROR_INIT;
+    if (ck_evolve_refuses_checkpoint(cfg, e, &why) == CK_OK) return CK_OK;
+    return refuse_all(c, ck_arena_strdup(c->arena, why.msg));
+}
+
 /* A checkpoint tells its job too: what the job's start would find. */
 static ck_status compare_job(checking *c, const ck_evolve_config *cfg) {
     ck_evolution e;
     CK_TRY(ck_evolve(c->arena, cfg, &e, c->err));
-    if (!(c->refusals = ck_arena_array(c->arena, e.count + 1u, sizeof *c->refusals))) return nomem(c);
+    if (!(c->refusals = ck_arena_array(c->arena, e.count + 2u, sizeof *c->refusals))) return nomem(c);
+    CK_TRY(compare_name(c));
+    CK_TRY(refuse_checkpoint(c, cfg, &e));
     for (uint32_t i = 0; i < e.count; i++) {
         const ck_evolve_op *op = &e.ops[i];
         const char *uid = op->wanted ? op->wanted->uid : op->stored->uid;
@@ -111,8 +136,14 @@ static ck_status compare(checking *c) {
                                   .dir = c->found.dir,
                                   .manifest = c->found.manifest,
                                   .wanted = c->graph,
-                                  .settings = &settings};
-    return c->found.manifest ? compare_job(c, &cfg) : compare_slots(c, &cfg);
+                                  .settings = &settings,
+                                  .added = engine_added_state(&c->asked)};
+    if (c->found.manifest) return compare_job(c, &cfg);
+    if (c->asked.name || cfg.added != CK_ADDED_REFUSED)
+        return ck_fail(c->err, CK_INVALID,
+                       "%s is a file by itself and tells no job: --name and --added-state are about a checkpoint's",
+                       c->path);
+    return compare_slots(c, &cfg);
 }
 
 /* ---- saying it ---- */
@@ -145,7 +176,7 @@ static ck_status write_slot(ck_bytes *out, const ck_inspected_slot *s) {
 }
 
 static ck_status write_refusal(ck_bytes *out, const refusal *r) {
-    CK_TRY(ck_bytes_printf(out, "incompatible: op %s", r->uid));
+    CK_TRY(r->uid ? ck_bytes_printf(out, "incompatible: op %s", r->uid) : ck_bytes_str(out, "incompatible"));
     if (*r->slot)
         CK_TRY(ck_bytes_printf(out, " slot \"%s\" type \"%s\": v%u -> v%u", r->slot, r->state_type, r->from, r->to));
     return ck_bytes_printf(out, ": %s\n", r->why);
@@ -241,8 +272,8 @@ static ck_status write_json(const checking *c, ck_bytes *out) {
         for (uint32_t i = 0; i < c->refusal_count; i++) {
             const refusal *r = &c->refusals[i];
             yyjson_mut_val *o = append(&w, list);
-            put_id(&w, c, o, r->op_id);
-            put_str(&w, o, "uid", r->uid);
+            if (r->uid) put_id(&w, c, o, r->op_id);
+            if (r->uid) put_str(&w, o, "uid", r->uid);
             if (*r->slot) put_str(&w, o, "type", r->state_type);
             if (*r->slot) put_str(&w, o, "slot", r->slot);
             if (*r->slot) put_uint(&w, o, "from", r->from);
@@ -273,6 +304,12 @@ static ck_status check(checking *c, bool json, ck_bytes *out, clink_savepoint_ve
 
 clink_status clink_check_savepoint(clink_engine *e, const char *path, const char *expected, int32_t json, char **text,
                                    clink_savepoint_verdict *verdict, clink_error *error) {
+    return clink_check_savepoint_for(e, path, expected, NULL, json, text, verdict, error);
+}
+
+clink_status clink_check_savepoint_for(clink_engine *e, const char *path, const char *expected, const clink_run *run,
+                                       int32_t json, char **text, clink_savepoint_verdict *verdict,
+                                       clink_error *error) {
     ck_error err = CK_ERROR_INIT;
     ck_arena arena;
     ck_bytes out;
@@ -283,7 +320,9 @@ clink_status clink_check_savepoint(clink_engine *e, const char *path, const char
     ck_arena_init(&arena, mem, SIZE_MAX);
     ck_bytes_init(&out, mem, SIZE_MAX);
     checking c = {.engine = e, .arena = &arena, .path = path, .expected = expected, .err = &err};
-    ck_status s = check(&c, json != 0, &out, verdict);
+    *verdict = CLINK_SAVEPOINT_NO_JOB;
+    ck_status s = engine_take_run(run, &c.asked, &err);
+    if (s == CK_OK) s = check(&c, json != 0, &out, verdict);
     if (s == CK_OK && !(*text = strndup(out.p ? out.p : "", out.n))) s = ck_fail(&err, CK_NOMEM, "out of memory");
     ck_bytes_destroy(&out);
     if (c.script) clink_job_free(c.script);

@@ -23,7 +23,10 @@ static ck_status write_all(ck_bytes *out, const ck_evolve_config *cfg, const ck_
         CK_TRY(write_line(out, &e->ops[i], cfg->allow));
         parts |= e->ops[i].verdict == CK_EVOLVE_REBUILD || e->ops[i].verdict == CK_EVOLVE_DROP;
     }
-    *verdict = e->refused ? CLINK_RESTORE_REFUSED : parts ? CLINK_RESTORE_PARTS : CLINK_RESTORE_WHOLE;
+    ck_error why = CK_ERROR_INIT;
+    bool refused = ck_evolve_refuses_checkpoint(cfg, e, &why) != CK_OK;
+    if (refused) CK_TRY(ck_bytes_printf(out, "  refused  %s\n", why.msg));
+    *verdict = e->refused || refused ? CLINK_RESTORE_REFUSED : parts ? CLINK_RESTORE_PARTS : CLINK_RESTORE_WHOLE;
     return CK_OK;
 }
 

@@ -15,6 +15,7 @@ typedef struct evolving {
     ck_stored_state state; /* of all stored operators */
     ck_evolve_op *ops;
     uint32_t count;
+    const ck_rewound *rewound;
 } evolving;
 
 const char *ck_evolve_name(ck_evolve_verdict v) {
@@ -371,7 +372,7 @@ static ck_status judge_all(evolving *e) {
     if (!(e->ops = ck_arena_array(e->arena, n + 1u, sizeof *e->ops))) return nomem(e);
     for (uint32_t i = 0; i < n; i++) CK_TRY(judge(e, &pairs[i]));
     CK_TRY(ck_judge_new(e->arena, e->cfg, e->stored, pairs, n, e->ops, e->count, e->err));
-    return ck_judge_backfill(e->arena, e->cfg, e->ops, e->count, e->err);
+    return ck_judge_backfill(e->arena, e->cfg, e->ops, e->count, &e->rewound, e->err);
 }
 
 static ck_status reuse_all(evolving *e) {
@@ -398,7 +399,12 @@ ck_status ck_evolve(ck_arena *a, const ck_evolve_config *cfg, ck_evolution *out,
     if (!e.changed && cfg->manifest->kind != CK_BARRIER_FINAL) /* what has finished goes on with nothing */
         CK_TRY(ck_state_is_kept_otherwise(cfg, a, stored, &compared, err));
     CK_TRY(compared ? judge_all(&e) : reuse_all(&e));
-    *out = (ck_evolution){.stored = stored, .changed = e.changed, .compared = compared, .ops = e.ops, .count = e.count};
+    *out = (ck_evolution){.stored = stored,
+                          .changed = e.changed,
+                          .compared = compared,
+                          .ops = e.ops,
+                          .count = e.count,
+                          .rewound = e.rewound};
     for (uint32_t i = 0; i < e.count; i++) out->refused += e.ops[i].refused && !cfg->allow;
     return CK_OK;
 }

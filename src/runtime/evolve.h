@@ -19,6 +19,7 @@
 #include "graph/match.h"
 #include "plugin/registry.h"
 #include "state/state_migration_on_restore.h"
+#include "stream/source.h"
 
 typedef enum ck_evolve_verdict {
     CK_EVOLVE_REUSE,
@@ -37,12 +38,19 @@ typedef struct ck_evolve_op {
     const char *why; /* what changes; "" */
 } ck_evolve_op;
 
+/* What a source is read again by: splits that end where those of the checkpoint stand. */
+typedef struct ck_rewound {
+    ck_split_list splits;
+    bool ended; /* it had come to its end */
+} ck_rewound;
+
 typedef struct ck_evolution {
     const ck_graph *stored;
     bool changed;            /* the graphs differ */
     bool compared;           /* that, or their operators keep state otherwise; else every operator is reused */
     const ck_evolve_op *ops; /* that keep something */
     uint32_t count, refused;
+    const ck_rewound *rewound; /* by operator of the wanted graph; where something is CK_EVOLVE_BACKFILL */
 } ck_evolution;
 
 /* What is done where a job computes what its checkpoint has not. */
@@ -67,8 +75,9 @@ typedef struct ck_evolve_config {
  * manifest's graph or a file does not parse. CK_REFUSED: operators that cannot be told apart, named. Refused operators
  * are no error here. Blocks. */
 CK_NODISCARD ck_status ck_evolve(ck_arena *a, const ck_evolve_config *cfg, ck_evolution *out, ck_error *err);
-/* CK_REFUSED with a sentence, and `hint` behind it: the job cannot go on from there, be it for an operator or for what
- * the checkpoint is. */
+/* CK_REFUSED with a sentence: the job cannot go on from there for what the checkpoint is, whatever its operators say. */
+CK_NODISCARD ck_status ck_evolve_refuses_checkpoint(const ck_evolve_config *cfg, const ck_evolution *e, ck_error *err);
+/* That, or for an operator: then with `hint` behind the sentence. */
 CK_NODISCARD ck_status ck_evolve_refusal(const ck_evolve_config *cfg, const ck_evolution *e, const char *hint,
                                          ck_error *err);
 /* ck_evolve for the checkpoint that a job of this name would start from: --checkpoint-dir and --restore; `cfg` has all
@@ -108,9 +117,14 @@ bool ck_evolve_is_source(const ck_evolve_config *cfg, const ck_graph_op *op);
  * arena. */
 CK_NODISCARD ck_status ck_backfill_part(ck_arena *a, const ck_graph *wanted, const ck_evolve_op *ops, uint32_t count,
                                         const bool **out, ck_error *err);
-/* Adds operators that stand on what is computed again to those that are, and marks as refused what cannot be. */
+/* Adds operators that stand on what is computed again to those that are, and marks as refused what cannot be. *rewound:
+ * see ck_evolution; left alone where nothing is. */
 CK_NODISCARD ck_status ck_judge_backfill(ck_arena *a, const ck_evolve_config *cfg, ck_evolve_op *ops, uint32_t count,
-                                         ck_error *err);
+                                         const ck_rewound **rewound, ck_error *err);
+/* Of the sources of a part of the wanted graph, by operator of it; all of them can rewind. *why_not: a sentence, where
+ * one cannot be read again up to where the checkpoint stands; else NULL. Reads the checkpoint's files. In the arena. */
+CK_NODISCARD ck_status ck_rewind_sources(ck_arena *a, const ck_evolve_config *cfg, const ck_evolution *e,
+                                         const bool *part, const ck_rewound **out, const char **why_not, ck_error *err);
 /* The operator of the stored graph whose state this one goes on with; NULL: none. */
 const ck_graph_op *ck_evolve_stored(const ck_evolution *e, const ck_graph_op *wanted);
 

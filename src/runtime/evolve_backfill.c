@@ -1,7 +1,7 @@
 /* Which state is computed again by reading the input up to the checkpoint, and whether that would give what was there:
  * of operators that lack something, and of all that keep state behind them, since what these hold came from state that
  * is replaced. Exact is it where every operator from the sources on is a function of its rows (ck_op_desc.again), and
- * every source can be read again (ck_op_desc.rewind). */
+ * every source can be read again (ck_op_desc.rewind), which is looked at here and not only when it is done. */
 #include "runtime/evolve.h"
 
 typedef struct judging {
@@ -10,6 +10,8 @@ typedef struct judging {
     ck_error *err;
     ck_evolve_op *ops;
     uint32_t count;
+    bool timed; /* something on the way goes by event time */
+    const ck_rewound *rewound;
 } judging;
 
 static ck_evolve_op *verdict_of(judging *j, const ck_graph_op *op) {
@@ -64,11 +66,11 @@ static ck_status reason_of(judging *j, const ck_graph_op *op, ck_again *out) {
     return d->again(spec, j->arena, out, j->err);
 }
 
-/* The first operator on the way to these that does not; event time counts from one source only. */
+/* The first operator on the way to these that does not; event time counts from one source only, and one split of it. */
 static ck_status find_reason(judging *j, const bool *part, const char **why) {
     const ck_graph *g = j->cfg->wanted;
     const ck_graph_op *timed = NULL;
-    uint32_t sources = 0;
+    uint32_t sources = 0, splits = 0;
     *why = NULL;
     for (uint32_t i = 0; i < g->op_count && !*why; i++) {
         ck_again again;
@@ -81,12 +83,29 @@ static ck_status find_reason(judging *j, const bool *part, const char **why) {
     if (!*why && timed && sources > 1)
         *why = ck_arena_printf(
             j->arena, "%s goes by the event time of several tables, which were read in another order", timed->uid);
+    j->timed = timed != NULL;
+    if (*why) return CK_OK;
+    const ck_evolution e = {.ops = j->ops, .count = j->count};
+    CK_TRY(ck_rewind_sources(j->arena, j->cfg, &e, part, &j->rewound, why, j->err));
+    for (uint32_t i = 0; i < g->op_count; i++) splits += j->rewound[i].splits.count;
+    if (!*why && timed && splits > 1)
+        *why =
+            ck_arena_printf(j->arena,
+                            "%s goes by event time, and the %u splits of its input were read beside each other: what "
+                            "was late depends on how; --added-state from_now lets what is new begin empty",
+                            timed->uid, splits);
     return CK_OK;
 }
 
+static const char *tell(judging *j, const char *lacks, const char *why) {
+    if (why) return ck_arena_printf(j->arena, "%s, and its input cannot be computed again: %s", lacks, why);
+    return ck_arena_printf(j->arena, "%s: computed by reading its input again%s", lacks,
+                           j->timed ? ", and refused at the start if a row of it comes late" : "");
+}
+
 ck_status ck_judge_backfill(ck_arena *a, const ck_evolve_config *cfg, ck_evolve_op *ops, uint32_t count,
-                            ck_error *err) {
-    judging j = {cfg, a, err, ops, count};
+                            const ck_rewound **rewound, ck_error *err) {
+    judging j = {cfg, a, err, ops, count, false, NULL};
     bool *behind = ck_arena_array(a, cfg->wanted->op_count + 1u, sizeof *behind), any = false;
     const bool *part;
     const char *why;
@@ -98,11 +117,10 @@ ck_status ck_judge_backfill(ck_arena *a, const ck_evolve_config *cfg, ck_evolve_
     CK_TRY(find_reason(&j, part, &why));
     for (uint32_t i = 0; i < count; i++) {
         if (ops[i].verdict != CK_EVOLVE_BACKFILL) continue;
-        ops[i].why = why ? ck_arena_printf(a, "%s, and its input cannot be computed again: %s", ops[i].why, why)
-                         : ck_arena_printf(a, "%s: computed by reading its input again", ops[i].why);
-        if (!ops[i].why) return ck_nomem(err, a->mem, 256);
+        if (!(ops[i].why = tell(&j, ops[i].why, why))) return ck_nomem(err, a->mem, 256);
         ops[i].refused |= why != NULL;
         if (why) ops[i].verdict = CK_EVOLVE_REBUILD;
     }
+    *rewound = j.rewound;
     return CK_OK;
 }

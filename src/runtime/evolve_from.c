@@ -46,10 +46,10 @@ static ck_status refuse_change(const ck_evolve_config *cfg, const ck_evolution *
                    uid, first->verdict == CK_EVOLVE_DROP ? " is not in this script" : "", first->why, more, hint);
 }
 
-ck_status ck_evolve_refusal(const ck_evolve_config *cfg, const ck_evolution *e, const char *hint, ck_error *err) {
+ck_status ck_evolve_refuses_checkpoint(const ck_evolve_config *cfg, const ck_evolution *e, ck_error *err) {
     const ck_manifest *m = cfg->manifest;
     unsigned long long id = m->checkpoint;
-    if (!e->changed) return e->refused ? refuse_change(cfg, e, hint, err) : CK_OK;
+    if (!e->changed) return CK_OK;
     if (m->key_groups != cfg->wanted->key_groups)
         return ck_fail(err, CK_REFUSED,
                        "checkpoint %llu in %s has %u key groups, this job %u: --key-groups %u goes on from it", id,
@@ -65,5 +65,10 @@ ck_status ck_evolve_refusal(const ck_evolve_config *cfg, const ck_evolution *e, 
                            "checkpoint %llu in %s was made by another script and holds rows that were under way in it; "
                            "take a savepoint of that job, which holds none, and go on from there",
                            id, cfg->dir);
+    return CK_OK;
+}
+
+ck_status ck_evolve_refusal(const ck_evolve_config *cfg, const ck_evolution *e, const char *hint, ck_error *err) {
+    CK_TRY(ck_evolve_refuses_checkpoint(cfg, e, err));
     return e->refused ? refuse_change(cfg, e, hint, err) : CK_OK;
 }

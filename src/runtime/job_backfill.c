@@ -11,7 +11,6 @@
 #include "base/json.h"
 #include "os/fs.h"
 #include "runtime/job_int.h"
-#include "state/operator_rows.h"
 
 typedef struct rereading {
     ck_job *job;
@@ -20,7 +19,6 @@ typedef struct rereading {
     ck_split_list *splits; /* by its operators */
     bool *ends;
     bool timed; /* some operator goes by event time */
-    uint32_t split_count;
 } rereading;
 
 static ck_status nomem(rereading *r) { return ck_nomem(r->err, r->job->mem, 4096); }
@@ -81,74 +79,18 @@ static ck_status look_at_time(rereading *r) {
 
 /* ---- what had been read ---- */
 
-/* The splits of a stored source, with their positions. */
-static ck_status stored_splits(rereading *r, const ck_graph_op *stored, ck_split_list *out) {
-    ck_job *j = r->job;
-    ck_state_store *store;
-    ck_state *state;
-    ck_restore *restore;
-    bool known;
-    ck_state_config cfg = {.proc = j->proc,
-                           .mem = ck_mem_as(j->mem, CK_MEM_STATE),
-                           .key_groups = j->graph->key_groups,
-                           .range = {0, j->graph->key_groups - 1}};
-    const ck_restore_as op = {ck_op_id(stored->uid), stored->uid};
-    CK_TRY(ck_state_store_new(&cfg, &store, r->err));
-    const ck_restore_target t = {.store = store, .ops = &op, .op_count = 1, .parallelism = 1, .range = cfg.range};
-    ck_status s = ck_restore_new(j->proc, j->mem, j->restored_dir, j->restored, &restore, r->err);
-    if (s == CK_OK) {
-        s = ck_restore_add(restore, &t, r->err);
-        if (s == CK_OK) s = ck_restore_run(restore, r->err);
-        if (s == CK_OK) s = ck_state_of(store, stored->uid, stored->type, &state, r->err);
-        if (s == CK_OK) s = ck_splits_load(state, out, &known, r->err);
-        ck_restore_free(restore);
-    }
-    ck_state_store_free(store);
-    return s;
-}
-
-static bool had_ended(const ck_job *j, const ck_graph_op *stored) {
-    for (uint32_t v = 0; v < j->restored->vertex_count; v++) {
-        const ck_manifest_vertex *mv = &j->restored->vertices[v];
-        for (uint32_t i = 0; i < mv->op_count; i++)
-            if (strcmp(mv->ops[i], stored->uid) == 0) return mv->finished_count == mv->parallelism;
-    }
-    return false;
-}
-
-static ck_status rewind_source(rereading *r, uint32_t number) {
-    ck_job *j = r->job;
-    const ck_job_op *o = &j->ops[ck_graph_find(j->graph, r->graph->ops[number].uid) - j->graph->ops];
-    const ck_graph_op *stored = ck_evolve_stored(&j->evolution, o->op);
-    ck_split_list had = {.arena = &j->arena};
-    if (!stored) return CK_OK; /* a table that the checkpoint's job did not read */
-    CK_TRY(stored_splits(r, stored, &had));
-    r->ends[number] = had_ended(j, stored);
-    r->split_count += had.count;
-    for (uint32_t i = 0; i < had.count; i++) {
-        ck_status s = o->desc->rewind(o->spec, &had.splits[i], &r->splits[number], r->err);
-        if (s != CK_OK) {
-            (void)ck_error_prefix(r->err, "%s cannot be read again: ", o->op->uid);
-            return s;
-        }
-    }
-    return CK_OK;
-}
-
+/* As the comparison has found it (evolve_rewind.c). */
 static ck_status rewind_sources(rereading *r) {
     uint32_t n = r->graph->op_count;
     r->splits = ck_arena_array(&r->job->arena, n + 1u, sizeof *r->splits);
     r->ends = ck_arena_array(&r->job->arena, n + 1u, sizeof *r->ends);
     if (!r->splits || !r->ends) return nomem(r);
     for (uint32_t i = 0; i < n; i++) {
-        r->splits[i].arena = &r->job->arena;
-        if (r->graph->ops[i].input_count == 0) CK_TRY(rewind_source(r, i));
+        const ck_graph *whole = r->job->graph;
+        const ck_rewound *of = &r->job->evolution.rewound[ck_graph_find(whole, r->graph->ops[i].uid) - whole->ops];
+        r->splits[i] = of->splits;
+        r->ends[i] = of->ended;
     }
-    if (r->timed && r->split_count > 1)
-        return ck_fail(r->err, CK_REFUSED,
-                       "the input cannot be computed again: its %u splits were read beside each other, and what was "
-                       "late depends on how; --added-state from_now lets what is new begin empty",
-                       r->split_count);
     return CK_OK;
 }
 

@@ -159,6 +159,56 @@ def test_late_rows_are_not_guessed(tmp_path):
     assert left == before
 
 
+def says(r, why):
+    return [line for line in (r.out + r.err).splitlines() if why in line]
+
+
+def test_windows_over_several_splits(tmp_path):
+    """How the splits were read beside each other nobody knows: who only looks is told so, as the start is."""
+    job = Tables(tmp_path, timed_row)
+    (tmp_path / "in.ndjson-2").write_text(json.dumps(timed_row(0)) + "\n")
+    was, now = (windows(x, 10).replace("path='{inp}'", "path='{inp}*'") for x in ("CAST(NULL AS BIGINT)", "COUNT(*)"))
+    assert job.life(was)[0] == 0
+    before = files(job)
+    code, err = job.life(now, *BACKFILL)
+    why = "goes by event time, and the 2 splits of its input were read beside each other: what was late depends on how"
+    assert code == 1 and why in err and "cannot be computed again" in err, err
+    assert files(job) == before
+    code, lines, err = job.explain(now, *BACKFILL)
+    assert code == 3 and any(l.startswith("refused") and why in l for l in lines), (lines, err)
+    r = run_clink("check-savepoint", job.ck, "--expected", job.script(now), *BACKFILL, ok=False)
+    assert r.code == 3 and says(r, why), r.out + r.err
+    code, lines, err = job.explain(now, *BACKFILL, "--allow-semantic-change")
+    assert code == 4 and any(l.startswith("rebuild") and why in l for l in lines), (lines, err)
+    code, err = job.life(now, *BACKFILL, "--allow-semantic-change")  # it begins empty then
+    assert code == 0, err
+
+
+def test_what_was_read_once(tmp_path):
+    """Standard input: that its rows are gone is found when it is looked at, not when they are wanted."""
+    import subprocess
+    import time
+    def text(more):
+        return (script(OLD, "key VARCHAR, s BIGINT, c BIGINT", "SELECT k, SUM(v), %s FROM src GROUP BY k" % more)
+                .replace("path='{inp}', follow='true'", "path='-'").replace("{out}", "out"))
+    path = tmp_path / "job.sql"
+    path.write_text(text("CAST(NULL AS BIGINT)"))
+    p = subprocess.Popen([CLINK, "run", path, "--checkpoint-dir", "ck", "--checkpoint-interval-ms", "20"], cwd=tmp_path, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    p.stdin.write(b"".join(json.dumps(old_row(i)).encode() + b"\n" for i in range(50)))
+    p.stdin.flush()
+    deadline = time.monotonic() + 120
+    while p.poll() is None and not list(tmp_path.glob("ck/*.committed")) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    p.send_signal(signal.SIGUSR2)
+    assert p.wait(120) == 0
+    path.write_text(text("COUNT(*)"))
+    why = "cannot be read again: standard input is read once"
+    r = run_clink("explain", path, "--checkpoint-dir", "ck", "--restore", "latest", *BACKFILL, cwd=tmp_path, ok=False)
+    assert r.code == 3 and says(r, why), r.out + r.err
+    r = run_clink("run", path, "--checkpoint-dir", "ck", *BACKFILL, cwd=tmp_path, ok=False)
+    assert r.code == 1 and says(r, why), r.err
+
+
 @pytest.mark.parametrize("connector,column", [("nexmark", "price"), ("datagen", "v")])
 def test_sources_that_make_their_rows(tmp_path, connector, column):
     """By number, a part of them before the stop, the rest behind it: as in one run."""

@@ -1,5 +1,7 @@
 """From one savepoint: what explain --restore, check-savepoint and the start of a job say of each kind of change of a script, as
 docs/failure-semantics.md and docs/schema-evolution.md have it. One table of all verdicts; what goes on is run by the tests beside this."""
+import json
+
 import pytest
 
 from conftest import run_clink
@@ -71,8 +73,8 @@ def test_a_change(job, change):
     assert code == (3 if verdict == "refused" else 4 if verdict == "drop" else 0), (lines, err)
     mine = [line for line in lines if line.split()[0] in verdict.split("|") and uid in line]
     assert any(why in line for line in mine), lines
-    if not flags:  # who only looks says the same
-        r = run_clink("check-savepoint", job.ck, "--expected", job.script(sql), ok=False)
+    if flags != ALLOW:  # who only looks says the same
+        r = run_clink("check-savepoint", job.ck, "--expected", job.script(sql), *flags, ok=False)
         assert r.code == (3 if verdict == "refused" else 0), r.out + r.err
         assert verdict != "refused" or why in r.out, r.out
 
@@ -90,5 +92,34 @@ def test_another_number_of_key_groups(tmp_path):
     flags = ("run", "--checkpoint-dir", "ck", "--name", "j", "-e", sql)
     run_clink(*flags, "--key-groups", "16", cwd=tmp_path)
     r = run_clink(*flags, cwd=tmp_path, ok=False)
-    assert r.code == 1 and "has 16 key groups, this job 128: --key-groups 16 goes on from it" in r.err, r.err
+    why = "has 16 key groups, this job 128: --key-groups 16 goes on from it"
+    assert r.code == 1 and why in r.err, r.err
+    r = run_clink("explain", "--restore", "latest", *flags[1:], cwd=tmp_path, ok=False)
+    assert r.code == 3 and why in r.out, r.out + r.err
+    r = run_clink("explain", "--restore", "latest", *flags[1:], "--key-groups", "16", cwd=tmp_path)
+    assert "refused" not in r.out, r.out
+    (tmp_path / "j.sql").write_text(sql)
+    assert "compatible with j.sql" in run_clink("check-savepoint", "ck", "--expected", "j.sql", cwd=tmp_path).out  # a start can say how many
     assert "has finished before" in run_clink(*flags, "--key-groups", "16", cwd=tmp_path).err
+
+
+def test_the_last_checkpoint_of_a_job_that_has_finished(tmp_path):
+    """Another script has nothing to go on with; who only looks is told what its start would be."""
+    (tmp_path / "in.ndjson").write_text('{"k":1}\n')
+    sql = ("CREATE TABLE t (k BIGINT) WITH (connector='file', path='in.ndjson');\nCREATE TABLE o (k BIGINT) WITH (connector='file', format='json', path='o');\n"
+           "INSERT INTO o SELECT k FROM t%s;\n")
+    job = tmp_path / "j.sql"
+    job.write_text(sql % "")
+    run_clink("run", job, "--checkpoint-dir", "ck", cwd=tmp_path)
+    assert run_clink("explain", job, "--checkpoint-dir", "ck", "--restore", "latest", cwd=tmp_path).code == 0
+    job.write_text(sql % " WHERE k > 0")
+    r = run_clink("run", job, "--checkpoint-dir", "ck", cwd=tmp_path, ok=False)
+    assert r.code == 1 and "is the last of a job that has finished, and was made by another script" in r.err, r.err
+    why = r.err.split("clink: ")[-1].strip()
+    r = run_clink("explain", job, "--checkpoint-dir", "ck", "--restore", "latest", cwd=tmp_path, ok=False)
+    assert r.code == 3 and why in r.out, r.out + r.err
+    r = run_clink("check-savepoint", "ck", "--expected", job, cwd=tmp_path, ok=False)
+    assert r.code == 3 and "incompatible: " in r.out and why in r.out, r.out + r.err
+    r = run_clink("check-savepoint", "ck", "--expected", job, "--json", cwd=tmp_path, ok=False)
+    first = json.loads(r.out)["incompatible"][0]
+    assert r.code == 3 and first == {"why": why}, r.out  # of the job, before any operator
