@@ -224,7 +224,8 @@ CLINK_API clink_status clink_job_stream(clink_job *job, struct ArrowArrayStream 
  * very one is complete, which it also is where only savepoint_dir could not take it. */
 CLINK_API clink_status clink_job_savepoint(clink_job *job, int64_t timeout_ms, uint64_t *checkpoint,
                                            clink_error *error);
-/* The same, and the job ends with it: clink_job_wait then says CLINK_OK. Starting it again goes on from there. */
+/* The same, and the job ends with it: clink_job_wait then says CLINK_OK. Starting it again goes on from there. It goes
+ * on as if nobody had asked where *checkpoint is 0, also where savepoint_dir takes no files. */
 CLINK_API clink_status clink_job_stop(clink_job *job, int64_t timeout_ms, uint64_t *checkpoint, clink_error *error);
 /* Removes savepoint `checkpoint` of a directory; refused for what is none and for what a job would continue from. */
 CLINK_API clink_status clink_savepoint_dispose(clink_engine *engine, const char *dir, uint64_t checkpoint,

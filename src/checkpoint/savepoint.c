@@ -80,21 +80,28 @@ static ck_status publish_same(export *x, const char *name, ck_view text, ck_erro
     return ck_fail(err, CK_REFUSED, "%s stands there already and is of another job or run", path);
 }
 
+/* Whose the directory is. */
+static ck_status export_job(export *x, ck_error *err) {
+    ck_view job;
+    const char *path = ck_dir_join(&x->a, x->from, "job.json");
+    if (!path) return ck_nomem(err, x->mem, 0);
+    CK_TRY(ck_fs_read_all(x->proc, path, JOB_FILE_BYTES_MAX, &x->a, &job, err));
+    CK_TRY(ck_fs_mkdirs(x->proc, x->to, err));
+    return publish_same(x, "job.json", job, err);
+}
+
 static ck_status export_all(export *x, uint64_t id, ck_error *err) {
     ck_checkpoint_dir *d;
     ck_manifest *m = NULL;
-    ck_view text, job;
+    ck_view text;
     CK_TRY(open_read_only(x->proc, x->mem, x->from, &d, err));
     ck_status s = ck_checkpoint_dir_read(d, id, &x->a, &m, err);
     ck_checkpoint_dir_close(d);
     CK_TRY(s);
     const char *name = ck_checkpoint_path_manifest(&x->a, id), *path = name ? ck_dir_join(&x->a, x->from, name) : NULL;
-    const char *job_path = ck_dir_join(&x->a, x->from, "job.json");
-    if (!path || !job_path) return ck_nomem(err, x->mem, 0);
+    if (!path) return ck_nomem(err, x->mem, 0);
     CK_TRY(ck_fs_read_all(x->proc, path, CK_MANIFEST_BYTES_MAX, &x->a, &text, err));
-    CK_TRY(ck_fs_read_all(x->proc, job_path, JOB_FILE_BYTES_MAX, &x->a, &job, err));
-    CK_TRY(ck_fs_mkdirs(x->proc, x->to, err));
-    CK_TRY(publish_same(x, "job.json", job, err)); /* first: it says whose the directory is */
+    CK_TRY(export_job(x, err)); /* first */
     for (uint32_t i = 0; i < m->file_count; i++) CK_TRY(export_file(x, &m->files[i], err));
     return publish_same(x, name, text, err);
 }
@@ -105,6 +112,15 @@ ck_status ck_savepoint_export(ck_proc *proc, ck_mem mem, const char *from, uint6
     ck_status s = export_all(&x, id, err);
     ck_arena_destroy(&x.a);
     if (s != CK_OK) ck_error_prefix(err, "savepoint %" PRIu64 " could not be kept in %s: ", id, to);
+    return s;
+}
+
+ck_status ck_savepoint_prepare(ck_proc *proc, ck_mem mem, const char *from, const char *to, ck_error *err) {
+    export x = {.proc = proc, .mem = mem, .from = from, .to = to};
+    ck_arena_init(&x.a, mem, SIZE_MAX);
+    ck_status s = export_job(&x, err);
+    ck_arena_destroy(&x.a);
+    if (s != CK_OK) ck_error_prefix(err, "a savepoint cannot be kept in %s: ", to);
     return s;
 }
 

@@ -13,6 +13,10 @@
 CK_NODISCARD ck_status ck_savepoint_export(ck_proc *proc, ck_mem mem, const char *from, uint64_t id, const char *to,
                                            ck_error *err);
 
+/* The beginning of that, before there is a savepoint: makes `to`, and job.json in it, so that who stops a job with one
+ * knows that the directory takes files and is no other job's. */
+CK_NODISCARD ck_status ck_savepoint_prepare(ck_proc *proc, ck_mem mem, const char *from, const char *to, ck_error *err);
+
 /* Removes a savepoint: its manifest durably, then the files no other manifest names. CK_REFUSED for what is no
  * savepoint, and for the newest checkpoint of a directory that a job runs in or would continue from. While the job runs
  * its files stay until a later run's retention. */

@@ -93,17 +93,24 @@ static void *call_savepoint(void *arg) {
     return NULL;
 }
 
-static void finish_savepoint(savepoint_call *c, progress_line *line) {
+static void finish_savepoint(savepoint_call *c, progress_line *line, bool runs) {
     pthread_join(c->thread, NULL);
     c->started = false;
     progress_clear(line);
     unsigned long long id = c->checkpoint;
-    if (c->status != CLINK_OK)
-        fprintf(stderr, "clink: no savepoint: %s\n", c->error.message);
+    if (c->status != CLINK_OK && !(c->stop && id))
+        fprintf(stderr, "clink: no savepoint: %s%s\n", c->error.message, c->stop && runs ? "; the job goes on" : "");
     else if (c->stop)
         fprintf(stderr, "clink: %s: stopped with savepoint %llu\n", clink_job_name(c->job), id);
     else
         fprintf(stderr, "clink: %s: savepoint %llu is complete\n", clink_job_name(c->job), id);
+}
+
+/* A job that has stopped with its savepoint, of which --savepoint-dir has not all: that is no success. */
+static clink_status stopped_with(const savepoint_call *c, clink_status s, clink_error *e) {
+    if (s != CLINK_OK || c->status == CLINK_OK || !c->stop || !c->checkpoint) return s;
+    *e = c->error;
+    return c->status;
 }
 
 static void begin_savepoint(savepoint_call *c, clink_job *job, bool stop, progress_line *line) {
@@ -206,12 +213,12 @@ static clink_status wait_for(waiting *w, bool announce, clink_error *e) {
         }
         if (s != CLINK_TIMEOUT) break;
         heed(w, signal_asked());
-        if (w->savepoint.started && atomic_load(&w->savepoint.done)) finish_savepoint(&w->savepoint, &w->line);
+        if (w->savepoint.started && atomic_load(&w->savepoint.done)) finish_savepoint(&w->savepoint, &w->line, true);
         progress_show(&w->line);
     }
-    if (w->savepoint.started) finish_savepoint(&w->savepoint, &w->line);
+    if (w->savepoint.started) finish_savepoint(&w->savepoint, &w->line, false);
     progress_clear(&w->line);
-    return s;
+    return stopped_with(&w->savepoint, s, e);
 }
 
 clink_status wait_execute(clink_engine *engine, const char *sql, clink_run *run, wait_voice voice, clink_job **job,

@@ -21,10 +21,13 @@ static void let_go(clink_job *j, bool stopped) {
 static ck_status take(clink_job *j, ck_job *running, bool stop, int64_t timeout_ms, uint64_t *checkpoint,
                       ck_error *err) {
     int64_t us = timeout_ms < 0 ? -1 : timeout_ms > INT64_MAX / 1000 ? INT64_MAX : timeout_ms * 1000;
-    CK_TRY((stop ? ck_job_stop : ck_job_savepoint)(running, us, checkpoint, err));
-    if (!j->run.savepoint_dir) return CK_OK;
     ck_mem mem = ck_proc_mem(&j->engine->proc, CK_MEM_PLAN);
-    return ck_savepoint_export(&j->engine->proc, mem, j->run.checkpoint_dir, *checkpoint, j->run.savepoint_dir, err);
+    const char *kept = j->run.savepoint_dir;
+    /* A job that is stopped cannot try again. */
+    if (stop && kept) CK_TRY(ck_savepoint_prepare(&j->engine->proc, mem, j->run.checkpoint_dir, kept, err));
+    CK_TRY((stop ? ck_job_stop : ck_job_savepoint)(running, us, checkpoint, err));
+    if (!kept) return CK_OK;
+    return ck_savepoint_export(&j->engine->proc, mem, j->run.checkpoint_dir, *checkpoint, kept, err);
 }
 
 static clink_status savepoint(clink_job *j, bool stop, int64_t timeout_ms, uint64_t *checkpoint, clink_error *error) {

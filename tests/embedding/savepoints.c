@@ -148,10 +148,16 @@ static void elsewhere(const char *sql) {
     uint64_t id = 0;
     char path[4100];
     clink_job *job = start(&engine, sql, NULL);
-    CHECK(clink_job_stop(job, -1, &id, &error) == CLINK_IO && id > 0);
+    CHECK(clink_job_stop(job, -1, &id, &error) == CLINK_IO && id == 0);
+    fprintf(stderr, "%s\n", error.message);
+    CHECK(clink_job_wait(job, 10, &error) == CLINK_TIMEOUT); /* it goes on */
+    CHECK(clink_job_savepoint(job, -1, &id, &error) == CLINK_IO && id > 0);
     fprintf(stderr, "%s\n", error.message);
     snprintf(path, sizeof path, "%s/checkpoint-%llu.json", ck, (unsigned long long)id);
     CHECK(access(path, R_OK) == 0);
+    CHECK(unlink(sp) == 0); /* and may be asked again */
+    CHECK(clink_job_stop(job, -1, &id, &error) == CLINK_OK);
+    stands(id);
     CHECK(clink_job_wait(job, -1, &error) == CLINK_OK);
     end(engine, job);
 }

@@ -119,4 +119,5 @@ def test_a_savepoint_that_fails(savepoints, tmp_path, fault):
 def test_a_savepoint_that_its_other_place_does_not_take(savepoints, tmp_path):
     (tmp_path / "sp").write_text("a file")
     p = savepoints(tmp_path, "elsewhere")
-    assert p.returncode == 0 and f"could not be kept in {tmp_path}/sp: {tmp_path}/sp is not a directory" in p.stderr, p.stderr
+    why = f"{tmp_path}/sp: {tmp_path}/sp is not a directory"
+    assert p.returncode == 0 and f"a savepoint cannot be kept in {why}" in p.stderr and f"could not be kept in {why}" in p.stderr, p.stderr

@@ -156,6 +156,53 @@ def test_stop_with_a_savepoint_and_go_on(tmp_path):
         other.proc.kill()
 
 
+def test_a_stop_whose_savepoint_has_no_place_does_not_stop(tmp_path):
+    ck, sp = tmp_path / "ck", tmp_path / "sp"
+    sp.write_text("a file")
+    run = Run(tmp_path, "--checkpoint-dir", ck, "--savepoint-dir", sp)
+    try:
+        run.until_read()
+        run.proc.send_signal(signal.SIGUSR2)
+        run.until(lambda: f"no savepoint: a savepoint cannot be kept in {sp}: {sp} is not a directory; the job goes on" in run.said())
+        run.append(50)  # it does
+        run.until_read()
+        sp.unlink()
+        run.end(signal.SIGUSR2, 0)
+    finally:
+        run.proc.kill()
+    run.check()
+    assert "stopped with savepoint" in run.said() and max(manifests(sp)) == max(manifests(ck))
+
+
+def test_a_stop_whose_savepoint_is_not_kept_is_no_success(tmp_path):
+    """Found when the job has stopped already: the savepoint stands where the job's checkpoints do, and the exit code says that it is not all."""
+    ck, sp = tmp_path / "ck", tmp_path / "sp"
+    run = Run(tmp_path, "--checkpoint-dir", ck, "--savepoint-dir", sp)
+    try:
+        run.until_read()
+        run.proc.send_signal(signal.SIGUSR1)
+        run.until(lambda: "is complete" in run.said())
+        for path in [p for p in sp.iterdir() if p.is_dir()]:
+            os.rename(path, tmp_path / ("away-" + path.name))
+            path.write_text("in the way")
+        run.end(signal.SIGUSR2, 1)
+    finally:
+        run.proc.kill()
+    at = max(manifests(ck))
+    assert f"stopped with savepoint {at}" in run.said() and f"savepoint {at} could not be kept in {sp}: " in run.said(), run.said()
+    assert manifests(ck)[at]["kind"] == "savepoint" and at not in manifests(sp)
+    again = Run(tmp_path, "--checkpoint-dir", ck)
+    try:
+        again.until(lambda: f"goes on from checkpoint {at}" in again.said())
+        again.append(50)
+        again.until_read()
+        again.until_counted()
+        again.end()
+    finally:
+        again.proc.kill()
+    again.check()
+
+
 def test_a_savepoint_needs_a_directory(tmp_path):
     run = Run(tmp_path)
     try:
