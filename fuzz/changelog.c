@@ -82,7 +82,7 @@ static ck_status restore(world *w, const uint64_t *op, uint32_t parallelism, uin
     CK_ASSERT(ck_restore_new(&w->t.proc, w->mem, "/ck", &w->m, &r, NULL) == CK_OK);
     for (uint32_t p = 0; p < parallelism; p++) {
         const ck_key_group_range range = ck_key_group_range_for_subtask(p, parallelism, GROUPS);
-        const ck_state_config cfg = {&w->t.proc, w->mem, GROUPS, range, 1};
+        const ck_state_config cfg = {&w->t.proc, w->mem, GROUPS, range, 1, true};
         CK_ASSERT(ck_state_store_new(&cfg, &stores[p], NULL) == CK_OK);
         const ck_restore_target target = {stores[p], &as, 1, p, parallelism, range};
         CK_ASSERT(ck_restore_add(r, &target, NULL) == CK_OK);

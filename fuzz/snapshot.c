@@ -48,7 +48,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     ck_arena_init(&a, mem, 256 << 20);
     ck_snapshot_reader *r;
     if (ck_snapshot_open_bytes(mem, &a, "fuzz.snap", (ck_view){(const char *)data, size}, &r, NULL) == CK_OK) {
-        const ck_state_config cfg = {&proc, mem, 128, {0, 127}, 1};
+        const ck_state_config cfg = {&proc, mem, 128, {0, 127}, 1, true};
         const ck_snapshot_header *h = ck_snapshot_header_of(r);
         ck_state_store *s;
         CK_ASSERT(ck_state_store_new(&cfg, &s, NULL) == CK_OK);

@@ -52,7 +52,7 @@ typedef struct store {
 static void open_store(store *w) {
     ck_error err = CK_ERROR_INIT;
     ck_test_proc_init(&w->t);
-    const ck_state_config cfg = {&w->t.proc, ck_proc_mem(&w->t.proc, CK_MEM_STATE), 128, {0, 127}, 1};
+    const ck_state_config cfg = {&w->t.proc, ck_proc_mem(&w->t.proc, CK_MEM_STATE), 128, {0, 127}, 1, true};
     OK(ck_state_store_new(&cfg, &w->s, &err));
     OK(ck_state_of(w->s, SAMPLE_UID, "group_agg", &w->op, &err));
     ck_arena_init(&w->a, cfg.mem, SIZE_MAX);

@@ -192,7 +192,7 @@ static inline void sample_open(sample_job *j, ck_proc *proc, const char *dir, ui
     for (uint32_t p = 0; p < parallelism; p++) {
         sample_subtask *s = &j->s[p];
         s->range = ck_key_group_range_for_subtask(p, parallelism, SAMPLE_GROUPS);
-        const ck_state_config cfg = {proc, j->mem, SAMPLE_GROUPS, s->range, 1234};
+        const ck_state_config cfg = {proc, j->mem, SAMPLE_GROUPS, s->range, 1234, true};
         OK(ck_state_store_new(&cfg, &s->store, &err));
     }
 }

@@ -264,7 +264,7 @@ static void many_batches_and_two_byte_groups(void **state) {
     world w;
     open_world(&w);
     const uint32_t groups = 1000;
-    const ck_state_config cfg = {&w.t.proc, ck_proc_mem(&w.t.proc, CK_MEM_STATE), groups, {0, groups - 1}, 3};
+    const ck_state_config cfg = {&w.t.proc, ck_proc_mem(&w.t.proc, CK_MEM_STATE), groups, {0, groups - 1}, 3, false};
     ck_state_store *store;
     ck_state *op;
     ck_table *t;

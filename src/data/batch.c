@@ -74,6 +74,19 @@ void ck_batch_unref(ck_batch **pb) {
     ck_free(b->mem, b, b->bytes);
 }
 
+void ck_batch_place(const ck_batch *b, uint32_t row, ck_error *err) {
+    const ck_origin *o = b->origin;
+    if (!err) return;
+    err->fatal = true;
+    if (!o) return;
+    size_t n = strlen(o->object);
+    if (n >= sizeof err->place.object) n = sizeof err->place.object - 1;
+    memcpy(err->place.object, o->object, n);
+    err->place.object[n] = '\0';
+    if (row < o->row_count) err->place.byte_offset = (int64_t)(o->base_offset + o->row_offset[row]);
+    err->place.of_records = o->of_records;
+}
+
 /* What every derived header keeps of its parent. */
 static void inherit(ck_batch *to, const ck_batch *from) {
     if (from->weights) memcpy(to->weights, from->weights, from->row_count);

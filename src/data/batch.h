@@ -46,6 +46,10 @@ ck_batch *ck_batch_select(const ck_batch *b, const uint16_t *sel, uint32_t sel_c
 /* A new header with columns[i] = b's column map[i]; selection, weights and origin kept. */
 ck_batch *ck_batch_project(const ck_batch *b, const uint32_t *map, uint32_t count);
 
+/* Names the record a physical row came from, in err->place; left alone where that is not known. Such an error is fatal:
+ * the row comes again. */
+void ck_batch_place(const ck_batch *b, uint32_t row, ck_error *err);
+
 static inline uint32_t ck_batch_row(const ck_batch *b, uint32_t k) {
     return b->sel ? b->sel[k] : k;
 } /* k-th live row */

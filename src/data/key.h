@@ -33,6 +33,10 @@ typedef struct ck_key_spec {
 
 /* Append the user key of one row. CK_FULL past CK_KEY_BYTES_MAX, with nothing appended. */
 CK_NODISCARD ck_status ck_key_encode(const ck_key_spec *k, const ck_batch *b, uint32_t row, ck_bytes *out);
+/* Whether the key of a live row is past CK_KEY_BYTES_MAX, and the first such row. Where no text can be that long, which
+ * is the usual batch, no row is looked at. CK_NOMEM. */
+CK_NODISCARD ck_status ck_key_find_too_long(const ck_key_spec *k, const ck_batch *b, ck_mem mem, bool *any,
+                                            uint32_t *row);
 /* Values from key bytes back into builders (one a column, of equal lengths): what restores and scans use. CK_CORRUPT
  * when they do not parse, with nothing appended. Decimals come back at the column's scale. */
 CK_NODISCARD ck_status ck_key_decode(const ck_type *const *types, uint32_t count, ck_view key,

@@ -325,6 +325,18 @@ static void long_keys_are_refused(void **state) {
         assert_int_equal(ck_bytes_char(&bytes, 'p'), CK_OK);
         assert_int_equal(ck_key_encode(&spec, b, 0, &bytes), extra ? CK_FULL : CK_OK);
         assert_int_equal(bytes.n, extra ? 1 : 1 + CK_KEY_BYTES_MAX);
+        uint32_t row = 7;
+        bool any;
+        assert_int_equal(ck_key_find_too_long(&spec, b, s->mem, &any, &row), CK_OK);
+        assert_int_equal(any, extra);
+        if (any) assert_int_equal(row, 0);
+        ck_key_spec twice = {(uint32_t[]){0, 0}, (const ck_type *[]){t, t}, 2}; /* each fits, with `extra` 0 */
+        assert_int_equal(ck_key_find_too_long(&twice, b, s->mem, &any, &row), CK_OK);
+        assert_true(any);
+        b->sel_count = 0; /* nobody's key */
+        assert_int_equal(ck_key_find_too_long(&twice, b, s->mem, &any, &row), CK_OK);
+        assert_false(any);
+        b->sel_count = 1;
         ck_bytes_destroy(&bytes);
         ck_heaps_unref(&h), ck_buffer_unref(&buffer), ck_batch_unref(&b);
     }

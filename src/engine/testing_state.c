@@ -8,8 +8,12 @@
 enum { PRINTED_MAX = 128 };
 
 ck_status ck_test_store_new(clink_test *t, ck_state_store **out) {
-    ck_state_config cfg = {&t->engine->proc, ck_proc_mem(&t->engine->proc, CK_MEM_STATE), t->settings.key_groups,
-                           ck_key_group_range_for_subtask(0, 1, t->settings.key_groups), 12345};
+    ck_state_config cfg = {&t->engine->proc,
+                           ck_proc_mem(&t->engine->proc, CK_MEM_STATE),
+                           t->settings.key_groups,
+                           ck_key_group_range_for_subtask(0, 1, t->settings.key_groups),
+                           12345,
+                           true};
     return ck_state_store_new(&cfg, out, &t->error);
 }
 

@@ -218,9 +218,6 @@ CK_NODISCARD ck_status ck_eval_run_marked(ck_eval *ev, const ck_batch *b, ck_col
 /* explain.c: the sentence for a marked row of expression e. Returns CK_DATA. */
 ck_status ck_eval_explain(ck_eval *ev, const ck_batch *b, const ck_expr *e, uint32_t row, uint8_t mark, ck_error *err);
 
-/* Where the row comes from, into the error. */
-void ck_eval_place(const ck_batch *b, uint32_t row, ck_error *err);
-
 /* compile_*.c */
 CK_NODISCARD ck_status ck_code_compile(ck_arena *a, ck_program *p, bool conjuncts, ck_code *out, ck_error *err);
 

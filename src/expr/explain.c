@@ -161,18 +161,6 @@ static ck_status sentence(const explainer *x, const ck_expr *e, ck_mark mark, ck
     return s;
 }
 
-void ck_eval_place(const ck_batch *b, uint32_t row, ck_error *err) {
-    const ck_origin *o = b->origin;
-    err->fatal = true;
-    if (!o) return;
-    size_t n = strlen(o->object);
-    if (n >= sizeof err->place.object) n = sizeof err->place.object - 1;
-    memcpy(err->place.object, o->object, n);
-    err->place.object[n] = '\0';
-    if (row < o->row_count) err->place.byte_offset = (int64_t)(o->base_offset + o->row_offset[row]);
-    err->place.of_records = o->of_records;
-}
-
 ck_status ck_eval_explain(ck_eval *ev, const ck_batch *b, const ck_expr *e, uint32_t row, uint8_t mark, ck_error *err) {
     if (!err) return CK_DATA;
     const uint16_t sel[] = {(uint16_t)row};
@@ -188,7 +176,7 @@ ck_status ck_eval_explain(ck_eval *ev, const ck_batch *b, const ck_expr *e, uint
     if (s == CK_OK) s = sentence(&x, where, (ck_mark)mark, &text);
     if (s == CK_OK || s == CK_FULL) {
         s = ck_fail(err, CK_DATA, "%.*s", (int)text.n, text.n ? text.p : "");
-        ck_eval_place(b, row, err);
+        ck_batch_place(b, row, err);
     }
     ck_bytes_destroy(&text);
     ck_batch_unref(&one);

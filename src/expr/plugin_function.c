@@ -125,7 +125,7 @@ static ck_status check(ck_eval *ev, const ck_plugin_overload *o, const ck_rows *
     ck_fail(err, CK_DATA, "%s of plugin %s gave %s", o->face->name, o->plugin,
             o->returns->kind == CK_TYPE_VARCHAR ? "a text that is not UTF-8"
                                                 : "a number out of range for the type it returns");
-    if (ev->batch && row < ev->batch->row_count) ck_eval_place(ev->batch, row, err);
+    if (ev->batch && row < ev->batch->row_count) ck_batch_place(ev->batch, row, err);
     return CK_DATA;
 }
 
@@ -168,7 +168,7 @@ static ck_status call_once(ck_eval *ev, const ck_expr *call, const ck_rows *rows
     if (c.marked != CK_OK) return ck_nomem(err, ev->mem, rows->row_count);
     if (s != CLINK_OK) {
         ck_status st = name_call(ev, call, failed(o, s, &e, err), err);
-        if (ev->batch && given.failed_row < ev->batch->row_count) ck_eval_place(ev->batch, given.failed_row, err);
+        if (ev->batch && given.failed_row < ev->batch->row_count) ck_batch_place(ev->batch, given.failed_row, err);
         if (err && st == CK_DATA) err->fatal = true;
         return st;
     }

@@ -202,9 +202,12 @@ HARNESS_FN ck_rocks *harness_rocks(void) {
 }
 
 HARNESS_FN void harness_new_store(harness *h) {
-    ck_state_config cfg = {h->proc, ck_proc_mem(h->proc, CK_MEM_STATE), h->settings.key_groups,
+    ck_state_config cfg = {h->proc,
+                           ck_proc_mem(h->proc, CK_MEM_STATE),
+                           h->settings.key_groups,
                            ck_key_group_range_for_subtask(h->spec.subtask, h->spec.parallelism, h->settings.key_groups),
-                           12345};
+                           12345,
+                           false};
     assert_int_equal(ck_state_store_new(&cfg, &h->store, &h->error), CK_OK);
     ck_rocks *rocks = harness_rocks();
     if (rocks) assert_int_equal(ck_state_evict_to(h->store, rocks, &h->error), CK_OK);

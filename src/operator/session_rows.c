@@ -211,6 +211,7 @@ static ck_batch *with_starts(const ck_batch *b, ck_mem mem, int64_t **starts) {
         ck_column *ref = b->columns[i] ? ck_column_ref(b->columns[i]) : NULL;
         if (ref) ck_batch_set_column(out, i, &ref);
     }
+    out->origin = ck_origin_ref(b->origin); /* for errors */
     return out;
 }
 

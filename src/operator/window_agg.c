@@ -220,6 +220,7 @@ static ck_batch *with_ends(const ck_batch *b, ck_mem mem, int64_t **ends) {
         ck_column *ref = b->columns[i] ? ck_column_ref(b->columns[i]) : NULL;
         if (ref) ck_batch_set_column(out, i, &ref);
     }
+    out->origin = ck_origin_ref(b->origin); /* for errors */
     if (b->sel) memcpy(out->sel, b->sel, b->sel_count * sizeof *b->sel);
     if (b->weights) memcpy(out->weights, b->weights, b->row_count);
     out->sel_count = b->sel_count;

@@ -333,6 +333,20 @@ static ck_status send_in_turn(ck_exchange *x, ck_batch **b) {
     return send_batch(x, t, b);
 }
 
+ck_status ck_exchange_check(const ck_exchange *x, const ck_batch *b, ck_error *err) {
+    const ck_key_spec key = {x->cfg.key, x->types, x->cfg.key_count};
+    uint32_t row = 0;
+    bool any;
+    if (!x->cfg.keeper) return CK_OK;
+    if (ck_key_find_too_long(&key, b, x->group->mem, &any, &row) != CK_OK)
+        return ck_nomem(err, x->group->mem, CK_KEY_BYTES_MAX);
+    if (CK_LIKELY(!any)) return CK_OK;
+    ck_status s = ck_fail(err, CK_DATA, "%s: a key of over %d bytes, and no checkpoint holds one", x->cfg.keeper,
+                          CK_KEY_BYTES_MAX);
+    ck_batch_place(b, row, err);
+    return s;
+}
+
 ck_status ck_exchange_batch(ck_exchange *x, ck_batch **b) {
     ck_status s = CK_OK;
     if (x->open_count > 0) switch (x->cfg.kind) {

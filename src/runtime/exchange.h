@@ -42,6 +42,7 @@ typedef struct ck_exchange_config {
     uint32_t producer;     /* this subtask's index */
     uint32_t target_count; /* FORWARD: the consumer's parallelism too; only `producer` is used */
     uint32_t batch_rows;   /* sent to a target at the latest with so many rows */
+    const char *keeper; /* HASH: uid of a consumer that keeps these keys in checkpoints; NULL: nobody does. Borrowed */
 } ck_exchange_config;
 
 CK_NODISCARD ck_status ck_exchange_group_init(ck_exchange_group *g, ck_proc *proc, ck_mem mem);
@@ -54,6 +55,9 @@ void ck_exchange_connect(ck_exchange *x, uint32_t target, ck_channel *ch);
 uint32_t ck_exchange_channels(const ck_exchange *x);
 ck_exchange *ck_exchange_next(const ck_exchange *x); /* of its group */
 
+/* Before a batch is sent: CK_DATA for a key that is too long for who keeps it, with the row's place, while that is
+ * known. */
+CK_NODISCARD ck_status ck_exchange_check(const ck_exchange *x, const ck_batch *b, ck_error *err);
 /* Takes *b always. CK_CLOSED: nobody wants any more. Full targets show in group->full. */
 CK_NODISCARD ck_status ck_exchange_batch(ck_exchange *x, ck_batch **b);
 /* Any event but a batch, to every target that still reads, after what was gathered. */

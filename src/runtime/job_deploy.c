@@ -73,7 +73,8 @@ static ck_status make_state(ck_job *j, uint32_t vertex, ck_subtask *s, ck_state_
                            .mem = ck_mem_as(j->mem, CK_MEM_STATE),
                            .key_groups = key_groups,
                            .range = range,
-                           .hash_seed = ck_random_u64(j->proc)};
+                           .hash_seed = ck_random_u64(j->proc),
+                           .snapshots = j->dir || j->cfg.checkpoint.dir};
     CK_TRY(ck_state_store_new(&cfg, store, err));
     ck_subtask_set_state(s, *store, NULL);
     if (j->cfg.spill_dir) CK_TRY(ck_state_spill_to(*store, j->cfg.spill_dir, err));
@@ -248,6 +249,13 @@ static ck_status connect_in(ck_job *j, const edge_end *e, ck_error *err) {
                            e->in->mode != CK_MODE_APPEND, gate_channel(j, e), err);
 }
 
+/* A consumer whose state is by the keys that its rows come by. A sink's, of an upsert table, is by another. */
+static const char *keeper_of(const ck_job *j, const edge_end *e) {
+    const ck_job_op *to = ck_job_chain_op(j, e->vertex, 0);
+    bool keeps = j->cfg.checkpoint.dir && to->op->state_fingerprint && strncmp(to->op->type, "sink.", 5) != 0;
+    return keeps && e->in->kind == CK_EDGE_HASH ? to->op->uid : NULL;
+}
+
 static ck_status make_exchange(ck_job *j, const edge_end *e, ck_exchange **out, ck_error *err) {
     ck_chain *chain = ck_subtask_chain(subtask_of(j, e->from->vertex, e->producer));
     ck_exchange_config cfg = {.kind = e->in->kind,
@@ -257,7 +265,8 @@ static ck_status make_exchange(ck_job *j, const edge_end *e, ck_exchange **out, 
                               .key_groups = j->graph->key_groups,
                               .producer = e->producer,
                               .target_count = j->plan.vertices[e->vertex].parallelism,
-                              .batch_rows = j->cfg.batch_rows};
+                              .batch_rows = j->cfg.batch_rows,
+                              .keeper = keeper_of(j, e)};
     CK_TRY(ck_exchange_new(ck_chain_exchanges(chain), &cfg, out, err));
     if (ck_chain_connect_exchange(chain, e->from->place, e->in->port, *out) != CK_OK) return ck_nomem(err, j->mem, 64);
     return CK_OK;

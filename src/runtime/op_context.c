@@ -73,7 +73,12 @@ static ck_status send_batch(ck_output *out, ck_chain *c, ck_batch **b) {
         *b = NULL;
         return s;
     }
-    ck_status s = ck_exchange_batch(out->exchange, b);
+    ck_status s = ck_exchange_check(out->exchange, *b, &c->error);
+    if (s != CK_OK) {
+        ck_batch_unref(b);
+        return s;
+    }
+    s = ck_exchange_batch(out->exchange, b);
     if (s == CK_CLOSED) {
         out->closed = c->closing = true;
         return CK_OK;

@@ -11,6 +11,7 @@ static __attribute__((noinline)) ck_status insert(ck_table *t, const ck_key_sour
     ck_row *row;
     CK_TRY(ck_row_add(t, ref, &row));
     ck_status st = ck_key_set(t, s, k, row);
+    if (st == CK_OK) st = ck_key_check(t, row);
     if (st == CK_OK) st = ck_index_insert(&t->index, hash, *ref);
     if (st == CK_OK && t->shape->listed) {
         st = ck_list_link_row(t, *ref);
@@ -162,7 +163,13 @@ void ck_table_undo_fresh(ck_table *t, ck_row *const *rows, const uint8_t *fresh,
     }
 }
 
-ck_status ck_upsert_failed(ck_table *t, ck_status st, ck_error *err) {
+ck_status ck_upsert_failed(ck_table *t, ck_status st, const ck_keys *keys, uint32_t k, ck_error *err) {
+    if (st == CK_DATA) {
+        ck_fail(err, st, "slot \"%s\": a key of over %d bytes, and no checkpoint holds one", t->shape->schema->slot,
+                CK_KEY_BYTES_MAX);
+        ck_batch_place(keys->batch, ck_batch_row(keys->batch, k), err);
+        return st;
+    }
     if (t->cold && ck_cold_check(t->cold, NULL) != CK_OK) return ck_cold_check(t->cold, err);
     if (st == CK_FULL)
         return ck_fail(err, CK_FULL,
@@ -174,7 +181,7 @@ ck_status ck_upsert_failed(ck_table *t, ck_status st, ck_error *err) {
 ck_status ck_table_upsert(ck_table *t, const ck_keys *keys, ck_row **rows, uint8_t *fresh, ck_error *err) {
     CK_ASSERT(!t->shape->ordered && (t->is_bucket || !t->shape->schema->bucketed));
     CK_ASSERT(!t->shape->listed || t->shape->schema->hashed);
-    if (t->shape->listed && ck_lists_resume(t) != CK_OK) return ck_upsert_failed(t, CK_NOMEM, err);
+    if (t->shape->listed && ck_lists_resume(t) != CK_OK) return ck_upsert_failed(t, CK_NOMEM, NULL, 0, err);
     if (CK_UNLIKELY(t->out_rows)) CK_TRY(ck_cold_bring(t, keys, false, err));
     ck_table_tidy(t);
     uint8_t own_fresh[CK_BATCH_ROWS_MAX];
@@ -186,7 +193,7 @@ ck_status ck_table_upsert(ck_table *t, const ck_keys *keys, ck_row **rows, uint8
         st = upsert_path(t, &s, rows, fresh, &done);
         if (st != CK_OK) {
             ck_table_undo_fresh(t, rows, fresh, done);
-            st = ck_upsert_failed(t, st, err);
+            st = ck_upsert_failed(t, st, keys, done, err);
         } else {
             ck_ttl_written(t, rows, keys->n);
         }
@@ -257,7 +264,7 @@ ck_status ck_table_single(ck_table *t, bool create, ck_row **row, bool *fresh, c
                 st = ck_index_insert(&t->index, hash, ref);
                 if (st != CK_OK) ck_row_drop(t, ref);
             }
-            if (st != CK_OK) return ck_upsert_failed(t, st, err);
+            if (st != CK_OK) return ck_upsert_failed(t, st, NULL, 0, err);
             t->single = ref + 1;
             if (fresh) *fresh = true;
         }

@@ -30,6 +30,7 @@ typedef struct ck_epochs {
     uint32_t live;            /* of the newest live mark; 0 = none */
     uint32_t completed;       /* deltas count from the mark of this epoch; 0 = none yet */
     bool tracking;            /* a mark has been taken: changes are recorded for deltas */
+    bool snapshots;           /* rows are for checkpoints: keys have a bound */
     ck_retired_list *retired; /* the newest live mark's */
 } ck_epochs;
 

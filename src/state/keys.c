@@ -4,6 +4,7 @@
 
 #include "base/hash.h"
 #include "data/row.h"
+#include "state/stored_int.h"
 
 enum { PREFETCH_AHEAD = 12 };
 
@@ -207,4 +208,25 @@ ck_status ck_key_set(ck_table *t, const ck_key_source *s, uint32_t k, ck_row *ro
         }
     }
     return CK_OK;
+}
+
+/* The key's fields that are set: the order fields of a list are set behind it. */
+ck_status ck_key_check(const ck_table *t, const ck_row *row) {
+    const ck_shape *shape = t->shape;
+    bool whole = shape->schema->hashed && shape->order_count > 0;
+    uint32_t fields = whole ? shape->value_first : shape->partition_count;
+    size_t n = 0;
+    if (!t->epochs->snapshots || !shape->var_count) return CK_OK;
+    for (uint32_t i = 0; i < fields; i++) {
+        const ck_shape_field *f = &shape->fields[i];
+        if (ck_phys_is_var(f->phys) && !ck_row_null(row, f->null_bit)) n += ck_var_get(t, row, f->offset).n;
+    }
+    if (CK_LIKELY(n < CK_KEY_BYTES_MAX / 4)) return CK_OK;
+    const ck_var_source vars = {.pages = t->var.pages};
+    ck_bytes key; /* what stands between values counts, too */
+    ck_bytes_init(&key, t->mem, SIZE_MAX);
+    ck_status s = ck_user_key_encode(shape, vars, row, &key);
+    if (s == CK_OK && whole) s = ck_order_key_encode(shape, vars, row, &key);
+    ck_bytes_destroy(&key);
+    return s == CK_FULL ? CK_DATA : s;
 }

@@ -149,6 +149,7 @@ static ck_status add_one(ck_table *t, const ck_key_source *s, uint32_t k, uint32
     uint32_t ref;
     CK_TRY(ck_row_add(t, &ref, out));
     ck_status st = ck_key_set(t, s, k, *out);
+    if (st == CK_OK) st = ck_key_check(t, *out);
     if (st == CK_OK && head == NO_REF) st = ck_index_insert(&t->lists, s->keys->hashes[k], ref);
     if (st != CK_OK) {
         ck_row_drop(t, ref);
@@ -225,7 +226,7 @@ ck_status ck_table_list_add(ck_table *t, const ck_keys *keys, ck_row **rows, ck_
     ck_key_source s;
     uint32_t done = 0;
     ck_status st = ck_lists_resume(t);
-    if (st != CK_OK) return ck_upsert_failed(t, st, err);
+    if (st != CK_OK) return ck_upsert_failed(t, st, NULL, 0, err);
     if (CK_UNLIKELY(t->out_rows)) CK_TRY(ck_cold_bring(t, keys, true, err));
     ck_table_tidy(t);
     st = ck_key_source_init(&s, t, keys, true, err);
@@ -237,7 +238,7 @@ ck_status ck_table_list_add(ck_table *t, const ck_keys *keys, ck_row **rows, ck_
                 ck_list_unlink_row(t, ref);
                 ck_row_drop(t, ref);
             }
-            st = ck_upsert_failed(t, st, err);
+            st = ck_upsert_failed(t, st, keys, done, err);
         } else {
             ck_ttl_written(t, rows, keys->n);
         }
@@ -250,7 +251,7 @@ ck_status ck_table_lists(ck_table *t, const ck_keys *keys, ck_list *heads, ck_er
     CK_ASSERT(t->shape->listed);
     ck_key_source s;
     ck_status st = ck_lists_resume(t);
-    if (st != CK_OK) return ck_upsert_failed(t, st, err);
+    if (st != CK_OK) return ck_upsert_failed(t, st, NULL, 0, err);
     if (CK_UNLIKELY(t->out_rows)) CK_TRY(ck_cold_bring(t, keys, true, err));
     st = ck_key_source_init(&s, t, keys, true, err);
     if (st == CK_OK) heads_path(t, &s, heads);

@@ -17,7 +17,7 @@ ck_status ck_state_store_new(const ck_state_config *cfg, ck_state_store **out, c
     ck_arena_init(&s->arena, mem, SIZE_MAX);
     ck_version_map_init(&s->versions, &s->arena);
     ck_page_pool_init(&s->pool, mem);
-    s->epochs = s->hidden_epochs = (ck_epochs){.pool = &s->pool, .mem = mem, .epoch = 1};
+    s->epochs = s->hidden_epochs = (ck_epochs){.pool = &s->pool, .mem = mem, .epoch = 1, .snapshots = cfg->snapshots};
     *out = s;
     return CK_OK;
 }

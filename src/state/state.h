@@ -16,6 +16,8 @@ typedef struct ck_state_config {
     uint32_t key_groups;
     ck_key_group_range range; /* keyed rows outside it are filtered on restore and are a bug on write */
     uint64_t hash_seed;       /* recorded random: tables of one subtask share it */
+    bool
+        snapshots; /* rows go into checkpoints, which hold no key of over CK_KEY_BYTES_MAX: a row with one is CK_DATA */
 } ck_state_config;
 
 CK_NODISCARD ck_status ck_state_store_new(const ck_state_config *cfg, ck_state_store **out, ck_error *err);

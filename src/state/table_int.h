@@ -195,14 +195,16 @@ CK_NODISCARD ck_status ck_key_source_init(ck_key_source *s, ck_table *t, const c
 void ck_key_source_destroy(ck_key_source *s, ck_table *t);
 bool ck_key_equal_any(const ck_table *t, const ck_key_source *s, uint32_t k, const ck_row *row);
 CK_NODISCARD ck_status ck_key_set(ck_table *t, const ck_key_source *s, uint32_t k, ck_row *row);
+/* CK_DATA: the key of a row that was just set is longer than checkpoints hold. */
+CK_NODISCARD ck_status ck_key_check(const ck_table *t, const ck_row *row);
 uint64_t ck_row_hash(const ck_table *t, const ck_row *row);      /* of the whole key */
 uint64_t ck_row_list_hash(const ck_table *t, const ck_row *row); /* of the partition fields */
 void ck_table_hash_refs(void *table, const uint32_t *refs, uint32_t n, uint64_t *hashes);
 void ck_table_list_hash_refs(void *table, const uint32_t *refs, uint32_t n, uint64_t *hashes);
 
 /* ---- batch.c ---- */
-/* Why a row could not be added: full or no memory. */
-ck_status ck_upsert_failed(ck_table *t, ck_status st, ck_error *err);
+/* Why the row of key k could not be added: full, no memory, or a key that is too long. */
+ck_status ck_upsert_failed(ck_table *t, ck_status st, const ck_keys *keys, uint32_t k, ck_error *err);
 /* Rows a call has inserted, of the first `done`, go again, so that its caller may repeat it. */
 void ck_table_undo_fresh(ck_table *t, ck_row *const *rows, const uint8_t *fresh, uint32_t done);
 /* rows[k]: of the k-th key in the source's index (of lists: the first one), or NULL. */

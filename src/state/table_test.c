@@ -15,17 +15,18 @@ typedef struct world {
 
 static ck_error err;
 
-static void open_world(world *w, ck_heap *heap, size_t limit) {
+static void open_world_for(world *w, ck_heap *heap, size_t limit, bool snapshots) {
     *w = (world){0};
     ck_budget_init(&w->budget, heap, limit);
     ck_budget_init(&w->own_budget, ck_heap_system(), 0);
     w->mem = (ck_mem){&w->budget, CK_MEM_STATE};
     w->own = (ck_mem){&w->own_budget, CK_MEM_QUEUE};
     ck_arena_init(&w->arena, w->own, SIZE_MAX);
-    const ck_state_config cfg = {&w->proc, w->mem, 128, {0, 127}, 4711};
+    const ck_state_config cfg = {&w->proc, w->mem, 128, {0, 127}, 4711, snapshots};
     assert_int_equal(ck_state_store_new(&cfg, &w->store, &err), CK_OK);
     assert_int_equal(ck_state_of(w->store, "op", "test", &w->op, &err), CK_OK);
 }
+static void open_world(world *w, ck_heap *heap, size_t limit) { open_world_for(w, heap, limit, false); }
 
 static void close_world(world *w) {
     ck_state_store_free(w->store);
@@ -452,8 +453,55 @@ static void known_keys_behind_new_ones(void **state) {
     ck_tracked_heap_free(heap);
 }
 
+/* One key that is too long among others: nothing of the batch stays, and its record is named. */
+static ck_batch *long_key_batch(world *w, size_t bytes) {
+    static char text[CK_KEY_BYTES_MAX + 1];
+    ck_batch *b = ck_batch_new(w->own, 1, 3, false, false);
+    ck_column_builder cb;
+    memset(text, 'x', sizeof text);
+    assert_int_equal(ck_column_builder_init(&cb, w->own, &varchar, 3), CK_OK);
+    assert_int_equal(ck_build_str(&cb, "a", 1), CK_OK);
+    assert_int_equal(ck_build_str(&cb, text, bytes), CK_OK);
+    assert_int_equal(ck_build_str(&cb, "b", 1), CK_OK);
+    ck_column *column = ck_column_builder_finish(&cb);
+    ck_batch_set_column(b, 0, &column);
+    ck_column_builder_destroy(&cb);
+    assert_non_null(b->origin = ck_origin_new(w->own, "in.ndjson", 1000, 3));
+    for (uint32_t i = 0; i < 3; i++) b->origin->row_offset[i] = 10 * i;
+    return b;
+}
+
+static void keys_that_no_checkpoint_holds(void **state) {
+    (void)state;
+    for (int snapshots = 0; snapshots < 2; snapshots++)
+        for (size_t over = 0; over < 2; over++) {
+            world w;
+            open_world_for(&w, ck_heap_system(), 0, snapshots);
+            ck_slot_schema s = schema_of("agg", text_key, 1, sum_count, 2);
+            ck_table *t;
+            assert_int_equal(ck_state_table(w.op, &s, &t, &err), CK_OK);
+            prepare(&w, &c, t, 0, 3, true);
+            ck_batch_unref(&c.b);
+            c.keys.batch = c.b = long_key_batch(&w, CK_KEY_BYTES_MAX + over);
+            ck_key_hash(&c.spec, c.b, ck_table_seed(t), c.hashes);
+            err = CK_ERROR_INIT;
+            bool refused = snapshots && over;
+            assert_int_equal(ck_table_upsert(t, &c.keys, c.rows, c.fresh, &err), refused ? CK_DATA : CK_OK);
+            assert_int_equal(ck_table_row_count(t), refused ? 0 : 3);
+            if (refused) {
+                assert_non_null(strstr(err.msg, "slot \"agg\": a key of over 1048576 bytes"));
+                assert_string_equal(err.place.object, "in.ndjson");
+                assert_int_equal(err.place.byte_offset, 1010);
+                assert_true(err.fatal);
+            }
+            ck_batch_unref(&c.b);
+            close_world(&w);
+        }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(keys_that_no_checkpoint_holds),
         cmocka_unit_test(known_keys_behind_new_ones),
         cmocka_unit_test(forty_bytes_a_group),
         cmocka_unit_test(a_spent_budget),

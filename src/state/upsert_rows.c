@@ -124,5 +124,5 @@ ck_status ck_table_upsert_rows(ck_table *t, const ck_table *from, ck_row *const 
     }
     if (s == CK_OK) return CK_OK;
     ck_table_undo_fresh(t, rows, fresh, done);
-    return ck_upsert_failed(t, s, err);
+    return ck_upsert_failed(t, s, NULL, 0, err); /* the keys were in state before */
 }

@@ -209,15 +209,55 @@ def test_a_folder_that_cannot_be(inputs, tmp_path):
     assert r.code == 2 and "needs a directory" in r.err
 
 
+LONG = (1 << 20) + 1
+KEYED = {
+    "group": "SELECT k, COUNT(*) AS n FROM src GROUP BY k",
+    "two columns": "SELECT k, COUNT(*) AS n FROM src GROUP BY k, v",
+    "window": "SELECT k, COUNT(*) AS n FROM TABLE(TUMBLE(TABLE src, DESCRIPTOR(ts), INTERVAL '1' MINUTE)) GROUP BY k, window_start, window_end",
+    "join": "SELECT src.k, src.v AS n FROM src JOIN other ON src.k = other.k",
+    "top": "SELECT k, n FROM (SELECT k, v AS n, ROW_NUMBER() OVER (PARTITION BY k ORDER BY v) AS r FROM src) WHERE r < 3",
+}
+SRC = "(k VARCHAR, v BIGINT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts - INTERVAL '1' SECOND) WITH (connector='file', format='json', follow='true', path='{path}');\n"
+
+
+def long_keys(where, query, key=LONG):
+    """A job that goes on and takes no checkpoint within hours: what is not said at the row is never said."""
+    rows = ["k%d" % i for i in range(10)] + ["k" * key, "last"]
+    (where / "in.ndjson").write_text("".join('{"k":"%s","v":%d,"ts":"2024-01-01 00:00:00"}\n' % (k, i) for i, k in enumerate(rows)))
+    (where / "other.ndjson").write_text("")
+    (where / "job.sql").write_text("CREATE TABLE src " + SRC.format(path=where / "in.ndjson") + "CREATE TABLE other " + SRC.format(path=where / "other.ndjson") +
+                                   "CREATE TABLE snk (k VARCHAR, n BIGINT) WITH (connector='blackhole');\nINSERT INTO snk %s;\n" % query)
+    return len("".join('{"k":"%s","v":%d,"ts":"2024-01-01 00:00:00"}\n' % (k, i) for i, k in enumerate(rows[:10])))
+
+
+@pytest.mark.parametrize("p", [1, 3])
+@pytest.mark.parametrize("query", sorted(KEYED))
+def test_a_key_that_no_checkpoint_holds_is_refused_at_its_row(tmp_path, query, p):
+    at = long_keys(tmp_path, KEYED[query])
+    r = run_clink("run", tmp_path / "job.sql", "--checkpoint-dir", tmp_path / "ck", "--checkpoint-interval-ms", 36000000, "-p", p, ok=False)
+    assert r.code == 1 and "a key of over 1048576 bytes, and no checkpoint holds one" in r.err, r.err
+    assert f"the row is at byte {at} of {tmp_path}/in.ndjson" in r.err, r.err
+
+
 @pytest.mark.parametrize("backend", ["memory", "changelog+memory", "rocksdb:{where}", "changelog+rocksdb:{where}"])
-def test_a_key_that_no_file_holds_is_named(tmp_path, backend):
-    (tmp_path / "in.ndjson").write_text('{"k":"%s"}\n' % ("k" * ((1 << 20) + 1)))
-    (tmp_path / "job.sql").write_text(f"""CREATE TABLE src (k VARCHAR) WITH (connector='file', format='json', path='{tmp_path}/in.ndjson');
-CREATE TABLE snk (k VARCHAR, n BIGINT, PRIMARY KEY (k) NOT ENFORCED) WITH (connector='blackhole');
-INSERT INTO snk SELECT k, COUNT(*) AS n FROM src GROUP BY k;
+def test_a_key_that_only_state_sees_is_refused(tmp_path, backend):
+    """A value of DISTINCT: rows come by another key, and the slot it would be in is named."""
+    (tmp_path / "in.ndjson").write_text('{"g":1,"k":"%s"}\n' % ("k" * LONG))
+    (tmp_path / "job.sql").write_text(f"""CREATE TABLE src (g BIGINT, k VARCHAR) WITH (connector='file', format='json', path='{tmp_path}/in.ndjson', follow='true');
+CREATE TABLE snk (g BIGINT, n BIGINT, PRIMARY KEY (g) NOT ENFORCED) WITH (connector='blackhole');
+INSERT INTO snk SELECT g, COUNT(DISTINCT k) AS n FROM src GROUP BY g;
 """)
-    where = tmp_path / "work"
-    r = run_clink("run", tmp_path / "job.sql", "--checkpoint-dir", tmp_path / "ck", "--checkpoint-interval-ms", 20, "--final-checkpoint-timeout-ms",
-                  3000, "--state-backend", backend.format(where=where), env={"CLINK_ROCKSDB_ALL": "1"}, ok=False)
-    assert r.code == 1 and "a key of over 1048576 bytes" in r.err and 'slot "agg"' in r.err and "group_agg" in r.err
-    assert run_clink("run", tmp_path / "job.sql").code == 0  # memory alone has no such bound
+    r = run_clink("run", tmp_path / "job.sql", "--checkpoint-dir", tmp_path / "ck", "--checkpoint-interval-ms", 36000000,
+                  "--state-backend", backend.format(where=tmp_path / "work"), env={"CLINK_ROCKSDB_ALL": "1"}, ok=False)
+    assert r.code == 1 and "a key of over 1048576 bytes" in r.err and 'slot "' in r.err, r.err
+
+
+def test_the_longest_key_goes_into_a_checkpoint(tmp_path):
+    """And without checkpoints there is no bound."""
+    sql = "CREATE TABLE src (k VARCHAR) WITH (connector='file', format='json', path='in.ndjson');\nCREATE TABLE snk (k VARCHAR, n BIGINT) WITH (connector='blackhole');\n" \
+          "INSERT INTO snk SELECT k, COUNT(*) AS n FROM src GROUP BY k;\n"
+    (tmp_path / "job.sql").write_text(sql)
+    (tmp_path / "in.ndjson").write_text('{"k":"%s"}\n' % ("k" * (LONG - 1)))
+    run_clink("run", "job.sql", "--checkpoint-dir", "ck", "--checkpoint-interval-ms", 20, cwd=tmp_path)
+    (tmp_path / "in.ndjson").write_text('{"k":"%s"}\n' % ("k" * LONG))
+    run_clink("run", "job.sql", cwd=tmp_path)
