@@ -73,6 +73,16 @@ static void print_line(yyjson_val *job) {
 
 static double mebibytes(const char *digits) { return (double)strtoull(digits, NULL, 10) / (1 << 20); }
 
+/* As --restore and check-savepoint take it. */
+static void print_savepoint(yyjson_val *job) {
+    char id[24], dir[4200];
+    copy_value(job, "savepoint", id, sizeof id);
+    copy_value(job, "checkpoint_dir", dir, sizeof dir);
+    if (id[0])
+        printf("  savepoint %s is complete%s%s%s%s\n", id, dir[0] ? ": " : "", dir, dir[0] ? ":" : "",
+               dir[0] ? id : "");
+}
+
 /* What a running job is doing, as clink run shows it; nothing before its hosts have said it. */
 static void print_progress(yyjson_val *job) {
     char rows_in[24], rows_out[24], memory[24], limit[24], note[600];
@@ -106,6 +116,7 @@ static void print_job(const char *line, size_t bytes) {
     yyjson_val *job = yyjson_doc_get_root(doc), *subtasks = yyjson_obj_get(job, "subtasks");
     if (doc) {
         print_line(job);
+        print_savepoint(job);
         if (subtasks) print_progress(job);
         print_subtasks(subtasks);
     } else {

@@ -190,7 +190,8 @@ static const ck_proto_field reply_fields[] = {FENCE_FIELDS(ck_msg_reply),
                                               UINT_FIELD(6, ck_msg_reply, checkpoint, 0),
                                               LIST_FIELD(7, ck_msg_reply, jobs, CK_CLUSTER_JOBS_MAX, &job_info_type),
                                               LIST_FIELD(8, ck_msg_reply, tasks, TASKS, &task_info_type),
-                                              UINT_FIELD(12, ck_msg_reply, wanted, 1)};
+                                              UINT_FIELD(12, ck_msg_reply, wanted, 1),
+                                              TEXT_FIELD(13, ck_msg_reply, checkpoint_dir, PATH)};
 TYPE(reply, "REPLY");
 
 static const ck_proto_field record_leader_fields[] = {UINT_FIELD(1, ck_msg_record_leader, epoch, 0),

@@ -297,10 +297,11 @@ typedef struct ck_msg_reply {
     ck_msg_fence fence;
     uint64_t status; /* ck_status */
     ck_view error;
-    uint64_t checkpoint;
-    ck_proto_list jobs;  /* ck_msg_job_info */
-    ck_proto_list tasks; /* ck_msg_task_info; STATUS */
-    uint64_t wanted;     /* OFFER_PLUGIN: 1: send it */
+    uint64_t checkpoint;    /* SAVEPOINT, STOP: the one that was taken */
+    ck_proto_list jobs;     /* ck_msg_job_info */
+    ck_proto_list tasks;    /* ck_msg_task_info; STATUS */
+    uint64_t wanted;        /* OFFER_PLUGIN: 1: send it */
+    ck_view checkpoint_dir; /* where `checkpoint` stands */
 } ck_msg_reply;
 
 /* ---- kept ---- */

@@ -304,6 +304,7 @@ static yyjson_mut_val *job_object(yyjson_mut_doc *d, const ck_msg_job_info *i, c
     yyjson_mut_obj_add_uint(d, o, "checkpoint", i->checkpoint);
     put_progress(d, o, &i->progress);
     if (r->checkpoint) yyjson_mut_obj_add_uint(d, o, "savepoint", r->checkpoint);
+    if (r->checkpoint) put_text(d, o, "checkpoint_dir", r->checkpoint_dir);
     if (r->tasks.count == 0) return o;
     yyjson_mut_val *list = yyjson_mut_obj_add_arr(d, o, "subtasks");
     for (uint32_t k = 0; k < r->tasks.count; k++) {

@@ -11,6 +11,7 @@ typedef struct printer {
     ck_job_settings settings;
     ck_bytes out;
     bool *shown;
+    int8_t *ends; /* by operator: 1 what it says ends, -1 it goes on, 0 not looked at */
     ck_error *err;
 } printer;
 
@@ -53,6 +54,20 @@ static ck_status put_state(printer *p, const ck_graph_op *op, uint32_t depth) {
     return CK_OK;
 }
 
+/* What comes out of an operator ends when all that goes in does. Where SQL reads what an operator of the plugin says,
+ * the edge was planned before anybody knew. */
+static bool ends(printer *p, const ck_graph_input *in) {
+    const ck_graph_op *from = ck_graph_find(p->graph, in->uid);
+    int8_t *known = &p->ends[from - p->graph->ops];
+    if (from->input_count == 0) return in->bounded;
+    if (*known == 0) {
+        *known = 1;
+        for (uint32_t i = 0; i<from->input_count && * known> 0; i++)
+            if (!ends(p, &from->inputs[i])) *known = -1;
+    }
+    return *known > 0;
+}
+
 static ck_status put_op(printer *p, const ck_graph_op *op, uint32_t depth) {
     uint32_t at = (uint32_t)(op - p->graph->ops);
     CK_TRY(indent(p, depth));
@@ -71,7 +86,7 @@ static ck_status put_op(printer *p, const ck_graph_op *op, uint32_t depth) {
                                    k + 1 == in->key_count ? ")" : ""));
         if (in->port) CK_TRY(ck_bytes_printf(&p->out, ", side output %u", in->port));
         CK_TRY(
-            ck_bytes_printf(&p->out, ", %s, %s\n", ck_edge_mode_name(in->mode), in->bounded ? "bounded" : "unbounded"));
+            ck_bytes_printf(&p->out, ", %s, %s\n", ck_edge_mode_name(in->mode), ends(p, in) ? "bounded" : "unbounded"));
         CK_TRY(put_op(p, from, depth + 1));
     }
     return CK_OK;
@@ -90,7 +105,8 @@ ck_status engine_explain_graph(ck_arena *a, const ck_registry *r, ck_proc *proc,
     p.settings = (ck_job_settings){
         .batch_rows = CK_BATCH_ROWS_MAX, .key_groups = g->key_groups, .timezone = g->timezone, .job_name = g->name};
     p.shown = ck_arena_array(a, g->op_count + 1u, sizeof *p.shown);
-    if (!p.shown) return ck_nomem(err, a->mem, g->op_count);
+    p.ends = ck_arena_array(a, g->op_count + 1u, sizeof *p.ends);
+    if (!p.shown || !p.ends) return ck_nomem(err, a->mem, g->op_count);
     ck_bytes_init(&p.out, a->mem, TEXT_BYTES_MAX);
     ck_status s = CK_OK;
     for (uint32_t i = 0; s == CK_OK && i < g->op_count; i++)

@@ -181,8 +181,12 @@ def test_savepoint_stop_and_going_on(cluster):
     job = cluster.submit(COPY, "-p", "2", "--checkpoint-dir", "ck")
     cluster.until_status(1, "running")
     first = cluster.ask("savepoint", 1, "--json").rows[0]["savepoint"]
-    last = cluster.ask("stop", 1, "--json").rows[0]["savepoint"]
-    assert last > first > 0
+    said = cluster.ask("savepoint", 1).out
+    second = int(re.search(r"  savepoint (\d+) is complete: %s:\1\n" % re.escape(str(cluster.cwd / "ck")), said).group(1))
+    run_clink("check-savepoint", "%s:%d" % (cluster.cwd / "ck", second))
+    got = cluster.ask("stop", 1, "--json").rows[0]
+    last = got["savepoint"]
+    assert last > second > first > 0 and got["checkpoint_dir"] == str(cluster.cwd / "ck")
     assert cluster.until_status(1, "finished")["checkpoint"] == last
     assert len(read_rows(cluster.cwd / "out")) < ROWS
     assert cluster.submit(COPY, "-p", "2", "--wait", "--checkpoint-dir", "ck")["status"] == "finished"

@@ -41,6 +41,7 @@ static ck_msg_job_info info_of(const job *j) {
 static void reply_job(ck_coordinator *c, uint64_t conn, const job *j, uint64_t checkpoint) {
     ck_msg_job_info info = info_of(j);
     ck_msg_reply r = {.fence = coordinator_fence(c, j), .checkpoint = checkpoint, .jobs = {&info, 1}};
+    if (checkpoint) r.checkpoint_dir = j->spec.checkpoint_dir;
     coordinator_send(c, conn, &(ck_message){.kind = CK_MSG_REPLY, .as.reply = r});
 }
 

@@ -172,6 +172,7 @@ static void a_savepoint_is_asked_of_process_0(void **state) {
     ck_msg_savepoint_ended done = {.fence = fence(h, 1, 1), .request = request, .checkpoint = 12};
     say(h, 1, &(ck_message){.kind = CK_MSG_SAVEPOINT_ENDED, .as.savepoint_ended = done});
     assert_int_equal(answer(h)->checkpoint, 12);
+    ASSERT_TEXT(answer(h)->checkpoint_dir, "/c");
     say(h, 1, &(ck_message){.kind = CK_MSG_SAVEPOINT_ENDED, .as.savepoint_ended = done});
     assert_int_equal(count_sent(h, CK_MSG_REPLY), 0); /* nobody waits any more */
     command(h, CK_COMMAND_SAVEPOINT, 1);
