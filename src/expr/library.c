@@ -90,9 +90,19 @@ static ck_status check_name(const ck_library *l, const char *plugin, const char 
     return CK_OK;
 }
 
+/* "TIME" as SQL means it: with microseconds. */
+static const char *with_digits(ck_arena *a, ck_view type) {
+    static const char *const bare[] = {"TIME", "TIMESTAMP", "TIMESTAMP_LTZ"};
+    for (size_t i = 0; i < CK_ARRAY_COUNT(bare); i++)
+        if (ck_view_is(type, bare[i])) return ck_arena_printf(a, "%s(6)", bare[i]);
+    return ck_arena_strndup(a, type.p, type.n);
+}
+
 static ck_status type_of(ck_arena *a, const char *plugin, const char *name, const char *text, ck_view at,
                          const ck_type **out, ck_error *err) {
-    ck_status s = ck_type_parse(a, at, out, err);
+    const char *whole = with_digits(a, at);
+    if (!whole) return ck_nomem(err, a->mem, at.n);
+    ck_status s = ck_type_parse(a, ck_view_of(whole), out, err);
     if (s == CK_NOMEM) return s;
     if (s != CK_OK)
         return ck_fail(err, CK_INVALID, "plugin %s: %s has \"%.200s\", where \"%.*s\" is no SQL type", plugin, name,

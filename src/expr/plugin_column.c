@@ -129,6 +129,7 @@ static bool range_of(ck_kind kind, int64_t *low, int64_t *high) {
     case CK_TYPE_TIME: *low = 0, *high = CK_DAY_US - 1; return true;
     case CK_TYPE_TIMESTAMP:
     case CK_TYPE_TIMESTAMP_LTZ: *low = CK_TIME_MIN_US, *high = CK_TIME_MAX_US; return true;
+    case CK_TYPE_INTERVAL_MONTH: *low = INT32_MIN, *high = INT32_MAX; return true; /* as Arrow has them */
     default:
         if (!ck_kind_is_integer(kind)) return false;
         ck_kind_int_range(kind, low, high);
@@ -160,7 +161,7 @@ void ck_plugin_round(const ck_type *type, ck_column *c) {
     if (ck_type_phys(type) != CK_PHYS_I64) return;
     for (uint32_t i = 0; (c->validity || c->err) && i < c->length; i++)
         if (has_none(c, i)) c->i64[i] = 0;
-    if (ck_kind_is_integer(type->kind) || type->kind == CK_TYPE_DATE || !range_of(type->kind, &low, &high)) return;
+    if (!ck_kind_is_datetime(type->kind) || type->kind == CK_TYPE_DATE || !range_of(type->kind, &low, &high)) return;
     for (uint32_t i = 0; i < c->length; i++)
         if (c->i64[i] >= low && c->i64[i] <= high) c->i64[i] = ck_time_at_precision(type->precision, c->i64[i]);
 }

@@ -107,7 +107,9 @@ static const clink_function typed[] = {
     OF(as_is, "as_date", "DATE", 0), OF(as_is, "as_time", "TIME(3)", 0), OF(as_is, "as_timestamp", "TIMESTAMP(3)", 0), OF(as_is, "as_instant", "TIMESTAMP_LTZ(0)", 0),
     OF(as_decimal, "as_decimal", "DECIMAL(4,2)", 0), OF(null_if_odd, "null_date", "DATE", .flags = CLINK_GIVES_NULLS),
     OF(null_if_odd, "null_timestamp", "TIMESTAMP(6)", .flags = CLINK_GIVES_NULLS), OF(fail_if_odd, "fail_date", "DATE", .flags = CLINK_FAILS),
-    OF(fail_if_odd, "fail_small", "TINYINT", .flags = CLINK_FAILS)};
+    OF(fail_if_odd, "fail_small", "TINYINT", .flags = CLINK_FAILS),
+    OF(as_is, "as_bare_time", "TIME", 0), OF(as_is, "as_bare_timestamp", "TIMESTAMP", 0), OF(as_is, "as_bare_instant", "TIMESTAMP_LTZ", 0),
+    OF(as_is, "as_months", "INTERVAL YEAR TO MONTH", 0), OF(as_is, "as_interval", "INTERVAL DAY TO SECOND", 0)};
 F(batch_size, "batch_size", "BIGINT", "BIGINT", 0);
 F(or_zero, "or_zero", "BIGINT", "BIGINT", .flags = CLINK_SEES_NULLS);
 static const clink_function not_opened_function = {.struct_bytes = sizeof(clink_function), .name = "not_opened", .arguments = "BIGINT", .returns = "BIGINT", .call = twice, .open = not_opened};
@@ -125,7 +127,8 @@ static const clink_function *const functions[] = {
 #endif
     &twice_function, &twice_text_function, &gives_null_function, &fails_function, &fails_silently_function, &marks_function, &no_utf8_function,
     &too_big_function, &or_zero_function, &batch_size_function, &not_opened_function,
-    &typed[0], &typed[1], &typed[2], &typed[3], &typed[4], &typed[5], &typed[6], &typed[7], &typed[8], NULL};
+    &typed[0], &typed[1], &typed[2], &typed[3], &typed[4], &typed[5], &typed[6], &typed[7], &typed[8],
+    &typed[9], &typed[10], &typed[11], &typed[12], &typed[13], NULL};
 
 #ifndef ABI
 #define ABI CLINK_PLUGIN_ABI

@@ -8,7 +8,7 @@ import time
 from collections import Counter
 
 import pytest
-from conftest import CLINK, TOP, read_texts, run_clink
+from conftest import CLINK, TOP, read_rows, read_texts, run_clink
 from test_plugins import build, so  # noqa: F401  (a fixture)
 
 QUIET = ("examples/plugin_quiet.c", f"{TOP}/examples/plugin_quiet_tables.c")
@@ -283,3 +283,49 @@ def test_the_check_of_a_connector(so, tmp_path):  # noqa: F811
                        "splits: reading 'nothere': No such file or directory")):
         r = run_clink("run", "--plugin", so(*QUIET), "-e", sql, cwd=tmp_path, ok=False)
         assert r.code == 1 and says in r.err, r.err
+
+
+# ---- a source that is told of commits ----
+
+QUEUE = ("CREATE TABLE q (n BIGINT NOT NULL) WITH (connector='queue', rows='{rows}', splits='3', pause_us='500');\n"
+         "CREATE TABLE o (n BIGINT) WITH (connector='file', format='json', path='o');\nINSERT INTO o SELECT n FROM q;\n")
+
+
+def acknowledged(folder):
+    out = {}
+    for line in (folder / "acked").read_text().split("\n")[:-1] if (folder / "acked").exists() else []:  # one may be half written
+        checkpoint, split, at = line.split()
+        assert int(at) >= out.get(split, 0), "it goes back"
+        out[split] = int(at)
+    return out
+
+
+@pytest.mark.parametrize("point", ["checkpoint.before_barrier", "checkpoint.after_mark", "checkpoint.before_ack", "checkpoint.before_manifest", "checkpoint.after_manifest", "commit.before",
+                                   "commit.after", "commit.before_committed", "commit.after_committed"])
+def test_a_source_is_told_of_what_is_committed_and_of_nothing_else(so, tmp_path, point):  # noqa: F811
+    """The queue has forgotten what was acknowledged: a restart that asks for it has lost rows, and the source fails. It goes on for ever: a life ends
+    by its kill, or is ended when there is nothing left to acknowledge."""
+    rows, killed = 1500, []
+    flags = ("run", "--plugin", so("tests/plugins/acked.c"), "--name", "t", "--checkpoint-dir", "ck", "--checkpoint-interval-ms", 1, "--set", "batch_rows=50", "-e", QUEUE.format(rows=rows))
+    all_of_them = {f"q{i}": rows for i in range(3)}
+    for fault, p in ((f"{point}:1:kill", 1), (f"{point}:2:kill", 3), (f"{point}:1:kill", 2), ("", 2)):
+        before = acknowledged(tmp_path)
+        env = {**os.environ, **({"CLINK_FAULT": fault} if fault else {})}
+        run = subprocess.Popen([CLINK, *map(str, flags), "-p", str(p)], cwd=tmp_path, env=env, stderr=subprocess.PIPE, text=True)
+        deadline = time.monotonic() + 120
+        while run.poll() is None and acknowledged(tmp_path) != all_of_them and time.monotonic() < deadline:
+            time.sleep(0.01)
+        killed.append(run.poll() == -signal.SIGKILL)
+        run.kill()
+        err = run.communicate(timeout=120)[1]
+        assert run.returncode == -signal.SIGKILL, err  # it is never asked for what it has forgotten
+        assert all(acknowledged(tmp_path)[k] >= v for k, v in before.items())
+    assert killed[0] and acknowledged(tmp_path) == all_of_them, err  # all that is committed, in the end
+    assert Counter(r["n"] for r in read_rows(tmp_path / "o")) == Counter(range(3 * rows))
+
+
+def test_a_source_that_fails_to_acknowledge(so, tmp_path):  # noqa: F811
+    (tmp_path / "acked").mkdir()
+    r = run_clink("run", "--plugin", so("tests/plugins/acked.c"), "--name", "t", "--checkpoint-dir", "ck", "--checkpoint-interval-ms", 1, "--set", "batch_rows=50",
+                  "-e", QUEUE.format(rows=30000).replace("500", "2000"), cwd=tmp_path, ok=False)
+    assert r.code == 1 and 'table "q"' in r.err and "no file for what is acknowledged" in r.err, r.err

@@ -226,6 +226,7 @@ def test_the_command(so, tmp_path):  # noqa: F811
     r = run_clink("explain", "--job", plugin)
     for line in ("process quiet", "uid quiet-devices", "state last (device) -> ts_us, readings", "state timers.event (device, time)", "<- hash (device), append, bounded"):
         assert line in r.out
+    assert "unbounded" not in r.out  # also what SQL reads of the operator
     for args, code, says in ((["run", "--job", plugin, "x.sql"], 2, "'x.sql' is one argument too many"), (["run", "--job", plugin, "-e", "SELECT 1"], 2, "'-e' is one argument too many"),
                              (["run", "--job", so("examples/plugin_functions.c")], 1, "the plugins that are loaded have no job"), (["run", "--job", "nothing.so"], 1, "nothing.so")):
         r = run_clink(*args, ok=False, cwd=tmp_path)

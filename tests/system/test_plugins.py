@@ -155,6 +155,8 @@ DAY, US = 86400, 10**6
 ENDS = [("as_date", -719162, "0001-01-01"), ("as_date", 2932896, "9999-12-31"), ("as_time", 0, "00:00:00"), ("as_time", DAY * US - 1, "23:59:59.999"),
         ("as_timestamp", -719162 * DAY * US, "0001-01-01T00:00:00"), ("as_timestamp", 2932897 * DAY * US - 1, "9999-12-31T23:59:59.999"),
         ("as_instant", -719162 * DAY * US, "0001-01-01T00:00:00Z"), ("as_instant", 2932897 * DAY * US - 1, "9999-12-31T23:59:59Z"),
+        ("as_bare_time", DAY * US - 1, "23:59:59.999999"), ("as_bare_timestamp", 2932897 * DAY * US - 1, "9999-12-31T23:59:59.999999"),
+        ("as_bare_instant", -719162 * DAY * US, "0001-01-01T00:00:00Z"), ("as_months", -2**31, "-178956970-08"), ("as_months", 2**31 - 1, "178956970-07"),
         ("as_decimal", -9999, -99.99), ("as_decimal", 9999, 99.99)]
 
 
@@ -165,6 +167,12 @@ def test_what_a_type_has_no_room_for_is_said(so, name, n, shown):
     for out in (n + (1 if n > 0 else -1), -2**63 + 1, 2**63 - 1):
         r = run_clink(*flags, f"SELECT {name}({out}) AS x", ok=False)
         assert r.code == 1 and f"{name} of plugin odd gave a number out of range for the type it returns" in r.err, (out, r.err)
+
+
+@pytest.mark.parametrize("n,shown", [(-2**63, "-106751991 04:00:54.775808"), (2**63 - 1, "106751991 04:00:54.775807")])
+def test_an_interval_of_time_has_room_for_every_number(so, n, shown):
+    r = run_clink("run", "--plugin", so("tests/plugins/odd.c"), "--format", "ndjson", "-e", f"SELECT CAST(as_interval(CAST('{n}' AS BIGINT)) AS VARCHAR) AS x")
+    assert r.rows == [{"x": shown}]
 
 
 def test_a_time_has_the_digits_of_its_type(so):

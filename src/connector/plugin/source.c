@@ -2,6 +2,9 @@
  * next job under way meanwhile. Rows and the split's position come from the job together and count together, so that a
  * snapshot, taken between steps, has the position behind exactly the rows that went out.
  *
+ * Of a source that is told of commits each snapshot's positions are noted, until it is committed or a newer one is; the
+ * next I/O job says them before it reads. What is left when the source closes is said then.
+ *
  * A split is stored as {"text":position,"time":us,"done":true}: "hex" where the position is no text, "time" its
  * greatest event time, "done" when it is finished. */
 #include <yyjson.h>
@@ -13,6 +16,7 @@
 #include "os/clock.h"
 
 enum { ROWS_MAX = 256 << 10 /* of one call */, WAIT_US = 10000, WAIT_US_MAX = 1000000, SPLITS_MAX = 100000 };
+enum { NOTES_MAX = 64 }; /* of checkpoints that nobody has committed; the oldest goes */
 
 typedef struct split {
     const char *id;
@@ -24,6 +28,15 @@ typedef struct split {
     void *user;
     bool open;
 } split;
+
+/* Where the splits stood at a checkpoint. */
+typedef struct note {
+    struct note *next; /* older */
+    ck_arena arena;    /* of what follows */
+    uint64_t checkpoint;
+    clink_split *splits;
+    uint32_t count;
+} note;
 
 /* What a call has given. */
 typedef struct batches {
@@ -43,12 +56,15 @@ typedef struct plugin_source {
     uint32_t subtask, parallelism, batch_rows;
     split **splits;
     uint32_t count, capacity, turn;
+    note *notes; /* newest first */
+    note *due;   /* committed, to be said */
     /* the job's while one runs, else what it brought */
     clink_table face;
     uint8_t *wanted;
     void *user;
     bool open, tabled;
-    split *reading;
+    note *saying;   /* NULL: there is nothing to say */
+    split *reading; /* NULL: it only says something */
     clink_read read;
     ck_plugin_rows rows;
     batches ready;
@@ -83,8 +99,22 @@ static ck_status add(batches *to, ck_mem mem, ck_batch **b) {
     return CK_OK;
 }
 
+static void note_free(plugin_source *s, note **n) {
+    note *is = *n;
+    *n = NULL;
+    if (!is) return;
+    ck_arena_destroy(&is->arena);
+    ck_free(s->mem, is, sizeof *is);
+}
+
 static void source_free(plugin_source *s) {
     const clink_source *f = s->connector ? s->connector->face->source : NULL;
+    for (note *n; (n = s->notes);) {
+        s->notes = n->next;
+        note_free(s, &n);
+    }
+    note_free(s, &s->due);
+    note_free(s, &s->saying);
     for (uint32_t i = 0; i < s->count; i++) {
         split *at = s->splits[i];
         if (at->open && f->close_split) f->close_split(at->user);
@@ -247,8 +277,75 @@ static ck_status source_add_split(void *self, const ck_split *at, ck_op_ctx *ctx
     return ck_event_time_add(&s->times, made->id, time_us, made->done, &made->clock, ctx->error);
 }
 
+/* ---- commits ---- */
+
+static ck_status copy_splits(const plugin_source *s, note *n) {
+    n->splits = ck_arena_array(&n->arena, s->count + 1u, sizeof *n->splits);
+    for (; n->splits && n->count < s->count; n->count++) {
+        const split *at = s->splits[n->count];
+        const char *position = ck_arena_strndup(&n->arena, at->position.p ? at->position.p : "", at->position.n);
+        if (!position) return CK_NOMEM;
+        n->splits[n->count] =
+            (clink_split){.struct_bytes = sizeof(clink_split), .id = at->id, .position = {position, at->position.n}};
+    }
+    return n->splits ? CK_OK : CK_NOMEM;
+}
+
+static ck_status take_note(plugin_source *s, uint64_t checkpoint, ck_op_ctx *ctx) {
+    if (!s->connector->face->source->committed) return CK_OK;
+    note *n = ck_alloc_zero(s->mem, sizeof *n);
+    if (!n) return ck_nomem(ctx->error, s->mem, sizeof *n);
+    ck_arena_init(&n->arena, s->mem, SIZE_MAX);
+    n->checkpoint = checkpoint;
+    if (copy_splits(s, n) != CK_OK) {
+        note_free(s, &n);
+        return ck_nomem(ctx->error, s->mem, s->count * sizeof(clink_split));
+    }
+    n->next = s->notes;
+    s->notes = n;
+    note **end = &s->notes;
+    for (uint32_t i = 0; *end && i < NOTES_MAX; i++) end = &(*end)->next;
+    note_free(s, end);
+    return CK_OK;
+}
+
+static void job_run(ck_io_job *j);
+static void begin(plugin_source *s, split *at, ck_op_ctx *ctx) {
+    s->reading = at;
+    s->saying = s->due;
+    s->due = NULL;
+    ck_background_begin(&s->call, job_run, ctx);
+}
+
+/* The newest that it covers is said, older ones go with it. */
+static void source_on_committed(void *self, uint64_t checkpoint, ck_op_ctx *ctx) {
+    plugin_source *s = self;
+    note **at = &s->notes;
+    while (*at && (*at)->checkpoint > checkpoint) at = &(*at)->next;
+    note *n = *at;
+    *at = NULL;
+    if (!n) return;
+    note_free(s, &s->due);
+    s->due = n;
+    for (note *older = n->next; older;) {
+        note *next = older->next;
+        note_free(s, &older);
+        older = next;
+    }
+    n->next = NULL;
+    if (s->call.running) return; /* the next call says it */
+    begin(s, NULL, ctx);
+}
+
+static ck_status say_committed(plugin_source *s, const note *n, ck_error *err) {
+    clink_error said = {0};
+    clink_status told = s->connector->face->source->committed(s->user, n->checkpoint, n->splits, n->count, &said);
+    return ck_plugin_said(s->connector, s->table.table, "committed", told, &said, err);
+}
+
 static ck_status source_snapshot(void *self, ck_split_list *out, ck_op_ctx *ctx) {
-    const plugin_source *s = self;
+    plugin_source *s = self;
+    CK_TRY(take_note(s, out->checkpoint, ctx));
     for (uint32_t i = 0; i < s->count; i++) {
         const split *at = s->splits[i];
         const char *spec =
@@ -317,12 +414,18 @@ static ck_status open_source(plugin_source *s) {
         CK_TRY(ck_plugin_said(s->connector, s->table.table, "open", f->open(&s->user, &start, &said), &said, err));
     }
     s->open = true;
+    return CK_OK;
+}
+
+static ck_status open_split(plugin_source *s) {
+    const clink_source *f = s->connector->face->source;
+    clink_error said = {0};
     split *at = s->reading;
     if (!at->open && f->open_split) {
         const clink_split split_of = {
             .struct_bytes = sizeof split_of, .id = at->id, .position = {at->position.p, at->position.n}};
         CK_TRY(ck_plugin_said(s->connector, s->table.table, "open_split",
-                              f->open_split(&at->user, s->user, &split_of, &said), &said, err));
+                              f->open_split(&at->user, s->user, &split_of, &said), &said, &s->call.error));
     }
     at->open = true;
     return CK_OK;
@@ -330,7 +433,7 @@ static ck_status open_source(plugin_source *s) {
 
 static ck_status read_some(plugin_source *s) {
     clink_error said = {0};
-    CK_TRY(open_source(s));
+    CK_TRY(open_split(s));
     if (ck_plugin_rows_open(&s->rows, s->batch_rows) != CK_OK) return ck_nomem(&s->call.error, s->mem, s->batch_rows);
     s->moved = false;
     s->failed = CK_OK;
@@ -349,9 +452,15 @@ static ck_status read_some(plugin_source *s) {
     return take_rows(s);
 }
 
+static ck_status work(plugin_source *s) {
+    CK_TRY(open_source(s));
+    if (s->saying) CK_TRY(say_committed(s, s->saying, &s->call.error));
+    return s->reading ? read_some(s) : CK_OK;
+}
+
 static void job_run(ck_io_job *j) {
     plugin_source *s = (plugin_source *)(void *)((char *)j - offsetof(plugin_source, call));
-    s->call.status = read_some(s);
+    s->call.status = work(s);
 }
 
 /* ---- steps ---- */
@@ -376,9 +485,8 @@ static split *next_split(plugin_source *s, int64_t now, int64_t *until_us, bool 
 
 static bool begin_next(plugin_source *s, int64_t now, int64_t *until_us, bool *all_done, ck_op_ctx *ctx) {
     split *at = next_split(s, now, until_us, all_done);
-    if (!at) return false;
-    s->reading = at;
-    ck_background_begin(&s->call, job_run, ctx);
+    if (!at && !s->due) return false;
+    begin(s, at, ctx);
     return true;
 }
 
@@ -394,6 +502,8 @@ static ck_status take_call(plugin_source *s, brought *b, int64_t now, ck_op_ctx 
         *ctx->error = s->call.error;
         return s->call.status;
     }
+    note_free(s, &s->saying);
+    if (!at) return CK_OK;
     b->of = at;
     b->given = s->ready;
     s->ready = (batches){0};
@@ -433,14 +543,19 @@ static ck_status source_poll(void *self, ck_op_ctx *ctx, ck_poll_result *result,
         CK_TRY(take_call(s, &b, now, ctx));
         (void)begin_next(s, now, until_us, &all_done, ctx);
         *result = CK_POLL_MORE;
-        return emit(s, &b, ctx);
+        return b.of ? emit(s, &b, ctx) : CK_OK;
     }
     if (!begin_next(s, now, until_us, &all_done, ctx) && all_done) *result = CK_POLL_END;
     return CK_OK;
 }
 
+/* An end waits for nobody to read on: what the last checkpoint has committed is said here. Nobody hears a failure any
+ * more, and a source that is started again says it again. */
 static void source_close(void *self, ck_op_ctx *ctx) {
+    plugin_source *s = self;
+    ck_error unheard = CK_ERROR_INIT;
     (void)ctx;
+    if (s->open && s->due) (void)!say_committed(s, s->due, &unheard);
     source_free(self);
 }
 
@@ -450,4 +565,5 @@ const ck_source_vtbl ck_plugin_source_vtbl = {
     .poll = source_poll,
     .snapshot = source_snapshot,
     .close = source_close,
+    .on_committed = source_on_committed,
 };
