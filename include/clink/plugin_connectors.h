@@ -111,10 +111,10 @@ typedef struct clink_source {
     void (*close_split)(void *split); /* optional */
     void (*close)(void *self);        /* optional */
     /* Optional: a checkpoint is complete, its sinks have committed it, and no restart of the job goes back before it:
-     * what the splits say of rows before `at` may go at their origin (a queue's acknowledgement). `at` has the open
-     * splits of this instance with the positions that the checkpoint holds. Called between two calls of read. After a
-     * crash it may not have come, or come again for what it said before; what comes behind the end of a table that ends
-     * may not be said at all. Anything but CLINK_OK fails the job. */
+     * what the splits say of rows before `at` may go at their origin (a queue's acknowledgement). `at` has the splits of
+     * this instance with the positions that the checkpoint holds. Called between two calls of read. After a crash it may
+     * not have come, or come again for what it said before; what comes behind the end of a table that ends may not be
+     * said at all. Anything but CLINK_OK fails the job. */
     clink_status (*committed)(void *self, uint64_t checkpoint, const clink_split *at, uint32_t count,
                               clink_error *error);
 } clink_source;

@@ -90,7 +90,12 @@ static ck_status compare_name(checking *c) {
 
 static ck_status refuse_checkpoint(checking *c, const ck_evolve_config *cfg, const ck_evolution *e) {
     ck_error why = CK_ERROR_INIT;
-    if (ck_evolve_refuses_checkpoint(cfg, e, &why) == CK_OK) return CK_OK;
+    ck_status s = ck_evolve_refuses_checkpoint(cfg, e, &why);
+    if (s == CK_OK) return s;
+    if (s != CK_REFUSED) {
+        *c->err = why;
+        return s;
+    }
     return refuse_all(c, ck_arena_strdup(c->arena, why.msg));
 }
 

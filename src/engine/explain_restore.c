@@ -14,7 +14,7 @@ static ck_status write_line(ck_bytes *out, const ck_evolve_op *op, bool allow) {
     return ck_bytes_char(out, '\n');
 }
 
-static ck_status write_all(ck_bytes *out, const ck_evolve_config *cfg, const ck_evolution *e,
+static ck_status write_all(ck_bytes *out, const ck_evolve_config *cfg, const ck_evolution *e, const char *refused,
                            clink_restore_verdict *verdict) {
     bool parts = false;
     CK_TRY(ck_bytes_printf(out, "from checkpoint %llu in %s%s\n", (unsigned long long)cfg->manifest->checkpoint,
@@ -23,9 +23,7 @@ static ck_status write_all(ck_bytes *out, const ck_evolve_config *cfg, const ck_
         CK_TRY(write_line(out, &e->ops[i], cfg->allow));
         parts |= e->ops[i].verdict == CK_EVOLVE_REBUILD || e->ops[i].verdict == CK_EVOLVE_DROP;
     }
-    ck_error why = CK_ERROR_INIT;
-    bool refused = ck_evolve_refuses_checkpoint(cfg, e, &why) != CK_OK;
-    if (refused) CK_TRY(ck_bytes_printf(out, "  refused  %s\n", why.msg));
+    if (refused) CK_TRY(ck_bytes_printf(out, "  refused  %s\n", refused));
     *verdict = e->refused || refused ? CLINK_RESTORE_REFUSED : parts ? CLINK_RESTORE_PARTS : CLINK_RESTORE_WHOLE;
     return CK_OK;
 }
@@ -39,7 +37,15 @@ static ck_status compare(clink_engine *e, clink_job *j, ck_bytes *out, clink_res
     ck_evolve_config cfg = engine_evolve_config(e, &j->run, graph, &settings);
     ck_evolution evolution;
     CK_TRY(ck_evolve_from(&j->arena, j->run.checkpoint_dir, j->run.restore, j->run.name, &cfg, &evolution, err));
-    return write_all(out, &cfg, &evolution, verdict) == CK_OK ? CK_OK : ck_nomem(err, j->arena.mem, 0);
+    ck_error why = CK_ERROR_INIT;
+    ck_status s = ck_evolve_refuses_checkpoint(&cfg, &evolution, &why);
+    if (s != CK_OK && s != CK_REFUSED) {
+        *err = why;
+        return s;
+    }
+    return write_all(out, &cfg, &evolution, s == CK_REFUSED ? why.msg : NULL, verdict) == CK_OK
+               ? CK_OK
+               : ck_nomem(err, j->arena.mem, 0);
 }
 
 clink_status clink_explain_restore(clink_engine *e, const char *sql, const clink_run *run, char **text,

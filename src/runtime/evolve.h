@@ -69,19 +69,23 @@ typedef struct ck_evolve_config {
     const ck_job_settings *settings;
     ck_added_state added;
     bool allow;
+    bool committed; /* the manifest is of the job's own directory, where a marker says that its sinks have committed it */
 } ck_evolve_config;
 
 /* Reads the heads of the manifest's files when the graphs differ; everything lives in the arena. CK_CORRUPT: the
  * manifest's graph or a file does not parse. CK_REFUSED: operators that cannot be told apart, named. Refused operators
  * are no error here. Blocks. */
 CK_NODISCARD ck_status ck_evolve(ck_arena *a, const ck_evolve_config *cfg, ck_evolution *out, ck_error *err);
-/* CK_REFUSED with a sentence: the job cannot go on from there for what the checkpoint is, whatever its operators say. */
+/* CK_REFUSED: output that a sink had prepared, and that this script has no more, could be committed by nobody. */
+ck_status ck_evolve_uncommitted(const ck_graph_op *sink, uint64_t checkpoint, ck_error *err);
+/* CK_REFUSED with a sentence: the job cannot go on from there for what the checkpoint is or holds, whatever its operators
+ * say. Reads its files where a sink is dropped. */
 CK_NODISCARD ck_status ck_evolve_refuses_checkpoint(const ck_evolve_config *cfg, const ck_evolution *e, ck_error *err);
 /* That, or for an operator: then with `hint` behind the sentence. */
 CK_NODISCARD ck_status ck_evolve_refusal(const ck_evolve_config *cfg, const ck_evolution *e, const char *hint,
                                          ck_error *err);
 /* ck_evolve for the checkpoint that a job of this name would start from: --checkpoint-dir and --restore; `cfg` has all
- * but dir and manifest, which are filled in. CK_NOTFOUND: there is none. Nothing is locked or written. */
+ * but dir, manifest and committed, which are filled in. CK_NOTFOUND: there is none. Nothing is locked or written. */
 CK_NODISCARD ck_status ck_evolve_from(ck_arena *a, const char *checkpoint_dir, const char *restore,
                                       const char *job_name, ck_evolve_config *cfg, ck_evolution *out, ck_error *err);
 /* The slots an operator's descriptor says it opens. An operator this build does not know has none to show. */

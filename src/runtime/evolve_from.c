@@ -2,13 +2,21 @@
 #include <stdio.h>
 
 #include "checkpoint/directory.h"
+#include "checkpoint/restore.h"
 #include "runtime/evolve.h"
 
-static ck_status read_point(ck_arena *a, ck_checkpoint_dir *d, uint64_t id, const ck_manifest **out, ck_error *err) {
+static ck_status read_point(ck_arena *a, ck_checkpoint_dir *d, uint64_t id, bool own, ck_evolve_config *cfg,
+                            ck_error *err) {
     ck_manifest *m;
+    ck_checkpoint_entry *entries;
+    uint32_t count;
     if (id == 0) CK_TRY(ck_checkpoint_dir_newest_id(d, &id, err));
     CK_TRY(ck_checkpoint_dir_read(d, id, a, &m, err));
-    *out = m;
+    cfg->manifest = m;
+    if (ck_checkpoint_dir_list(d, a, &entries, &count) != CK_OK) return ck_nomem(err, a->mem, 0);
+    cfg->committed = false;
+    for (uint32_t i = 0; i < count && own; i++)
+        if (entries[i].checkpoint == id) cfg->committed = entries[i].committed;
     return CK_OK;
 }
 
@@ -24,7 +32,8 @@ ck_status ck_evolve_from(ck_arena *a, const char *checkpoint_dir, const char *re
                                     .read_only = true};
     ck_checkpoint_dir *d;
     CK_TRY(ck_checkpoint_dir_open(&dir, &d, err));
-    ck_status s = read_point(a, d, id, &cfg->manifest, err);
+    bool own = !elsewhere || strcmp(elsewhere, checkpoint_dir) == 0;
+    ck_status s = read_point(a, d, id, own, cfg, err);
     cfg->dir = ck_arena_strdup(a, ck_checkpoint_dir_path(d));
     ck_checkpoint_dir_close(d);
     if (s == CK_OK && !cfg->dir) s = ck_nomem(err, a->mem, 0);
@@ -46,6 +55,41 @@ static ck_status refuse_change(const ck_evolve_config *cfg, const ck_evolution *
                    uid, first->verdict == CK_EVOLVE_DROP ? " is not in this script" : "", first->why, more, hint);
 }
 
+ck_status ck_evolve_uncommitted(const ck_graph_op *sink, uint64_t checkpoint, ck_error *err) {
+    return ck_fail(
+        err, CK_REFUSED,
+        "%s is not in this script, and checkpoint %llu holds output of it that is not committed yet: start the "
+        "script it was made by once more, which commits it, and change it then",
+        sink->uid, (unsigned long long)checkpoint);
+}
+
+static ck_status find_uncommitted(const ck_evolve_config *cfg, const ck_evolution *e, ck_restore *r, ck_error *err) {
+    for (uint32_t i = 0; i < e->count; i++)
+        if (e->ops[i].verdict == CK_EVOLVE_DROP)
+            CK_TRY(ck_restore_want_committables(r, ck_op_id(e->ops[i].stored->uid), err));
+    CK_TRY(ck_restore_run(r, err));
+    for (uint32_t i = 0; i < e->count; i++) {
+        const ck_committable *items;
+        uint32_t count;
+        if (e->ops[i].verdict != CK_EVOLVE_DROP) continue;
+        CK_TRY(ck_restore_committables(r, ck_op_id(e->ops[i].stored->uid), &items, &count));
+        if (count) return ck_evolve_uncommitted(e->ops[i].stored, cfg->manifest->checkpoint, err);
+    }
+    return CK_OK;
+}
+
+/* Without `allow` a dropped sink is refused as it is. */
+static ck_status refuse_uncommitted(const ck_evolve_config *cfg, const ck_evolution *e, ck_error *err) {
+    ck_restore *r;
+    bool any = false;
+    for (uint32_t i = 0; i < e->count; i++) any |= e->ops[i].verdict == CK_EVOLVE_DROP;
+    if (!any || !cfg->allow || cfg->committed) return CK_OK;
+    CK_TRY(ck_restore_new(cfg->proc, ck_proc_mem(cfg->proc, CK_MEM_PLAN), cfg->dir, cfg->manifest, &r, err));
+    ck_status s = find_uncommitted(cfg, e, r, err);
+    ck_restore_free(r);
+    return s;
+}
+
 ck_status ck_evolve_refuses_checkpoint(const ck_evolve_config *cfg, const ck_evolution *e, ck_error *err) {
     const ck_manifest *m = cfg->manifest;
     unsigned long long id = m->checkpoint;
@@ -65,7 +109,7 @@ ck_status ck_evolve_refuses_checkpoint(const ck_evolve_config *cfg, const ck_evo
                            "checkpoint %llu in %s was made by another script and holds rows that were under way in it; "
                            "take a savepoint of that job, which holds none, and go on from there",
                            id, cfg->dir);
-    return CK_OK;
+    return refuse_uncommitted(cfg, e, err);
 }
 
 ck_status ck_evolve_refusal(const ck_evolve_config *cfg, const ck_evolution *e, const char *hint, ck_error *err) {

@@ -28,7 +28,8 @@ static ck_status check_manifest(ck_job *j, const ck_manifest *m, const char *dir
                                   .wanted = j->graph,
                                   .settings = &j->settings,
                                   .added = j->cfg.checkpoint.added,
-                                  .allow = j->cfg.checkpoint.allow_semantic_change};
+                                  .allow = j->cfg.checkpoint.allow_semantic_change,
+                                  .committed = true}; /* what a dropped sink has left is looked at when it is read */
     CK_TRY(ck_evolve(&j->arena, &cfg, &j->evolution, err));
     return ck_evolve_refusal(&cfg, &j->evolution, hint, err);
 }
@@ -263,12 +264,7 @@ static ck_status check_dropped(ck_job *j, ck_restore *r, bool done, ck_error *er
         uint32_t count;
         if (op->verdict != CK_EVOLVE_DROP) continue;
         CK_TRY(ck_restore_committables(r, ck_op_id(op->stored->uid), &items, &count));
-        if (count)
-            return ck_fail(
-                err, CK_REFUSED,
-                "%s is not in this script, and checkpoint %llu holds output of it that is not committed yet: "
-                "start the script it was made by once more, which commits it, and change it then",
-                op->stored->uid, (unsigned long long)j->restored->checkpoint);
+        if (count) return ck_evolve_uncommitted(op->stored, j->restored->checkpoint, err);
     }
     return CK_OK;
 }

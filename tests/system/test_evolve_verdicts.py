@@ -1,6 +1,7 @@
 """From one savepoint: what explain --restore, check-savepoint and the start of a job say of each kind of change of a script, as
 docs/failure-semantics.md and docs/schema-evolution.md have it. One table of all verdicts; what goes on is run by the tests beside this."""
 import json
+import signal
 
 import pytest
 
@@ -101,6 +102,24 @@ def test_another_number_of_key_groups(tmp_path):
     (tmp_path / "j.sql").write_text(sql)
     assert "compatible with j.sql" in run_clink("check-savepoint", "ck", "--expected", "j.sql", cwd=tmp_path).out  # a start can say how many
     assert "has finished before" in run_clink(*flags, "--key-groups", "16", cwd=tmp_path).err
+
+
+def test_what_a_dropped_sink_has_not_committed(tmp_path):
+    """A job that was killed between a checkpoint and its commit: its output could be committed by nobody."""
+    j = Tables(tmp_path, lambda i: {**old_row(i), "x": i})
+    flags = ("--checkpoint-dir", j.ck, "--checkpoint-interval-ms", 20)
+    r = run_clink("run", j.script(text()), *flags, env={"CLINK_FAULT": "commit.before:1:kill"}, ok=False)
+    assert r.code == -signal.SIGKILL, r.err
+    less = text().replace("INSERT INTO copy SELECT v FROM src;\n", "")
+    r = run_clink("run", j.script(less), *flags, *ALLOW, ok=False)
+    why = "sink:copy is not in this script, and checkpoint"
+    assert r.code == 1 and why in r.err and "is not committed yet" in r.err, r.err
+    said = [line.split("clink: ")[1] for line in r.err.splitlines() if why in line]
+    code, lines, err = j.explain(less, *ALLOW)
+    assert code == 3 and any(said[0] in line for line in lines), (lines, err)
+    code, err = j.life(text())  # which commits it
+    assert code == 0, err
+    assert j.explain(less, *ALLOW)[0] == 4
 
 
 def test_the_last_checkpoint_of_a_job_that_has_finished(tmp_path):
