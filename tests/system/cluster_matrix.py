@@ -507,10 +507,6 @@ def slow_disk(c):
 
 def die_at(c, before=False):
     """A task host is stopped at a fault point; there its worker and the leader die with it. Others that come by are stopped, and go on."""
-    if before:  # points of a restore
-        c.until_running()
-        send(c.rnd.choice(c.hosts() or [c.workers["w1"].pid]), signal.SIGKILL)
-
     def stopped():
         return [(w, h) for w, p in c.workers.items() for h in (p.pid, *c.hosts(w)) if state_of(h) == "T"]
 
@@ -520,6 +516,9 @@ def die_at(c, before=False):
         if c.is_over():
             raise JobIsOver
         return None
+
+    if before and c.until("it runs, with a checkpoint", lambda: came() or (c.seen.get("checkpoint", 0) > 0 and "restores")) == "restores":
+        send(c.rnd.choice(c.hosts() or [c.workers["w1"].pid]), signal.SIGKILL)
 
     name, host = c.until("a host comes by", came)[0]
     leader = c.leader()
