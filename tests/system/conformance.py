@@ -350,7 +350,7 @@ def zombie(c):
         first = stopped(c, point)
         copy = c.ck + "-of-another-machine"
         shutil.copytree(c.ck, copy, ignore=shutil.ignore_patterns("job.lock"))
-        second = c.start(2, "commit.after_committed:2:kill", ck=copy)
+        second = c.start(2, "commit.after:6:kill", ck=copy)  # it has committed rows that the first does not know of
         assert second.wait(120) == KILLED, open(second.log).read()
         first.send_signal(signal.SIGCONT)
         code = first.wait(120)
