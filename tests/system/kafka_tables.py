@@ -1,4 +1,5 @@
 """What tests of Kafka tables share: a broker, a table's DDL, a topic of orders, a job that can be killed."""
+import os
 import signal
 import subprocess
 import time
@@ -6,6 +7,9 @@ import time
 import pytest
 from conftest import CLINK
 from kafka_broker import Broker, NoBroker
+
+
+AWAY_S = 65 if os.environ.get("CLINK_LONG") else 1  # how long a server is away
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,9 @@ import pytest
 from conftest import TOP
 
 
+AWAY_S = 65 if os.environ.get("CLINK_LONG") else 1  # how long a server is away
+
+
 def free_port():
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))

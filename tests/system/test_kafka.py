@@ -11,7 +11,7 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 from conftest import CLINK, read_rows, run_clink
 from kafka_broker import Broker
-from kafka_tables import ORDERS, Job, broker, orders, table, wait_for  # noqa: F401
+from kafka_tables import AWAY_S, ORDERS, Job, broker, orders, table, wait_for  # noqa: F401
 
 SEED = int(os.environ.get("CLINK_SEED", random.randrange(1 << 30)))
 
@@ -80,7 +80,7 @@ def test_the_broker_may_go_away_for_a_while(broker, tmp_path):
         job.start(1)
         wait_for(lambda: len(read_rows(out)) >= 100, job)
         own.stop()
-        time.sleep(1)
+        time.sleep(AWAY_S)
         own.start()
         own.send(topic, [{"id": i} for i in range(100, 200)])
         wait_for(lambda: len(read_rows(out)) >= 200, job)

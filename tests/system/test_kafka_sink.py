@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka import KafkaException, Producer
 from conftest import read_rows, run_clink
 from kafka_broker import Broker
-from kafka_tables import ORDERS, Job, broker, orders, table, wait_for  # noqa: F401
+from kafka_tables import AWAY_S, ORDERS, Job, broker, orders, table, wait_for  # noqa: F401
 
 SEED = int(os.environ.get("CLINK_SEED", random.randrange(1 << 30)))
 
@@ -356,7 +356,7 @@ def test_the_broker_is_away_while_results_are_due(tmp_path):
         job.start(2)
         wait_for(lambda: len(own.read(topic, 2)) == 100, job)
         own.stop()
-        time.sleep(1)
+        time.sleep(AWAY_S)
         with open(tmp_path / "in" / "0.json", "a") as f:
             f.write("".join(json.dumps({"id": i}) + "\n" for i in range(100, 200)))
         wait_for(lambda: "; trying again" in job.log.read_text(), job)

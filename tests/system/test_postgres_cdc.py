@@ -9,7 +9,7 @@ import time
 import psycopg
 import pytest
 from conftest import CLINK
-from postgres_server import Server
+from postgres_server import AWAY_S, Server
 from test_postgres import refused
 
 SEED = int(os.environ.get("CLINK_SEED", random.randrange(1 << 30)))
@@ -362,7 +362,7 @@ def test_a_server_that_goes_away_is_waited_for(pg, names, tmp_path):
     job.wait(lambda: same(pg, names))
     for _ in range(2):
         pg.stop(signal.SIGQUIT)
-        time.sleep(.5)
+        time.sleep(AWAY_S)
         pg.start()
         pg.run(f"UPDATE {names[0]} SET n = n + 1 WHERE id % 3 = 0; DELETE FROM {names[0]} WHERE id % 50 = 7")
         job.wait(lambda: same(pg, names))

@@ -11,7 +11,7 @@ import time
 
 import pytest
 from conftest import CLINK, read_rows, run_clink, write_ndjson
-from postgres_server import Server
+from postgres_server import AWAY_S, Server
 from test_postgres import KINDS, refused
 
 SEED = int(os.environ.get("CLINK_SEED", random.randrange(1 << 30)))
@@ -337,7 +337,7 @@ def test_a_server_that_goes_away_is_waited_for(pg, tmp_path, delivery):
     while not pg.run("SELECT EXISTS (SELECT FROM patient)")[0][0]:
         assert p.poll() is None, p.stderr.read()
     pg.stop(signal.SIGQUIT)
-    time.sleep(1)
+    time.sleep(AWAY_S)
     pg.start()
     said = p.communicate(timeout=120)[1]
     assert p.returncode == 0, said
