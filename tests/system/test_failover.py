@@ -1,13 +1,14 @@
 """The specification's failover section where it takes real processes: who is suspended, who works on without knowing that it is too late, and what a
 drain does that does not end."""
 import os
+import re
 import signal
 import socket
 import time
 
 import pytest
 from cluster_matrix import children, send, state_of
-from conftest import read_rows, run_clink, write_ndjson
+from conftest import TOP, read_rows, run_clink, write_ndjson
 from test_cluster import COPY, GROUPED, KEPT, Cluster, check, said, until
 
 ENDLESS = COPY.replace("rows='200000', rate_limit='40000'", "rate_limit='2000'")
@@ -30,6 +31,29 @@ def freeze(*pids):
 def thaw(*pids):
     for pid in pids:
         send(pid, signal.SIGCONT)
+
+
+def test_each_sentence_has_tests_that_there_are():
+    """The table of src/cluster/README.md: every test it names is defined, and called where a list has to call it."""
+    room = os.path.join(TOP, "src", "cluster")
+    with open(os.path.join(room, "README.md")) as f:
+        rows = re.findall(r"^\| (.+) \| (.+) \|$", f.read().split("sentence by sentence")[1].split("**Must not know**")[0], re.M)[2:]
+    assert len(rows) > 30
+    sources = {}
+    for folder in (room, os.path.join(room, "coordinator"), os.path.join(room, "worker"), os.path.dirname(__file__)):
+        for name in os.listdir(folder):
+            if name.endswith(("_test.c", ".py")):
+                with open(os.path.join(folder, name)) as f:
+                    sources[name] = f.read()
+    for sentence, tests in rows:
+        names = re.findall(r"`(\w+)(?:\.py)?`", tests)
+        assert names, sentence
+        for n in names:
+            if f"{n}.py" in sources:
+                continue
+            found = [t for t in sources.values() if re.search(rf"^static void {n}\(void|^def {n}\(", t, re.M)]
+            assert found, f"{sentence}: there is no {n}"
+            assert f"T({n})" in found[0] or f"def {n}(" in found[0], f"{sentence}: nobody calls {n}"
 
 
 def test_the_policy_is_what_was_said(cluster):
