@@ -111,7 +111,7 @@ typedef struct clink_run {
     const char *checkpoint_dir;           /* NULL = none */
     int64_t checkpoint_interval_ms;       /* 0 = 10000 */
     int64_t checkpoint_timeout_ms;        /* 0 = 600000 */
-    int64_t final_checkpoint_timeout_ms;  /* 0 = 60000 */
+    int64_t final_checkpoint_timeout_ms;  /* 0 = 300000 */
     int32_t tolerable_failed_checkpoints; /* 0 = 3, -1 unlimited */
     int32_t checkpoint_retained;          /* 0 = 3 */
     const char *restore;                  /* "latest", "N", "DIR[:N]"; NULL = by itself */

@@ -318,7 +318,9 @@ static void commit_failed(ck_checkpoints *c, completed *m, commit_phase again, c
 
 static void timeouts(ck_checkpoints *c, int64_t now_us) {
     if (all_finished(c) && now_us >= c->final_deadline_us) {
-        fail_job(c, CK_CANCELLED, "the final checkpoint was not complete and committed in time");
+        fail_job(c, CK_IO,
+                 "the final checkpoint was not complete and committed in time (--final-checkpoint-timeout-ms); started "
+                 "again the job goes on from its last checkpoint");
         return;
     }
     if (c->phase == PENDING_ACKS && now_us - c->since_us >= c->cfg.timeout_us)

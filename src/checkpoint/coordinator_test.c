@@ -338,6 +338,7 @@ static void final_timeout(void **state) {
     NOTHING(w);
     tick(&w, 9000000);
     DOES(w, 0, CK_CKPT_DO_FAIL_JOB, 0);
+    assert_int_equal(w.a[0].status, CK_IO); /* nobody has cancelled it */
     stop(&w);
 }
 

@@ -31,7 +31,7 @@ ck_checkpoint_config engine_checkpoint_config(const clink_run *r) {
         .dir = r->checkpoint_dir,
         .interval_us = r->checkpoint_interval_ms < 0 ? 0 : ms_or(r->checkpoint_interval_ms, 10000),
         .timeout_us = ms_or(r->checkpoint_timeout_ms, 600000),
-        .final_timeout_us = ms_or(r->final_checkpoint_timeout_ms, 60000),
+        .final_timeout_us = ms_or(r->final_checkpoint_timeout_ms, 300000),
         .tolerable_failed = r->tolerable_failed_checkpoints < 0 ? 0
                             : r->tolerable_failed_checkpoints   ? (uint32_t)r->tolerable_failed_checkpoints
                                                                 : 3,

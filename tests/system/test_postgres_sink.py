@@ -361,6 +361,31 @@ def test_a_server_that_stays_away_ends_the_job(pg, tmp_path):
         pg.start()
 
 
+def test_a_server_that_is_away_at_the_end_is_said(pg, tmp_path):
+    """The input has ended, and what it gave cannot be committed in time: a failure with a sentence, after which the next start commits it."""
+    pg.run("DROP TABLE IF EXISTS patient; CREATE TABLE patient (id bigint)")
+    write_ndjson(tmp_path / "in.ndjson", [{"id": i} for i in range(3000)])
+    script = tmp_path / "j.sql"
+    script.write_text(file_table("src", "id BIGINT", tmp_path / "in.ndjson", rate_limit="1000") + pg.table("patient", "id BIGINT", retry_ms="300") + "INSERT INTO patient SELECT id FROM src;\n")
+    cmd = ["run", script, "--checkpoint-dir", tmp_path / "ck", "--checkpoint-interval-ms", "50"]
+    p = subprocess.Popen([CLINK, *map(str, cmd), "--final-checkpoint-timeout-ms", "1000"], stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True)
+    while not pg.run("SELECT EXISTS (SELECT FROM patient)")[0][0]:
+        assert p.poll() is None, p.stderr.read()
+    p.send_signal(signal.SIGSTOP)
+    pg.stop(signal.SIGQUIT)
+    p.send_signal(signal.SIGCONT)
+    try:
+        said = p.communicate(timeout=300)[1]
+    finally:
+        p.kill()
+        pg.start()
+    if p.returncode == 0 and pg.run("SELECT count(*) FROM patient") == [(3000,)]:
+        pytest.skip("all of it was there before the server could go")
+    assert p.returncode == 1 and "the final checkpoint was not complete and committed in time" in said, said
+    run_clink(*cmd)
+    assert pg.run("SELECT count(*), count(DISTINCT id) FROM patient") == [(3000, 3000)]
+
+
 def test_killed_at_random_a_changing_result_is_exact(pg, tmp_path):
     print(f"CLINK_SEED={SEED}")
     rnd = random.Random(SEED)
