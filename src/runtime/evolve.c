@@ -16,6 +16,8 @@ typedef struct evolving {
     ck_evolve_op *ops;
     uint32_t count;
     const ck_rewound *rewound;
+    uint64_t **was_columns, **now_columns; /* what those of both graphs are made of */
+    ck_seen_columns was_seen, now_seen;    /* by the operator that is compared */
 } evolving;
 
 const char *ck_evolve_name(ck_evolve_verdict v) {
@@ -113,9 +115,70 @@ static const char *kept_as(const ck_slot_schema *described, uint32_t version) {
     return version < described->version ? described->kept_before : described->kept;
 }
 
+static bool in_list(const char *list, const char *item, size_t n) {
+    for (const char *z = list; z; z = strstr(z, ", ")) {
+        if (z != list) z += 2;
+        if (strncmp(z, item, n) == 0 && (z[n] == 0 || z[n] == ',')) return true;
+    }
+    return false;
+}
+
+/* Whether all that this job wants kept, a list with commas, is. */
+static bool keeps_all(const char *kept, const char *want) {
+    for (const char *z = want;; z += 2) {
+        size_t n = strcspn(z, ",");
+        if (!in_list(kept, z, n)) return false;
+        z += n;
+        if (*z == 0) return true;
+    }
+}
+
 static bool reads_kept(const ck_slot_schema *want, const char *kept) {
-    if (!kept || !want->kept || strcmp(kept, want->kept) == 0) return true;
+    if (!kept || !want->kept || keeps_all(kept, want->kept)) return true;
     return want->kept_before && strcmp(kept, want->kept_before) == 0;
+}
+
+/* A column of the key that stands in another place of it now: rows would be found under each other's keys. Types do not
+ * tell where they are the same. NULL: none; a column that only got another name is none. */
+static const char *moved_key(const ck_slot_schema *was, const ck_slot_schema *now) {
+    if (was->partition_count != now->partition_count) return NULL;
+    for (uint32_t i = 0; i < now->partition_count; i++) {
+        const char *name = now->partition[i].name;
+        if (strcmp(was->partition[i].name, name) == 0) continue;
+        for (uint32_t k = 0; k < now->partition_count; k++)
+            if (strcmp(was->partition[k].name, name) == 0) return name;
+    }
+    return NULL;
+}
+
+/* Whether a name stands for other columns, or other expressions of them, than it did; false where nobody knows. */
+static bool means_other(const evolving *e, const char *slot, const char *was, const char *now) {
+    uint64_t before = ck_field_meaning(&e->was_seen, slot, was), after = ck_field_meaning(&e->now_seen, slot, now);
+    return before && after && before != after;
+}
+
+static bool has_value(const ck_slot_schema *s, const char *name) {
+    for (uint32_t i = 0; i < s->value_count; i++)
+        if (strcmp(s->values[i].name, name) == 0) return true;
+    return false;
+}
+
+/* The part of a slot's name that names columns: "values:y". */
+static const char *columns_text(const char *slot) {
+    const char *colon = strchr(slot, ':');
+    return colon ? colon + 1 : "";
+}
+
+/* The first name of a slot that means something else; NULL: none. */
+static const char *other_meaning(const evolving *e, const ck_slot_schema *described, const ck_slot_schema *want) {
+    const char *was = columns_text(want->origin.was ? want->origin.was : want->slot), *now = columns_text(want->slot);
+    if (means_other(e, want->slot, was, now)) return now;
+    for (uint32_t i = 0; i < want->value_count; i++) {
+        now = want->values[i].name;
+        was = want->origins && want->origins[i].was ? want->origins[i].was : now;
+        if (has_value(described, was) && means_other(e, want->slot, was, now)) return now;
+    }
+    return NULL;
 }
 
 static ck_status compare_slot(evolving *e, ck_evolve_op *to, const ck_slot_schema *described,
@@ -126,11 +189,15 @@ static ck_status compare_slot(evolving *e, ck_evolve_op *to, const ck_slot_schem
     if (!there && (want->schema->origin.fresh || want->schema->origin.from_now)) return CK_OK;
     const char *kept = there ? kept_as(described, plan.from) : NULL;
     bool readable = reads_kept(want->schema, kept);
-    bool refused = !there || plan.verdict == CK_SLOT_REFUSED || !readable;
+    const char *moved = described ? moved_key(described, want->schema) : NULL;
+    const char *other = described ? other_meaning(e, described, want->schema) : NULL;
+    bool refused = !there || plan.verdict == CK_SLOT_REFUSED || !readable || moved || other;
     if (refused && e->cfg->added == CK_ADDED_BACKFILL) CK_TRY(only_lacks(e, described, want, &lacks));
-    if (readable && there && plan.verdict == CK_SLOT_SAME) return CK_OK;
+    if (readable && !moved && !other && there && plan.verdict == CK_SLOT_SAME) return CK_OK;
     const char *why =
         !readable ? ck_arena_printf(e->arena, "it is stored %s, this job keeps it %s", kept, want->schema->kept)
+        : moved   ? ck_arena_printf(e->arena, "its key has '%s' in another place", moved)
+        : other   ? ck_arena_printf(e->arena, "'%s' is of another column or expression now", other)
         : there   ? plan.what
                   : ck_arena_printf(e->arena, "its state \"%s\" is not in the checkpoint", want->schema->slot);
     if (refused)
@@ -218,6 +285,8 @@ static ck_status compare_slots(evolving *e, ck_evolve_op *to) {
                           now_count, e->err));
     ck_expected_slot *want = ck_arena_array(e->arena, now_count + 1u, sizeof *want);
     if (!want) return nomem(e);
+    CK_TRY(ck_seen_columns_of(e->arena, e->stored, e->was_columns, to->stored, &e->was_seen, e->err));
+    CK_TRY(ck_seen_columns_of(e->arena, e->cfg->wanted, e->now_columns, to->wanted, &e->now_seen, e->err));
     for (uint32_t i = 0; i < now_count; i++) {
         const char *name = now[i].origin.was ? now[i].origin.was : now[i].slot;
         want[i] = (ck_expected_slot){id, to->wanted->uid, &now[i]};
@@ -367,6 +436,8 @@ static ck_status judge_all(evolving *e) {
     ck_graph_pair *pairs;
     uint32_t n;
     CK_TRY((e->changed ? ck_graph_match : ck_pair_by_uid)(e->arena, e->stored, e->cfg->wanted, &pairs, &n, e->err));
+    CK_TRY(ck_graph_columns(e->arena, e->stored, &e->was_columns, e->err));
+    CK_TRY(ck_graph_columns(e->arena, e->cfg->wanted, &e->now_columns, e->err));
     CK_TRY(pair_renamed_sinks(e, pairs, n));
     CK_TRY(ck_manifest_stored(e->cfg->proc, e->arena, e->cfg->dir, e->cfg->manifest, &e->state, e->err));
     if (!(e->ops = ck_arena_array(e->arena, n + 1u, sizeof *e->ops))) return nomem(e);

@@ -108,6 +108,22 @@ CK_NODISCARD ck_status ck_pair_by_uid(ck_arena *a, const ck_graph *stored, const
 CK_NODISCARD ck_status ck_trace_slots(ck_arena *a, const ck_graph *stored, const ck_graph *wanted,
                                       const ck_graph_op *op, bool from_now, const ck_slot_schema **slots,
                                       uint32_t count, ck_error *err);
+/* The columns that fields of an operator's state are named by, with what each is made of as a number; 0: not known. */
+typedef struct ck_seen_column {
+    uint32_t input;
+    const char *name;
+    uint64_t meaning;
+} ck_seen_column;
+typedef struct ck_seen_columns {
+    ck_seen_column *list;
+    uint32_t count;
+} ck_seen_columns;
+/* What each column of each operator is made of, and by that the columns of one. */
+CK_NODISCARD ck_status ck_graph_columns(ck_arena *a, const ck_graph *g, uint64_t ***out, ck_error *err);
+CK_NODISCARD ck_status ck_seen_columns_of(ck_arena *a, const ck_graph *g, uint64_t *const *columns,
+                                          const ck_graph_op *op, ck_seen_columns *out, ck_error *err);
+/* What a field is made of: its name with that in the place of columns, as a number; 0: some column is not known. */
+uint64_t ck_field_meaning(const ck_seen_columns *names, const char *slot, const char *field);
 /* Those of all operators of cfg->wanted, under their own uids. In the arena. */
 CK_NODISCARD ck_status ck_expected_slots(const ck_evolve_config *cfg, ck_arena *a, const ck_expected_slot **out,
                                          uint32_t *count, ck_error *err);
