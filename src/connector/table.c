@@ -254,10 +254,25 @@ ck_status ck_option_f64(const ck_table_options *o, const char *name, double defl
     return bad_option(name, v, "a number", err);
 }
 
+/* The first column that is read and that rows of before may have under another name; NULL: none. */
+static const char *renamed_column(yyjson_val *root) {
+    yyjson_val *schema = yyjson_obj_get(root, "table_schema"), *column;
+    size_t i, n;
+    yyjson_arr_foreach(yyjson_obj_get(root, "columns"), i, n, column) {
+        yyjson_val *field = yyjson_arr_get(schema, yyjson_get_uint(column));
+        if (yyjson_obj_get(field, "renamed_from")) return yyjson_get_str(yyjson_obj_get(field, "name"));
+    }
+    return NULL;
+}
+
 ck_status ck_source_again(const ck_op_spec *spec, ck_arena *a, ck_again *out, ck_error *err) {
     struct yyjson_doc *doc;
     CK_TRY(ck_json_read(a, ck_view_of(spec->params), &doc, err));
-    bool asks = ck_expr_json_is_volatile(ck_spec_library(spec), yyjson_doc_get_root(doc));
-    *out = (ck_again){.why_not = asks ? "asks the clock or for random values" : NULL};
-    return CK_OK;
+    yyjson_val *root = yyjson_doc_get_root(doc);
+    const char *renamed = renamed_column(root);
+    *out = (ck_again){0};
+    if (ck_expr_json_is_volatile(ck_spec_library(spec), root)) out->why_not = "asks the clock or for random values";
+    if (!renamed) return CK_OK;
+    out->why_not = ck_arena_printf(a, "has rows of before its column '%s' was renamed", renamed);
+    return out->why_not ? CK_OK : ck_nomem(err, a->mem, strlen(renamed));
 }

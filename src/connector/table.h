@@ -26,7 +26,8 @@ typedef struct ck_sink_table {
     ck_table_options options;
 } ck_sink_table;
 
-/* ck_op_desc.again of sources whose rows stay as they are: unless what is asked of them changes. */
+/* ck_op_desc.again of sources whose rows stay as they are: unless what is asked of them changes, or
+ * is asked for by a name that they had not. */
 CK_NODISCARD ck_status ck_source_again(const ck_op_spec *spec, ck_arena *a, ck_again *out, ck_error *err);
 CK_NODISCARD ck_status ck_source_table_read(ck_arena *a, const ck_op_spec *spec, ck_source_table *out, ck_error *err);
 /* root (optional) gets the whole object, for members that are one sink's own. */

@@ -1,7 +1,10 @@
 /* From parameters to what OVER keeps and how. */
+#include <stdlib.h>
 #include <yyjson.h>
 
 #include "operator/over_int.h"
+
+enum { LAGS_TOLD = 16 };
 
 static ck_status bad(const ck_op_spec *spec, ck_error *err, const char *what) {
     return ck_fail(err, CK_INVALID, "%s (%s): %s", spec->type, spec->uid, what);
@@ -248,6 +251,28 @@ static void what_is_used(ck_over_plan *p) {
     if (!p->uses_frame) p->bounded = false; /* no frame to keep rows for */
 }
 
+static int by_text(const void *x, const void *y) { return strcmp(*(const char *const *)x, *(const char *const *)y); }
+
+/* Which rows stay once they have been said, as a list: those of LAG (each by itself, where they are few: who looks less
+ * far back goes on), and of MIN, MAX and FIRST_VALUE the ones that matter. */
+static ck_status say_what_is_kept(ck_over_plan *p, ck_error *err) {
+    const char **texts = ck_arena_array(p->arena, p->call_count + 1u, sizeof *texts);
+    const char *kept = "for sums";
+    uint32_t n = 0;
+    for (uint64_t i = 1; kept && i <= p->lag && i <= LAGS_TOLD; i++)
+        kept = ck_arena_printf(p->arena, "%s, LAG of %llu", kept, (unsigned long long)i);
+    if (kept && p->lag > LAGS_TOLD)
+        kept = ck_arena_printf(p->arena, "%s, LAG of %llu", kept, (unsigned long long)p->lag);
+    for (uint32_t i = 0; texts && i < p->call_count; i++)
+        if (p->calls[i].fn >= CK_OVER_MIN && p->calls[i].fn <= CK_OVER_FIRST_VALUE) texts[n++] = p->calls[i].text;
+    if (texts && n > 1) qsort(texts, n, sizeof *texts, by_text);
+    for (uint32_t i = 0; texts && kept && i < n; i++)
+        if (i == 0 || strcmp(texts[i], texts[i - 1]) != 0) kept = ck_arena_printf(p->arena, "%s, %s", kept, texts[i]);
+    if (!texts || !kept) return ck_nomem(err, p->arena->mem, CK_NAME_BYTES_MAX);
+    p->rows.kept = kept;
+    return CK_OK;
+}
+
 static ck_status read_calls(ck_over_plan *p, const ck_op_spec *spec, yyjson_val *root, ck_error *err) {
     yyjson_val *list = yyjson_obj_get(root, "calls"), *v;
     size_t i, n = yyjson_arr_size(list);
@@ -309,6 +334,7 @@ ck_status ck_over_plan_make(ck_over_plan *p, ck_arena *a, const ck_op_spec *spec
     ck_late_timed_by(&p->late, p->time.time, p->time.millis);
     CK_TRY(plan_keys(p, &partition, err));
     CK_TRY(plan_rows(p, partition, err));
+    CK_TRY(say_what_is_kept(p, err));
     CK_TRY(plan_keyed(p, partition, err));
     return check_output(p, spec, err);
 }

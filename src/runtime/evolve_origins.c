@@ -168,6 +168,13 @@ static bool is_fresh(const tracing *t, const char *name) {
 /* A column is NULL where nobody knows it; an aggregate is what it is of no row. */
 static bool may_begin_now(const ck_field *f) { return f->nullable || strchr(f->name, '(') != NULL; }
 
+/* Values in order of which NULL is one (ARRAY_AGG): rows of before would have put theirs there. */
+static bool keeps_nulls(const ck_slot_schema *slot) {
+    for (uint32_t i = 0; i < slot->order_count; i++)
+        if (slot->order[i].field.nullable && strcmp(slot->order[i].field.name, "value") == 0) return true;
+    return false;
+}
+
 static ck_status trace_slot(tracing *t, ck_slot_schema *slot) {
     ck_slot_origin *origins = ck_arena_array(t->arena, slot->value_count + 1u, sizeof *origins);
     bool any = false;
@@ -184,7 +191,7 @@ static ck_status trace_slot(tracing *t, ck_slot_schema *slot) {
     slot->origin.from_now = t->from_now;
     if (!of) return CK_OK;
     CK_TRY(old_name(t, of + 1, &was));
-    slot->origin.fresh = is_fresh(t, of + 1);
+    slot->origin.fresh = is_fresh(t, of + 1) && !keeps_nulls(slot);
     if (!was) return CK_OK;
     slot->origin.was = ck_arena_printf(t->arena, "%.*s:%s", (int)(of - slot->slot), slot->slot, was);
     return slot->origin.was ? CK_OK : nomem(t);
