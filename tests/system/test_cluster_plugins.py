@@ -363,6 +363,110 @@ def test_lengths_and_hashes_that_do_not_fit_cost_their_connection(cluster, funct
 # ---- what goes wrong on a worker ----
 
 
+def fields(payload):
+    """Field number to value, of protobuf with varints and bytes."""
+    out, at = {}, 0
+
+    def number_at(at):
+        n = shift = 0
+        while True:
+            b = payload[at]
+            n, shift, at = n | (b & 127) << shift, shift + 7, at + 1
+            if b < 128:
+                return n, at
+
+    while at < len(payload):
+        tag, at = number_at(at)
+        n, at = number_at(at)
+        if tag & 7:
+            out[tag >> 3], at = payload[at:at + n], at + n
+        else:
+            out[tag >> 3] = n
+    return out
+
+
+class FalseCoordinator:
+    """Takes one worker, and says to it what it likes."""
+
+    def __init__(self):
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.listener.settimeout(DEADLINE_S)
+        self.address = f"127.0.0.1:{self.listener.getsockname()[1]}"
+        self.attempt = 0
+
+    def welcome(self):
+        self.s, _ = self.listener.accept()
+        self.s.settimeout(DEADLINE_S)
+        self.f = self.s.makefile("rb")
+        self.until(1)
+        self.say(32, number(1, 1) + number(4, 2 ** 30) + number(5, 2 ** 30))
+
+    def say(self, kind, payload):
+        self.s.sendall(struct.pack(">IB", len(payload) + 1, kind) + payload)
+
+    def deploy(self, *plugins):
+        self.attempt += 1
+        self.say(33, number(1, 1) + number(2, 1) + number(3, self.attempt) + text(4, b"j") + b"".join(
+            text(24, text(1, hashlib.sha256(p).hexdigest().encode()) + number(2, len(p)) + text(3, b"p.so")) for p in plugins))
+
+    def until(self, *kinds):
+        while True:
+            head = self.f.read(5)
+            assert head, "the worker has hung up"
+            n, kind = struct.unpack(">IB", head)
+            payload = fields(self.f.read(n - 1))
+            if kind in kinds:
+                return payload
+
+    def part(self, content, offset, part, error=b""):
+        self.say(44, text(4, hashlib.sha256(content).hexdigest().encode()) + number(5, offset) + text(6, part) + text(7, error))
+
+    def hung_up(self):
+        try:
+            while self.f.read(1):
+                pass
+        except ConnectionResetError:
+            pass
+        self.s.close()
+
+
+def test_a_worker_takes_no_part_that_does_not_fit(cluster):
+    """What a coordinator sends is measured: it costs the connection, then the fetch begins anew; another content than was said costs the attempt."""
+    c, content, other = FalseCoordinator(), b"x" * 1000, b"y" * 1000
+    cluster.address = c.address
+    (cluster.cwd / "token").write_text("t" * 64)
+    cluster.worker("w1", 1, "--token-file", cluster.cwd / "token", "--state-dir", cluster.state("w1"))
+    c.welcome()
+    c.deploy(content)
+    for offset, part in ((0, b""), (1, b"x"), (0, content + b"x"), (2 ** 26, b"x"), (0, b"x" * (257 << 10))):
+        assert c.until(16)[4] == hashlib.sha256(content).hexdigest().encode()
+        c.part(content, offset, part)
+        c.hung_up()
+        c.welcome()
+    assert c.until(16).get(5, 0) == 0
+    c.part(content, 0, content[:400])
+    assert c.until(16)[5] == 400
+    c.part(other, 0, other)  # of another one, which nobody has asked for: passed over
+    c.part(content, 400, content[400:])
+    assert c.until(4)[7]  # it was started, and that DEPLOY has no job
+    name = hashlib.sha256(content).hexdigest() + ".so"
+    assert cluster.cached("w1") == [name] and sum_of(os.path.join(cluster.state("w1"), "plugins", name)) == name[:-3]
+    c.deploy(content, other)
+    assert c.until(16)[4] == hashlib.sha256(other).hexdigest().encode()  # the first is there
+    c.part(other, 0, b"z" * 1000)
+    assert b"plugin p.so: what the coordinator has under its SHA-256 is something else" in c.until(4)[7]
+    c.deploy(other)
+    c.until(16)
+    c.part(other, 0, b"", b"it has gone")
+    assert b"plugin p.so: it has gone" in c.until(4)[7]
+    assert cluster.cached("w1") == [name]
+    c.deploy(other)
+    c.until(16)
+    c.say(35, number(1, 1) + number(2, 1) + number(3, c.attempt))  # CANCEL_JOB of one that waits
+    assert c.until(4).get(5) == 1  # cancelled
+    c.s.close()
+
+
 def test_a_damaged_plugin_is_not_run(cluster, function):
     cluster.coordinator("--allow-plugins", "any")
     cluster.work("w1", 1)
