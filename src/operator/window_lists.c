@@ -191,23 +191,50 @@ static ck_window_sets set_of(const ck_window_agg *op, uint32_t number) {
     return (ck_window_sets){&op->plan, op->table, op->sets, number, number, -1};
 }
 
-/* Some values; those of the window that are new in it, or gone, into its groups. */
+/* Of some values that go into the window or out of it: those that are new in it, or gone from it; and those that are in
+ * no list any more. */
+typedef struct moved {
+    ck_row **changed, **gone;
+    uint32_t changed_count, gone_count;
+} moved;
+
+static void step_in(ck_row *const *rows, uint32_t n, uint32_t at, moved *m) {
+    uint32_t changed = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        uint64_t counts = counts_of(rows[i], at);
+        set_counts(rows[i], at, counts + 1);
+        m->changed[changed] = rows[i];
+        changed += (counts & COUNT_MASK) == 0;
+    }
+    m->changed_count = changed;
+}
+
+static void step_out(ck_row *const *rows, uint32_t n, uint32_t at, bool in_window, moved *m) {
+    uint32_t changed = 0, gone = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        uint64_t counts = counts_of(rows[i], at) - IN_LIST - in_window;
+        set_counts(rows[i], at, counts);
+        m->changed[changed] = rows[i];
+        changed += (counts & COUNT_MASK) == 0;
+        m->gone[gone] = rows[i];
+        gone += lists_of(counts) == 0;
+    }
+    m->changed_count = in_window ? changed : 0;
+    m->gone_count = gone;
+}
+
 static ck_status move_values(ck_window_agg *op, uint32_t number, ck_table *set, int sign, bool in_window, uint32_t n,
                              ck_op_ctx *ctx) {
     const ck_window_sets sets = set_of(op, number);
-    ck_row **changed = ck_arena_alloc(ctx->arena, 2 * n * sizeof *changed), **gone = changed + n;
-    uint32_t at = counts_at(set), m = 0, e = 0;
-    uint64_t step = sign > 0 ? 1 : IN_LIST + in_window, changes_at = sign > 0 ? 0 : 1;
-    if (!changed) return nomem(op, n, ctx);
-    for (uint32_t i = 0; i < n; i++) {
-        uint64_t counts = counts_of(op->found[i], at);
-        if (in_window && (counts & COUNT_MASK) == changes_at) changed[m++] = op->found[i];
-        counts = sign > 0 ? counts + step : counts - step;
-        set_counts(op->found[i], at, counts);
-        if (lists_of(counts) == 0) gone[e++] = op->found[i];
-    }
-    CK_TRY(ck_window_count_values(op, &sets, set, changed, m, sign, CK_WINDOW_SCRATCH, ctx));
-    return e ? ck_table_erase(set, gone, e, ctx->error) : CK_OK;
+    ck_row **rows = ck_arena_alloc(ctx->arena, 2 * n * sizeof *rows);
+    if (!rows) return nomem(op, n, ctx);
+    moved m = {.changed = rows, .gone = rows + n};
+    if (sign > 0)
+        step_in(op->found, n, counts_at(set), &m);
+    else
+        step_out(op->found, n, counts_at(set), in_window, &m);
+    CK_TRY(ck_window_count_values(op, &sets, set, m.changed, m.changed_count, sign, CK_WINDOW_SCRATCH, ctx));
+    return m.gone_count ? ck_table_erase(set, m.gone, m.gone_count, ctx->error) : CK_OK;
 }
 
 ck_status ck_window_lists_merge(ck_window_agg *op, uint32_t number, int sign, int64_t slice, uint32_t *merged,

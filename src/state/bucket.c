@@ -76,11 +76,16 @@ static ck_status bucket_add(ck_table *t, uint32_t at, int64_t bucket, ck_error *
 
 ck_status ck_table_bucket(ck_table *t, int64_t bucket, bool create, ck_table **out, ck_error *err) {
     CK_ASSERT(t->shape->schema->bucketed && !t->is_bucket);
-    uint32_t at = lower(t, bucket);
+    uint32_t *guess = &t->bucket_guess[ck_mix64((uint64_t)bucket) % CK_BUCKET_GUESSES], at = *guess - t->buckets_gone;
     bool there = at < t->bucket_count && t->bucket_keys[at] == bucket;
+    if (!there) {
+        at = lower(t, bucket);
+        there = at < t->bucket_count && t->bucket_keys[at] == bucket;
+    }
     *out = NULL;
     if (!there && !create) return CK_OK;
     if (!there) CK_TRY(bucket_add(t, at, bucket, err));
+    *guess = at + t->buckets_gone;
     *out = t->buckets[at];
     return CK_OK;
 }

@@ -3,7 +3,12 @@
  * where there is no bucket any more. */
 #include "state/cold_int.h"
 
-enum { SPARES_MAX = 64, SPARE_BYTES_MAX = 256 << 10 };
+enum { SPARES_MAX = 1024, SPARE_BYTES_MAX = 2 << 20, SHARE_OF_LIMIT = 64 };
+
+static size_t bytes_max(const ck_table *t) {
+    size_t share = t->mem.budget->limit / SHARE_OF_LIMIT;
+    return share && share < SPARE_BYTES_MAX ? share : SPARE_BYTES_MAX;
+}
 
 /* Nothing of it but rows in pages that are the owner's alone. */
 static bool is_kept(const ck_table *b) {
@@ -52,7 +57,7 @@ ck_table *ck_spare_take(ck_table *t) {
 bool ck_spare_put(ck_table *t, ck_table *b) {
     if (t->spare_count == SPARES_MAX || !is_kept(b)) return false;
     size_t bytes = ck_table_bytes(b);
-    if (bytes > SPARE_BYTES_MAX - t->spare_bytes) return false;
+    if (bytes + t->spare_bytes > bytes_max(t)) return false;
     b->next_spare = t->spares, t->spares = b;
     t->spare_count++, t->spare_bytes += bytes;
     return true;

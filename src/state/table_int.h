@@ -48,6 +48,8 @@ typedef struct ck_erase_log {
     uint32_t lost; /* epoch in which it was given up: no delta may count from an older one */
 } ck_erase_log;
 
+enum { CK_BUCKET_GUESSES = 16 };
+
 struct ck_table {
     ck_epochs *epochs;
     const ck_shape *shape;
@@ -83,10 +85,11 @@ struct ck_table {
     ck_table **buckets; /* by bucket, ascending; this table itself holds no rows then */
     int64_t *bucket_keys;
     uint32_t bucket_count, bucket_capacity;
-    uint32_t buckets_gone;         /* places in front of them: the oldest go first */
-    int64_t bucket;                /* a bucket's own */
-    uint32_t born;                 /* epoch in which the table was made */
-    ck_table *spares, *next_spare; /* spare.c */
+    uint32_t bucket_guess[CK_BUCKET_GUESSES]; /* where some were when they were last asked for, gone places included */
+    uint32_t buckets_gone;                    /* places in front of them: the oldest go first */
+    int64_t bucket;                           /* a bucket's own */
+    uint32_t born;                            /* epoch in which the table was made */
+    ck_table *spares, *next_spare;            /* spare.c */
     uint32_t spare_count;
     size_t spare_bytes;
     /* time to live (ttl.c) */
