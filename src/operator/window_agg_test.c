@@ -2,6 +2,7 @@
 
 #include "operator/event_clock_int.h"
 #include "operator/fixture_test_support.h"
+#include "operator/window_int.h"
 #include "os/test_proc.h"
 
 HARNESS_FIXTURE
@@ -434,8 +435,37 @@ static void by_the_clock_sessions_end_by_themselves(void **state) {
     assert_int_equal(harness_kept_rows(h, 2), 0);
 }
 
+/* A value that comes again and again in two slices, in turns, is not remembered for each of its rows. */
+static void a_value_in_two_slices_by_turns(void **state) {
+    harness *h = &((fixture *)*state)->h;
+    harness_input(h, SCHEMA, CK_MODE_APPEND);
+    harness_start(h, &ck_op_window_agg,
+                  "{\"window\":{\"kind\":\"hop\",\"time\":1,\"size_us\":8000000,\"slide_us\":1000000,\"offset_us\":0},"
+                  "\"keys\":[],\"aggregates\":[{\"fn\":\"count\",\"arg\":null},"
+                  "{\"fn\":\"count\",\"distinct\":true,\"arg\":2,\"arg_text\":\"v\"}]}",
+                  "s TIMESTAMP(6); e TIMESTAMP(6); w TIMESTAMP(6); n BIGINT; d BIGINT");
+    ck_window_agg *op = h->self;
+    op->lists_again = 0;
+    for (int i = 0; i < 50; i++) HARNESS_ROWS(h, "a|1970-01-01 00:00:01|7", "a|1970-01-01 00:00:02|7");
+    assert_int_equal(op->lists[0].count, 2);
+    for (uint32_t i = 0; i < 2; i++) assert_in_range(op->lists[0].at[op->lists[0].first + i].n, 1, 8);
+    watermark(h, at("1970-01-01 00:00:04"));
+    harness_end(h);
+    HARNESS_EXPECT(h, "+1969-12-31 23:59:54|1970-01-01 00:00:02|1970-01-01 00:00:01.999|50|1",
+                   "+1969-12-31 23:59:55|1970-01-01 00:00:03|1970-01-01 00:00:02.999|100|1",
+                   "+1969-12-31 23:59:56|1970-01-01 00:00:04|1970-01-01 00:00:03.999|100|1",
+                   "+1969-12-31 23:59:57|1970-01-01 00:00:05|1970-01-01 00:00:04.999|100|1",
+                   "+1969-12-31 23:59:58|1970-01-01 00:00:06|1970-01-01 00:00:05.999|100|1",
+                   "+1969-12-31 23:59:59|1970-01-01 00:00:07|1970-01-01 00:00:06.999|100|1",
+                   "+1970-01-01 00:00:00|1970-01-01 00:00:08|1970-01-01 00:00:07.999|100|1",
+                   "+1970-01-01 00:00:01|1970-01-01 00:00:09|1970-01-01 00:00:08.999|100|1",
+                   "+1970-01-01 00:00:02|1970-01-01 00:00:10|1970-01-01 00:00:09.999|50|1");
+    assert_int_equal(harness_kept_rows(h, 1), 0);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {T(a_window_fires_when_the_watermark_passes_its_end),
+    const struct CMUnitTest tests[] = {T(a_value_in_two_slices_by_turns),
+                                       T(a_window_fires_when_the_watermark_passes_its_end),
                                        T(times_before_1970_and_bad_times),
                                        T(a_restart_keeps_windows_and_watermark),
                                        T(late_rows_go_where_they_are_wanted),

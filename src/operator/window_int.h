@@ -240,6 +240,8 @@ typedef struct ck_window_agg {
     ck_window_said said;
     bool listing;           /* it rolls, and slices have lists of values and not sets */
     ck_window_lists *lists; /* of each set */
+    uint64_t lists_most;    /* in so many a value may be before all are forgotten */
+    uint32_t lists_again;   /* how often values may be in one again */
     /* scratch */
     ck_row *found[CK_BATCH_ROWS_MAX];
     uint64_t hashes[CK_BATCH_ROWS_MAX];

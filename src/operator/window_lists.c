@@ -8,7 +8,7 @@
  * more than once, since rows come out of order: it then goes in and out as often. */
 #include "operator/window_int.h"
 
-enum { COUNT_BITS = 20, LIST_BITS = 24, TIGHT_BEFORE = 4 * CK_BATCH_ROWS_MAX, TWICE_FROM = 1024 };
+enum { COUNT_BITS = 20, LIST_BITS = 24, TIGHT_BEFORE = 4 * CK_BATCH_ROWS_MAX, AGAIN_FROM = 1024 };
 #define COUNT_MASK ((1ULL << COUNT_BITS) - 1)
 #define IN_LIST    (1ULL << COUNT_BITS)
 #define LIST_SHIFT (2 * COUNT_BITS)
@@ -100,7 +100,7 @@ static ck_status append(ck_window_agg *op, ck_window_lists *l, ck_window_list *l
     }
     ck_table_refs(set, rows, m, list->refs + list->n);
     list->n += m;
-    l->tight = l->tight || most > COUNT_MASK - TIGHT_BEFORE;
+    l->tight = l->tight || most > op->lists_most;
     return CK_OK;
 }
 
@@ -167,7 +167,7 @@ static ck_status add_values(ck_window_agg *op, uint32_t number, int64_t slice, c
     if (lane->n == 0) return CK_OK;
     CK_TRY(ck_table_bucket(op->sets[number], CK_WINDOW_SCRATCH, true, &set, ctx->error));
     CK_TRY(list_for(op, number, slice, set, &list, ctx));
-    if (list->n > 2 * ck_table_row_count(set) + TWICE_FROM) CK_TRY(unite(&op->lists[number], list, set, ctx));
+    if (list->n > 2 * ck_table_row_count(set) + op->lists_again) CK_TRY(unite(&op->lists[number], list, set, ctx));
     ck_row **rows = ck_arena_alloc(ctx->arena, lane->n * sizeof *rows);
     ck_batch *some =
         lane->at && lane->at != b->sel ? ck_batch_select(b, lane->at, lane->n) : ck_batch_ref((ck_batch *)(uintptr_t)b);
@@ -336,6 +336,8 @@ bool ck_window_lists_are_tight(const ck_window_agg *op) {
 ck_status ck_window_lists_open(ck_window_agg *op, ck_op_ctx *ctx) {
     uint32_t n = op->plan.distinct_count;
     op->listing = op->listing && n > 0;
+    op->lists_most = COUNT_MASK - TIGHT_BEFORE;
+    op->lists_again = AGAIN_FROM;
     for (uint32_t i = 0; op->listing && i < n; i++) op->listing = ck_table_rows_stay(op->sets[i]);
     if (!op->listing) return CK_OK;
     op->lists = ck_arena_array(&op->arena, n, sizeof *op->lists);
