@@ -1,7 +1,7 @@
 """What a row costs in a HOP of 1 to 1,000 slides, in instructions (callgrind): a row is counted once, in its slice, and a window that is over
 takes what the one before it had, or is put together of two halves that are made once.
    hops.py CLINK WORK_DIR [--sample]
-Fails when 1,000 slides cost more than twice one, with COUNT(DISTINCT v) four times."""
+Fails when 1,000 slides cost more than 1.3 times one, of aggregates that cannot be taken out of a window again or DISTINCT 1.5 times."""
 import os
 import re
 import shutil
@@ -17,8 +17,8 @@ QUERIES = {
     "four keys": ("k BIGINT, n BIGINT, a DOUBLE", "k, COUNT(*), AVG(v)", ", k"),
     "different values": ("n BIGINT", "COUNT(DISTINCT v)", ""),
 }
-ALLOWED = {"different values": 4.0}  # a value goes into the set of its slice, into that of the window and out again
-ALLOWED_ELSE = 2.0
+ALLOWED = {"all rows": 1.3, "four keys": 1.3}
+ALLOWED_ELSE = 1.5  # halves merge each slice twice and copy a front; a value goes into the list of its slice, into the window and out of it
 SKIPPED = 77
 
 
