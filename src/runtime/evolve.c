@@ -219,6 +219,20 @@ static bool goes_on(const evolving *e, const ck_slot_schema *was, const ck_slot_
     return false;
 }
 
+/* A state that begins now, and of which the files have rows all the same: of a job before the stored one, which did
+ * without. They know nothing of what that one has read. */
+static ck_status compare_stale(evolving *e, ck_evolve_op *to, const ck_slot_schema *described,
+                               const ck_expected_slot *want) {
+    bool begins = want->schema->origin.fresh || want->schema->origin.from_now;
+    if (!begins || described || !ck_stored_slot_of(&e->state, &e->cfg->registry->migrations, want)) return CK_OK;
+    to->verdict = CK_EVOLVE_REBUILD;
+    return add_why(e, to,
+                   ck_arena_printf(e->arena, "its state \"%s\" is of a job before the last, which did without it",
+                                   want->schema->slot))
+               ? CK_OK
+               : nomem(e);
+}
+
 /* What stands in the way of one slot beside its own layout. */
 static ck_status compare_rivals(evolving *e, ck_evolve_op *to, const ck_expected_slot *want, uint32_t count) {
     const ck_state_migrations *m = &e->cfg->registry->migrations;
@@ -291,6 +305,7 @@ static ck_status compare_slots(evolving *e, ck_evolve_op *to) {
         const char *name = now[i].origin.was ? now[i].origin.was : now[i].slot;
         want[i] = (ck_expected_slot){id, to->wanted->uid, &now[i]};
         CK_TRY(compare_slot(e, to, find_slot(was, was_count, name), &want[i]));
+        if (known) CK_TRY(compare_stale(e, to, find_slot(was, was_count, name), &want[i]));
     }
     CK_TRY(compare_rivals(e, to, want, now_count));
     CK_TRY(known ? compare_dropped(e, to, was, was_count, now, now_count)

@@ -206,3 +206,20 @@ def test_from_now_is_spelt_so(tmp_path):
     from conftest import run_clink
     r = run_clink("explain", "-e", "SELECT 1", "--added-state", "now", ok=False)
     assert r.code == 2 and "--added-state is refuse, from_now or backfill" in r.err, r.err
+
+
+def test_a_state_of_the_job_before_the_last_does_not_come_back(tmp_path):
+    """Its rows stay in the files when an aggregate goes; when it comes once more they know nothing of what was read meanwhile."""
+    sink = "key VARCHAR, s BIGINT, d BIGINT"
+    two = script(OLD, sink, "SELECT k, SUM(v), COUNT(DISTINCT w) FROM src GROUP BY k")
+    one = script(OLD, sink, "SELECT k, SUM(v), CAST(NULL AS BIGINT) FROM src GROUP BY k")
+    job = Tables(tmp_path, old_row)
+    for sql in (two, one):
+        assert job.life(sql)[0] == 0
+        job.append(20)
+    code, lines, err = job.explain(two, *FROM_NOW)
+    assert code == 3 and any(l.startswith("refused") and 'its state "distinct:w" is of a job before the last' in l for l in lines), (lines, err)
+    code, err = job.life(two, "--added-state", "backfill")
+    assert code == 0, err
+    for r in job.table("1"):
+        assert r["d"] == len({i * 7 % 13 for i in range(job.rows) if "k%d" % (i % 5) == r["key"]}), r
