@@ -212,7 +212,7 @@ class Cluster:
             if found := [j for j in self.ask("list") or [] if j["status"] not in ("finished", "failed", "cancelled")]:
                 self.id = found[-1]["id"]  # it was taken, and the answer got lost
                 return True
-            assert re.search("no slot available|no answer|closed the connection|no coordinator|leads no more|cannot|refused|reset", err), err
+            assert re.search("no slot available|of the same name|no answer|closed the connection|no coordinator|leads no more|cannot|refused|reset", err), err
             return False
 
         self.until("the job is taken", tried)
