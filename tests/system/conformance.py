@@ -350,11 +350,14 @@ def zombie(c):
         first = stopped(c, point)
         copy = c.ck + "-of-another-machine"
         shutil.copytree(c.ck, copy, ignore=shutil.ignore_patterns("job.lock"))
-        second = c.start(2, "commit.after:6:kill", ck=copy)  # it has committed rows that the first does not know of
+        second = c.start(2, "commit.after_committed:4:kill", ck=copy)
         assert second.wait(120) == KILLED, open(second.log).read()
         first.send_signal(signal.SIGCONT)
         code = first.wait(120)
         said = open(first.log).read()
+        if code == 0:  # the other had committed nothing that it did not know of: it has taken over in turn, and what there is must be exact
+            c.check()
+            return
         # one that was only about to begin finds what the other has committed since
         assert code == 1 and re.search(r"another (run|life)|fenced|taken over|going back would", said), f"exit {code}: {said}"
         c.look()
