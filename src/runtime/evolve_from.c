@@ -101,7 +101,8 @@ ck_status ck_evolve_refuses_checkpoint(const ck_evolve_config *cfg, const ck_evo
     if (m->kind == CK_BARRIER_FINAL)
         return ck_fail(err, CK_REFUSED,
                        "checkpoint %llu in %s is the last of a job that has finished, and was made by another script: "
-                       "this one has nothing to go on with; --fresh starts anew in this directory",
+                       "this one has nothing to go on with; if that job was killed at its end, start the script it was "
+                       "made by once more, which commits what is left; --fresh starts anew in this directory",
                        id, cfg->dir);
     for (uint32_t i = 0; i < m->file_count; i++)
         if (m->files[i].kind == CK_FILE_INFLIGHT)

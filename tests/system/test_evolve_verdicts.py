@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from conftest import run_clink
+from conftest import read_rows, run_clink
 from test_evolve_columns import Tables, old_row
 
 DDL = """CREATE TABLE src ({cols}) WITH (connector='file', format='json', path='{inp}', follow='true');
@@ -142,3 +142,23 @@ def test_the_last_checkpoint_of_a_job_that_has_finished(tmp_path):
     r = run_clink("check-savepoint", "ck", "--expected", job, "--json", cwd=tmp_path, ok=False)
     first = json.loads(r.out)["incompatible"][0]
     assert r.code == 3 and first == {"why": why}, r.out  # of the job, before any operator
+
+
+def test_the_last_checkpoint_of_a_job_that_was_killed_before_its_commit(tmp_path):
+    """Advice to start anew would write all of it again: the script it was made by commits it."""
+    (tmp_path / "in.ndjson").write_text('{"k":1}\n')
+    sql = ("CREATE TABLE t (k BIGINT) WITH (connector='file', path='in.ndjson');\nCREATE TABLE o (k BIGINT) WITH (connector='file', format='json', path='o');\n"
+           "INSERT INTO o SELECT k FROM t%s;\n")
+    job = tmp_path / "j.sql"
+    job.write_text(sql % "")
+    r = run_clink("run", job, "--checkpoint-dir", "ck", cwd=tmp_path, env={"CLINK_FAULT": "commit.before:1:kill"}, ok=False)
+    assert r.code == -signal.SIGKILL, r.err
+    job.write_text(sql % " WHERE k > 0")
+    r = run_clink("run", job, "--checkpoint-dir", "ck", cwd=tmp_path, ok=False)
+    assert r.code == 1 and "start the script it was made by once more, which commits what is left" in r.err, r.err
+    why = r.err.split("clink: ")[-1].strip()
+    r = run_clink("explain", job, "--checkpoint-dir", "ck", "--restore", "latest", cwd=tmp_path, ok=False)
+    assert r.code == 3 and why in r.out, r.out + r.err
+    job.write_text(sql % "")
+    run_clink("run", job, "--checkpoint-dir", "ck", cwd=tmp_path)
+    assert read_rows(tmp_path / "o") == [{"k": 1}]
