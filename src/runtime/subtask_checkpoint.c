@@ -418,6 +418,8 @@ static ck_status begin_barrier(ck_subtask *s) {
     s->current->after = s->completed;
     s->current->overtakes = s->barrier.barrier.overtakes;
     s->current->began_us = ck_mono_us(s->cfg.proc);
+    for (uint32_t i = 0; i < ck_chain_op_count(s->chain); i++)
+        ck_chain_op(s->chain, i)->ctx.savepoint = s->current->kind == CK_BARRIER_SAVEPOINT;
     ck_chain_sweep(s->chain, CK_SWEEP_PRE_SNAPSHOT, checkpoint);
     return CK_OK;
 }

@@ -84,6 +84,7 @@ struct ck_op_ctx {
     void (*note_lag_fn)(ck_op_ctx *ctx, uint64_t records, int64_t us); /* NULL: the same */
     void (*hold_ack_fn)(ck_op_ctx *ctx);
     void (*release_ack_fn)(struct ck_op_runtime *rt, uint64_t checkpoint, ck_status status, const ck_error *error);
+    bool savepoint; /* in pre_snapshot: somebody asked for this checkpoint, and what is put off comes with it */
 };
 
 /* Hand a batch on. Takes *b and sets it to NULL, always, also on failure; a batch without live rows is dropped. Port 0

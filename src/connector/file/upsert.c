@@ -2,7 +2,8 @@
  * is replaced by all of them at a commit. Input is hashed on the primary key, so a row of it lives in one subtask only.
  *
  * Rewriting everything at every barrier would cost more than the job: a rewrite is skipped while it would take more
- * than a tenth of the time since the last one, and never at the end of the input. What is skipped is in state. */
+ * than a tenth of the time since the last one, and never at the end of the input or for a savepoint: who stops with one
+ * reads the file. What is skipped is in state. */
 #include "connector/file/sink_int.h"
 
 #include "os/clock.h"
@@ -227,7 +228,7 @@ static ck_status commit_file(upsert_sink *s, uint64_t checkpoint, ck_op_ctx *ctx
 static bool rewrite_is_due(const upsert_sink *s, ck_op_ctx *ctx) {
     if (s->writing) return true;
     if (!s->dirty) return false;
-    return s->ended || s->last_cost_us * REWRITE_SHARE <= ck_mono_us(ctx->proc) - s->last_end_us;
+    return s->ended || ctx->savepoint || s->last_cost_us * REWRITE_SHARE <= ck_mono_us(ctx->proc) - s->last_end_us;
 }
 
 static ck_status upsert_pre_snapshot(void *self, uint64_t checkpoint, ck_op_ctx *ctx) {
