@@ -232,14 +232,7 @@ static ck_status load_manifest(ck_checkpoint_dir *d, uint64_t id, const char *pa
     return s;
 }
 
-/* First all manifests and ids; temporary files of dead runs go. */
-static ck_status see(void *arg, const char *path, const char *name, ck_error *err) {
-    ck_checkpoint_dir *d = arg;
-    uint64_t id;
-    ck_name_kind kind = ck_name_parse(name, &id);
-    if (id >= d->next_id) d->next_id = id + 1;
-    if (kind == CK_NAME_MANIFEST && strcmp(path, name) == 0) return load_manifest(d, id, path, err);
-    if (kind != CK_NAME_TEMPORARY || d->read_only) return CK_OK;
+static ck_status remove_name(const ck_checkpoint_dir *d, const char *path, ck_error *err) {
     ck_arena a;
     ck_arena_init(&a, d->mem, SIZE_MAX);
     const char *full = ck_dir_join(&a, d->path, path);
@@ -248,14 +241,44 @@ static ck_status see(void *arg, const char *path, const char *name, ck_error *er
     return s == CK_NOTFOUND ? CK_OK : s;
 }
 
-static ck_status see_committed(void *arg, const char *path, const char *name, ck_error *err) {
+/* First all manifests and ids; temporary files of dead runs go. */
+static ck_status see(void *arg, const char *path, const char *name, ck_error *err) {
     ck_checkpoint_dir *d = arg;
     uint64_t id;
-    (void)err;
-    if (ck_name_parse(name, &id) != CK_NAME_COMMITTED || strcmp(path, name) != 0) return CK_OK;
-    for (ck_dir_entry *e = d->entries; e; e = e->next)
-        if (e->e.checkpoint == id) e->e.committed = true;
-    return CK_OK;
+    ck_name_kind kind = ck_name_parse(name, &id);
+    if (id >= d->next_id) d->next_id = id + 1;
+    if (kind == CK_NAME_MANIFEST && strcmp(path, name) == 0) return load_manifest(d, id, path, err);
+    return kind != CK_NAME_TEMPORARY || d->read_only ? CK_OK : remove_name(d, path, err);
+}
+
+typedef struct marks {
+    ck_checkpoint_dir *d;
+    uint64_t alone, abandoned; /* the newest marker without a manifest, the newest manifest gone back behind; 0: none */
+    bool sweep;                /* markers without a manifest go */
+} marks;
+
+static ck_status see_marker(void *arg, const char *path, const char *name, ck_error *err) {
+    marks *m = arg;
+    uint64_t id;
+    ck_name_kind kind = ck_name_parse(name, &id);
+    if (strcmp(path, name) != 0) return CK_OK;
+    if (kind == CK_NAME_ABANDONED && id > m->abandoned) m->abandoned = id;
+    if (kind != CK_NAME_COMMITTED) return CK_OK;
+    ck_dir_entry *e = m->d->entries;
+    while (e && e->e.checkpoint != id) e = e->next;
+    if (e) e->e.committed = true;
+    if (e) return CK_OK;
+    if (id > m->alone) m->alone = id;
+    return m->sweep ? remove_name(m->d, path, err) : CK_OK;
+}
+
+/* A marker is written when its manifest is durable, and goes behind it when there is a newer one: one that is newer
+ * than all of them has lost its own, and what that said is nowhere else. */
+static void note_lost(ck_checkpoint_dir *d, const marks *m) {
+    uint64_t newest = m->abandoned;
+    for (const ck_dir_entry *e = d->entries; e; e = e->next)
+        if (e->e.own && e->e.checkpoint > newest) newest = e->e.checkpoint;
+    d->lost = m->alone > newest ? m->alone : 0;
 }
 
 static ck_status open_parts(ck_checkpoint_dir *d, const ck_checkpoint_dir_config *cfg, ck_error *err) {
@@ -267,7 +290,8 @@ static ck_status open_parts(ck_checkpoint_dir *d, const ck_checkpoint_dir_config
     }
     CK_TRY(identify(d, cfg, err));
     CK_TRY(ck_dir_walk(d, see, d, err));
-    CK_TRY(ck_dir_walk(d, see_committed, d, err));
+    marks m = {.d = d};
+    CK_TRY(ck_dir_walk(d, see_marker, &m, err));
     if (!d->read_only && d->next_id > INT64_MAX)
         return ck_fail(err, CK_REFUSED,
                        "%s: a name there has the checkpoint id %" PRIu64 ", and no greater one is possible: it is not "
@@ -276,6 +300,12 @@ static ck_status open_parts(ck_checkpoint_dir *d, const ck_checkpoint_dir_config
     if (!d->read_only) CK_TRY(settle_identity(d, cfg, err));
     for (ck_dir_entry *e = d->entries; e; e = e->next) /* the damaged are not passed over, but by a fresh start */
         e->e.own = e->e.damage ? !cfg->fresh : strcmp(e->paths[0], d->job_uuid) == 0;
+    if (cfg->fresh && !d->read_only && m.alone) {
+        m = (marks){.d = d, .sweep = true};
+        CK_TRY(ck_dir_walk(d, see_marker, &m, err));
+    } else {
+        note_lost(d, &m);
+    }
     d->job_name = ck_arena_strdup(&d->arena, d->job_name);
     d->job_uuid = ck_arena_strdup(&d->arena, d->job_uuid);
     if (!d->job_name || !d->job_uuid) return ck_nomem(err, d->mem, 0);
@@ -317,6 +347,8 @@ const char *ck_checkpoint_dir_path(const ck_checkpoint_dir *d) { return d->path;
 const char *ck_checkpoint_dir_job_name(const ck_checkpoint_dir *d) { return d->job_name; }
 const char *ck_checkpoint_dir_job_uuid(const ck_checkpoint_dir *d) { return d->job_uuid; }
 uint64_t ck_checkpoint_dir_attempt(const ck_checkpoint_dir *d) { return d->attempt; }
+
+uint64_t ck_checkpoint_dir_lost(const ck_checkpoint_dir *d) { return d->lost; }
 
 uint64_t ck_checkpoint_dir_next_id(const ck_checkpoint_dir *d) {
     ck_checkpoint_dir *m = (ck_checkpoint_dir *)(uintptr_t)d;

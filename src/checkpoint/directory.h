@@ -48,6 +48,9 @@ CK_NODISCARD ck_status ck_checkpoint_dir_list(ck_checkpoint_dir *d, ck_arena *a,
 CK_NODISCARD ck_status ck_checkpoint_dir_newest(ck_checkpoint_dir *d, ck_checkpoint_entry *out);
 /* The same to restore from: an id, and a sentence where there is none. */
 CK_NODISCARD ck_status ck_checkpoint_dir_newest_id(ck_checkpoint_dir *d, uint64_t *id, ck_error *err);
+/* The newest checkpoint that all sinks have committed, as its marker says, and whose manifest is gone; 0 where a
+ * manifest of this UUID is newer, or the job has gone back behind it. A fresh start removes such markers. */
+uint64_t ck_checkpoint_dir_lost(const ck_checkpoint_dir *d);
 /* Read and checked. CK_NOTFOUND names the ids there are; CK_CORRUPT names the damage. */
 CK_NODISCARD ck_status ck_checkpoint_dir_read(ck_checkpoint_dir *d, uint64_t checkpoint, ck_arena *a, ck_manifest **out,
                                               ck_error *err);

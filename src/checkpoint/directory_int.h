@@ -29,6 +29,7 @@ struct ck_checkpoint_dir {
     ck_file *lock_file;
     bool lock_torn; /* its last line has no end: whoever wrote it died */
     uint64_t attempt;
+    uint64_t lost;        /* see ck_checkpoint_dir_lost; set by opening */
     pthread_mutex_t lock; /* guards what follows; no I/O under it */
     bool lock_made;
     ck_dir_entry *entries;
@@ -42,6 +43,7 @@ typedef enum ck_name_kind {
     CK_NAME_OTHER,
     CK_NAME_MANIFEST,
     CK_NAME_COMMITTED,
+    CK_NAME_ABANDONED,
     CK_NAME_DATA, /* snapshots, deltas, captures, write-ahead files: retention's */
     CK_NAME_TEMPORARY,
 } ck_name_kind;

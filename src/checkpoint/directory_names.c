@@ -18,9 +18,13 @@ static const struct {
     const char *prefix, *suffix;
     ck_name_kind kind;
 } known_names[] = {
-    {"checkpoint-", ".json", CK_NAME_MANIFEST}, {"checkpoint-", ".committed", CK_NAME_COMMITTED},
-    {"checkpoint-", ".snap", CK_NAME_DATA},     {"delta-", ".snap", CK_NAME_DATA},
-    {"inflight-", ".cap", CK_NAME_DATA},        {"wal-", ".arrow", CK_NAME_DATA},
+    {"checkpoint-", ".json", CK_NAME_MANIFEST},
+    {"checkpoint-", ".committed", CK_NAME_COMMITTED},
+    {"checkpoint-", ".abandoned", CK_NAME_ABANDONED},
+    {"checkpoint-", ".snap", CK_NAME_DATA},
+    {"delta-", ".snap", CK_NAME_DATA},
+    {"inflight-", ".cap", CK_NAME_DATA},
+    {"wal-", ".arrow", CK_NAME_DATA},
     {"changelog-", ".snap", CK_NAME_DATA},
 };
 

@@ -374,6 +374,45 @@ static void a_fresh_start(void **state) {
     world_close(&w);
 }
 
+static void forget_name(world *w, const char *relative) {
+    ck_error err = CK_ERROR_INIT;
+    char path[300];
+    snprintf(path, sizeof path, "%s/%s", ck_checkpoint_dir_path(w->d), relative);
+    OK(w->t.proc.fs->unlink(w->t.proc.fs, path, &err));
+}
+
+static void a_committed_manifest_that_is_gone(void **state) {
+    (void)state;
+    world w;
+    ck_error err = CK_ERROR_INIT;
+    ck_checkpoint_entry e;
+    world_real(&w);
+    for (uint64_t id = 1; id <= 4; id++) take(&w, id, CK_BARRIER_PERIODIC, id < 4);
+    forget_name(&w, "checkpoint-2.json"); /* as a crash in the middle of retention leaves it: there are newer ones */
+    forget_name(&w, "checkpoint-4.json"); /* nobody had committed it */
+    reopen(&w, false);
+    assert_int_equal(ck_checkpoint_dir_lost(w.d), 0);
+    forget_name(&w, "checkpoint-3.json");
+    reopen(&w, false);
+    assert_int_equal(ck_checkpoint_dir_lost(w.d), 3);
+    OK(ck_checkpoint_dir_newest(w.d, &e));
+    assert_int_equal(e.checkpoint, 1);
+    forget_name(&w, "checkpoint-1.json");
+    reopen(&w, false);
+    assert_int_equal(ck_checkpoint_dir_lost(w.d), 3); /* also where there is none at all */
+    reopen(&w, true);
+    assert_int_equal(ck_checkpoint_dir_lost(w.d), 0); /* another life's */
+    reopen(&w, false);
+    assert_int_equal(ck_checkpoint_dir_lost(w.d), 0);
+    take(&w, 6, CK_BARRIER_PERIODIC, true);
+    take(&w, 7, CK_BARRIER_PERIODIC, true);
+    OK(ck_checkpoint_dir_abandon(w.d, 7, &err)); /* gone back behind, as was said then */
+    reopen(&w, false);
+    assert_int_equal(ck_checkpoint_dir_lost(w.d), 0);
+    assert_true(there(&w, "checkpoint-7.committed"));
+    world_close(&w);
+}
+
 static void restore_points(void **state) {
     (void)state;
     ck_budget b;
@@ -445,6 +484,7 @@ static void crash_once(uint64_t seed) {
     OK(sample_dir(&w.t.proc, "/ckpt", false, &w.d, &err));
     ck_checkpoint_entry e = {0};
     ck_status found = ck_checkpoint_dir_newest(w.d, &e);
+    assert_int_equal(ck_checkpoint_dir_lost(w.d), 0); /* no power cut looks like a file somebody took away */
     assert_true(done == 0 || found == CK_OK);
     if (found == CK_OK) {
         assert_null(e.damage);
@@ -577,6 +617,7 @@ int main(void) {
         cmocka_unit_test(a_manifest_comes_while_retention_walks),
         cmocka_unit_test(what_is_gone_is_written_anew),
         cmocka_unit_test(a_fresh_start),
+        cmocka_unit_test(a_committed_manifest_that_is_gone),
         cmocka_unit_test(restore_points),
         cmocka_unit_test(crashes),
         cmocka_unit_test(full_and_failing_disks),

@@ -119,14 +119,28 @@ ck_status ck_job_abandon_newer(ck_job *j, ck_error *err) {
     return CK_OK;
 }
 
+/* Whoever takes the newest there is must not begin with less than what was committed. */
+static ck_status check_lost(ck_job *j, ck_error *err) {
+    unsigned long long lost = ck_checkpoint_dir_lost(j->dir);
+    const char *dir = ck_checkpoint_dir_path(j->dir);
+    if (!lost) return CK_OK;
+    if (!j->cfg.checkpoint.allow_duplicates)
+        return ck_fail(err, CK_CORRUPT,
+                       "%s/checkpoint-%llu.json is gone, and its marker says that all sinks have committed it: what is "
+                       "older has less state (--restore N or --allow-duplicates goes back, --fresh starts anew)",
+                       dir, lost);
+    ck_log_line(j->proc->log, CK_LOG_WARN, "%s: %s/checkpoint-%llu.json is gone: going back behind it", j->cfg.name,
+                dir, lost);
+    return CK_OK;
+}
+
 static ck_status choose(ck_job *j, ck_error *err) {
-    const char *wanted = j->cfg.checkpoint.restore, *path;
-    uint64_t id;
-    if (wanted && wanted[0]) {
-        CK_TRY(ck_restore_point_parse(&j->arena, wanted, &path, &id, err));
-        return path ? read_elsewhere(j, path, id, err) : read_manifest(j, j->dir, id, err);
-    }
-    uint64_t newest;
+    const char *wanted = j->cfg.checkpoint.restore, *path = NULL;
+    uint64_t id = 0, newest;
+    if (wanted && wanted[0]) CK_TRY(ck_restore_point_parse(&j->arena, wanted, &path, &id, err));
+    if (path) return read_elsewhere(j, path, id, err);
+    if (!id) CK_TRY(check_lost(j, err));
+    if (wanted && wanted[0]) return read_manifest(j, j->dir, id, err);
     if (newest_below(j, j->below, &newest) != CK_OK) return nomem(j, err);
     return newest ? read_manifest(j, j->dir, newest, err) : CK_OK;
 }

@@ -72,6 +72,40 @@ def test_is_refused_by_name_once_it_was_committed(stopped, what):
     job.finish(3)
 
 
+@pytest.mark.parametrize("all_of_them", [False, True])
+def test_a_manifest_that_is_gone_is_missed_by_its_marker(stopped, all_of_them):
+    job, manifest, _ = stopped(KILL_AFTER_COMMIT)
+    good = {p: p.read_bytes() for p in (manifest.parent.glob("checkpoint-*.json") if all_of_them else [manifest])}
+    for p in good:
+        p.unlink()
+    for _ in range(2):
+        r = job.start(3)
+        assert r.code == 1 and f"{manifest.name} is gone" in r.err, r.err
+    for p, text in good.items():
+        p.write_bytes(text)
+    job.finish(3)
+
+
+@pytest.mark.parametrize("flag", ["--fresh", "--allow-duplicates"])
+def test_a_job_whose_state_is_gone_goes_on_when_told_to(tmp_path, flag):
+    """And not again each time: the next start needs no flag."""
+    (tmp_path / "in.ndjson").write_text("".join('{"k":"a%d"}\n' % (i % 3) for i in range(300)))
+    (tmp_path / "job.sql").write_text("""CREATE TABLE i (k VARCHAR) WITH (connector = 'file', path = 'in.ndjson', format = 'json');
+CREATE TABLE o (k VARCHAR, n BIGINT, PRIMARY KEY (k) NOT ENFORCED) WITH (connector = 'file', path = 'out', format = 'csv', mode = 'upsert');
+INSERT INTO o SELECT k, count(*) FROM i GROUP BY k;
+""")
+    start = ["run", "job.sql", "--checkpoint-dir", "ck"]
+    assert run_clink(*start, cwd=tmp_path).code == 0
+    for p in (tmp_path / "ck").glob("checkpoint-*.json"):
+        p.unlink()
+    r = run_clink(*start, cwd=tmp_path, ok=False)
+    assert r.code == 1 and "is gone" in r.err, r.err
+    assert run_clink(*start, flag, cwd=tmp_path).code == 0
+    r = run_clink(*start, cwd=tmp_path)
+    assert r.code == 0 and "has finished before" in r.err, r.err
+    assert sorted((tmp_path / "out" / "rows-0.csv").read_text().split()) == ["a0,100", "a1,100", "a2,100"]
+
+
 def is_newest_whole(ck, above):
     newest, m = max(manifests(ck).items())
     return newest > above and all((ck / f["path"]).exists() for f in m["files"])
