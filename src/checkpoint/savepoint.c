@@ -152,14 +152,13 @@ static ck_status check_victim(const disposal *x, uint64_t id, ck_error *err) {
     ck_checkpoint_entry newest;
     const ck_dir_entry *e = x->d->entries;
     while (e && e->e.checkpoint != id) e = e->next;
-    if (e && e->e.damage) return CK_OK;
     if (!e) return ck_fail(err, CK_NOTFOUND, "%s has no savepoint %" PRIu64, x->d->path, id);
-    if (e->e.kind != CK_BARRIER_SAVEPOINT)
+    if (!e->e.damage && e->e.kind != CK_BARRIER_SAVEPOINT)
         return ck_fail(err, CK_REFUSED, "checkpoint %" PRIu64 " in %s is no savepoint; retention removes it by itself",
                        id, x->d->path);
     if (x->lock && ck_checkpoint_dir_newest(x->d, &newest) == CK_OK && newest.checkpoint == id)
-        return ck_fail(err, CK_REFUSED, "savepoint %" PRIu64 " is what job '%s' would continue from in %s", id,
-                       x->d->job_name, x->d->path);
+        return ck_fail(err, CK_REFUSED, "%s %" PRIu64 " is what job '%s' would continue from in %s",
+                       e->e.damage ? "the damaged checkpoint" : "savepoint", id, x->d->job_name, x->d->path);
     return CK_OK;
 }
 

@@ -18,8 +18,9 @@ CK_NODISCARD ck_status ck_savepoint_export(ck_proc *proc, ck_mem mem, const char
 CK_NODISCARD ck_status ck_savepoint_prepare(ck_proc *proc, ck_mem mem, const char *from, const char *to, ck_error *err);
 
 /* Removes a savepoint: its manifest durably, then the files no other manifest names. CK_REFUSED for what is no
- * savepoint, and for the newest checkpoint of a directory that a job runs in or would continue from. While the job runs
- * its files stay until a later run's retention. */
+ * savepoint, and for the newest checkpoint of a directory that a job runs in or would continue from: damaged, too, or
+ * the job would begin with an older one and not know. Any other whose manifest is damaged goes, whatever it was. While
+ * the job runs its files stay until a later run's retention. */
 CK_NODISCARD ck_status ck_savepoint_dispose(ck_proc *proc, ck_mem mem, const char *dir, uint64_t id, ck_error *err);
 
 /* One file of one checkpoint, or its manifest. damage NULL: whole; else a sentence. */

@@ -158,6 +158,26 @@ static void disposed_of(void **state) {
     world_close(&w);
 }
 
+/* What cannot be read may have been anything; the newest is still what the job would continue from. */
+static void a_damaged_one_disposed_of(void **state) {
+    (void)state;
+    world w;
+    ck_error err = CK_ERROR_INIT;
+    world_open(&w);
+    take(&w, 1, CK_BARRIER_PERIODIC);
+    take(&w, 2, CK_BARRIER_SAVEPOINT);
+    for (int id = 1; id <= 2; id++) {
+        char path[400];
+        snprintf(path, sizeof path, "%s/checkpoint-%d.json", w.dir, id);
+        OK(ck_durable_replace_bytes(&w.t.proc, path, ck_view_of("{"), &err));
+    }
+    assert_int_equal(dispose(&w, w.dir, 2, &err), CK_REFUSED);
+    assert_non_null(strstr(err.msg, "the damaged checkpoint 2 is what job 'orders' would continue from"));
+    OK(dispose(&w, w.dir, 1, &err));
+    assert_int_equal(dispose(&w, w.dir, 1, &err), CK_NOTFOUND);
+    world_close(&w);
+}
+
 /* The job completes one more checkpoint and ends just before its lock is tried. */
 static world *ending;
 static ck_status lock_at_the_end(ck_file *f, ck_error *err) {
@@ -218,6 +238,7 @@ int main(void) {
         cmocka_unit_test(another_jobs_place_is_refused),
         cmocka_unit_test(export_after_any_failure),
         cmocka_unit_test(disposed_of),
+        cmocka_unit_test(a_damaged_one_disposed_of),
         cmocka_unit_test(disposed_of_while_the_job_ends),
         cmocka_unit_test(damage_has_a_name),
     };
