@@ -188,7 +188,7 @@ size_t run_flags_table(run_flags *f, flag *out) {
         {"final-checkpoint-timeout-ms", 0, FLAG_COUNT, &f->final_checkpoint_timeout_ms, "N", "300000",
          "the same for the one at the end, with its commit"},
         {"tolerable-failed-checkpoints", 0, FLAG_COUNT, &f->tolerable_failed, "N", "3",
-         "failures in a row before the job fails; 0: any number"},
+         "failures in a row that the job outlives; 0: any number"},
         {"checkpoint-retained", 0, FLAG_COUNT, &f->retained, "N", "3", "complete checkpoints kept"},
         {"alignment", 0, FLAG_TEXT, &f->alignment, "HOW", "aligned",
          "aligned, unaligned (barriers overtake and what is under way is stored) or adaptive"},
