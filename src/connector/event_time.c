@@ -173,13 +173,29 @@ static ck_clock_note look(const ck_event_time *t) {
     return n;
 }
 
+/* Where all splits are idle, the time of the one that became it last, which the others had not kept any more: they leave
+ * one after the other, however late this is looked at. The least one where several left at once. */
+static int64_t time_of_last_to_leave(const ck_event_time *t) {
+    int64_t since = INT64_MIN, max_us = INT64_MIN;
+    for (uint32_t i = 0; i < t->count; i++) {
+        const ck_split_clock *s = &t->clocks[i];
+        if (s->finished || s->empty_since_us < since) continue;
+        if (s->empty_since_us > since || s->max_us < max_us) max_us = s->max_us;
+        since = s->empty_since_us;
+    }
+    return max_us;
+}
+
 ck_status ck_event_time_say(ck_event_time *t, ck_op_ctx *ctx) {
     if (!t->spec) return CK_OK;
     ck_clock_note n = look(t);
-    bool begun = n.holder && n.holder_us != INT64_MIN; /* a split that has given no row yet holds everything */
-    int64_t w = begun ? watermark_of(n.holder_us, t->spec->lag_us) : CK_WATERMARK_MIN;
-    if (w > t->watermark) t->watermark = n.watermark_us = w;
+    int64_t max_us = n.holder ? n.holder_us : n.idle ? time_of_last_to_leave(t) : INT64_MIN;
+    bool begun = max_us != INT64_MIN; /* a split that has given no row yet holds everything */
+    bool raised = false;
+    int64_t w = begun ? watermark_of(max_us, t->spec->lag_us) : CK_WATERMARK_MIN;
+    if (w > t->watermark) t->watermark = n.watermark_us = w, raised = true;
     ck_op_note_clock(ctx, &n);
     if (n.holder) return begun ? ck_op_emit_watermark(ctx, t->watermark, false) : CK_OK;
+    if (raised) CK_TRY(ck_op_emit_watermark(ctx, t->watermark, false));
     return n.idle ? ck_op_emit_watermark(ctx, t->watermark, true) : CK_OK; /* all finished: END says it */
 }
