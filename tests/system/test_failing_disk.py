@@ -39,7 +39,11 @@ def calls(disk, job, p):
 
 
 def one_failure(disk, job, n, code, lasting, p, then):
+    """A disk that fails for ever may be waited for until the last checkpoint has taken too long: not five minutes."""
+    flags = job.flags
+    job.flags = [*flags, "--final-checkpoint-timeout-ms", "20000"]
     r = job.start(p, env=disk_of(disk, job, f"{n}:{code}" + (":lasting" if lasting else "")))
+    job.flags = flags
     assert r.code in (0, 1), f"exit {r.code}: {r.err}"
     if r.code == 1:
         assert SAYS[code] in r.err and job.dir in r.err, f"it does not say why: {r.err}"

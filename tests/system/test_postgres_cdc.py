@@ -428,6 +428,7 @@ def test_what_is_missing_is_said_before_anything_runs(pg, names, tmp_path):
     with pg.connect(autocommit=False) as c:
         c.execute(f"INSERT INTO {names[1]} VALUES (1, 'a', 1)")
         refused(followed(pg, names, timeout_ms="1000") + select, "one may still be open (pg_stat_activity")
+        c.rollback()
     # A slot that is gone, and one that a later checkpoint has confirmed.
     job = copying(pg, names, tmp_path)
     job.start()
