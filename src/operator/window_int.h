@@ -284,6 +284,10 @@ bool ck_window_next_counted(const ck_window_agg *op, int64_t from, int64_t *end)
 CK_NODISCARD ck_status ck_window_slices_open(ck_window_agg *op, ck_op_ctx *ctx);
 void ck_window_slices_close(ck_window_agg *op);
 /* A bucket has been made, or dropped. */
+/* A row of count things of size bytes from place *first on, with a place behind them: row itself, moved to its front, or
+ * one of twice the capacity. NULL: no memory, and nothing has changed. */
+CK_NODISCARD void *ck_window_row_room(void *row, size_t size, uint32_t *first, uint32_t count, uint32_t *capacity,
+                                      ck_mem mem);
 CK_NODISCARD ck_status ck_window_slices_add(ck_window_agg *op, int64_t bucket, ck_op_ctx *ctx);
 void ck_window_slices_drop(ck_window_agg *op, int64_t bucket);
 /* What is left of a bucket by op->scan into (sign -1: out of) another, which is made; CK_MORE after many rows. */

@@ -46,22 +46,6 @@ static ck_window_list *find(const ck_window_lists *l, int64_t slice) {
     return at < l->first + l->count && l->at[at].slice == slice ? &l->at[at] : NULL;
 }
 
-static bool make_place(ck_window_lists *l, ck_mem mem) {
-    if (l->first + l->count < l->capacity) return true;
-    if (l->first > l->count) {
-        memmove(l->at, l->at + l->first, l->count * sizeof *l->at);
-        l->first = 0;
-        return true;
-    }
-    uint32_t capacity = l->capacity ? l->capacity * 2 : 64;
-    ck_window_list *at = ck_alloc_array(mem, capacity, sizeof *at);
-    if (!at) return false;
-    if (l->count) memcpy(at, l->at + l->first, l->count * sizeof *at);
-    ck_free(mem, l->at, l->capacity * sizeof *l->at);
-    l->at = at, l->first = 0, l->capacity = capacity;
-    return true;
-}
-
 static void list_drop(ck_window_agg *op, ck_window_lists *l, ck_window_list *list) {
     uint32_t at = (uint32_t)(list - l->at), end = l->first + l->count;
     ck_free(op->mem, list->refs, list->capacity * sizeof *list->refs);
@@ -149,7 +133,9 @@ static ck_status list_for(ck_window_agg *op, uint32_t number, int64_t slice, ck_
                           ck_op_ctx *ctx) {
     ck_window_lists *l = &op->lists[number];
     if ((*out = find(l, slice))) return CK_OK;
-    if (!make_place(l, op->mem)) return nomem(op, l->capacity, ctx);
+    ck_window_list *room = ck_window_row_room(l->at, sizeof *room, &l->first, l->count, &l->capacity, op->mem);
+    if (!room) return nomem(op, l->capacity, ctx);
+    l->at = room;
     uint32_t at = lower(l, slice), end = l->first + l->count;
     *out = &l->at[at];
     memmove(*out + 1, *out, (end - at) * sizeof **out);

@@ -34,20 +34,21 @@ bool ck_window_next_counted(const ck_window_agg *op, int64_t from, int64_t *end)
     return false;
 }
 
-static ck_status make_room(ck_window_slices *s, ck_mem mem) {
-    if (s->first + s->count < s->capacity) return CK_OK;
-    if (s->first > s->count) {
-        memmove(s->names, s->names + s->first, s->count * sizeof *s->names);
-        s->first = 0;
-        return CK_OK;
+void *ck_window_row_room(void *row, size_t size, uint32_t *first, uint32_t count, uint32_t *capacity, ck_mem mem) {
+    char *at = row;
+    if (*first + count < *capacity) return row;
+    if (*first > count) {
+        memmove(at, at + *first * size, count * size);
+        *first = 0;
+        return row;
     }
-    uint32_t capacity = s->capacity ? s->capacity * 2 : 64;
-    int64_t *names = ck_alloc_array(mem, capacity, sizeof *names);
-    if (!names) return CK_NOMEM;
-    if (s->count) memcpy(names, s->names + s->first, s->count * sizeof *names);
-    ck_free(mem, s->names, s->capacity * sizeof *s->names);
-    s->names = names, s->first = 0, s->capacity = capacity;
-    return CK_OK;
+    uint32_t more = *capacity ? *capacity * 2 : 64;
+    void *grown = ck_alloc_array(mem, more, size);
+    if (!grown) return NULL;
+    if (count) memcpy(grown, at + *first * size, count * size);
+    ck_free(mem, row, *capacity * size);
+    *first = 0, *capacity = more;
+    return grown;
 }
 
 ck_status ck_window_slices_add(ck_window_agg *op, int64_t bucket, ck_op_ctx *ctx) {
@@ -56,7 +57,9 @@ ck_status ck_window_slices_add(ck_window_agg *op, int64_t bucket, ck_op_ctx *ctx
     uint32_t at = lower(s, bucket);
     if (at < s->first + s->count && s->names[at] == bucket) return CK_OK;
     uint32_t behind = s->first + s->count - at, before = s->count - behind;
-    if (make_room(s, op->mem) != CK_OK) return ck_nomem(ctx->error, op->mem, s->capacity * 2 * sizeof *s->names);
+    int64_t *names = ck_window_row_room(s->names, sizeof *names, &s->first, s->count, &s->capacity, op->mem);
+    if (!names) return ck_nomem(ctx->error, op->mem, s->capacity * 2 * sizeof *names);
+    s->names = names;
     int64_t *place = s->names + s->first + before;
     memmove(place + 1, place, behind * sizeof *place);
     *place = bucket;
