@@ -104,7 +104,7 @@ int main(int argc, char **argv) {
     const ck_checkpoint_dir_config dc = {.proc = &proc, .mem = mem, .path = dir, .job_name = "bench"};
     ck_checkpoint_dir *d;
     OK(ck_checkpoint_dir_open(&dc, &d, &err));
-    const ck_state_config cfg = {&proc, mem, GROUPS, {0, GROUPS - 1}, 1};
+    const ck_state_config cfg = {&proc, mem, GROUPS, {0, GROUPS - 1}, 1, true};
     ck_state_store *store, *again;
     ck_state *op;
     ck_table *t;

@@ -74,7 +74,7 @@ static void measure(ck_proc *proc, const run *r, uint64_t rows) {
                        .final = r->final,
                        .settings = &settings,
                        .parallelism = 1};
-    ck_state_config cfg = {proc, ck_proc_mem(proc, CK_MEM_STATE), 128, {0, 127}, 99};
+    ck_state_config cfg = {proc, ck_proc_mem(proc, CK_MEM_STATE), 128, {0, 127}, 99, false};
     ck_state_store *store;
     ck_state *state;
     check(ck_state_store_new(&cfg, &store, &err), &err);

@@ -79,7 +79,7 @@ static void open_bench(bench *w, const key_kind *k) {
                                    .partition_count = k->count,
                                    .values = values,
                                    .value_count = 2};
-    const ck_state_config cfg = {&proc, {&budget, CK_MEM_STATE}, 128, {0, 127}, 0x1234567};
+    const ck_state_config cfg = {&proc, {&budget, CK_MEM_STATE}, 128, {0, 127}, 0x1234567, false};
     ck_state *st;
     ck_budget_init(&budget, ck_heap_system(), 0);
     OK(ck_state_store_new(&cfg, &w->store, &err));
@@ -158,7 +158,7 @@ static void restore(bench *from, const key_kind *k) {
     static ck_budget own;
     ck_budget_init(&own, ck_heap_system(), 0);
     static ck_proc proc;
-    const ck_state_config cfg = {&proc, {&own, CK_MEM_STATE}, 128, {0, 127}, 0x7654321};
+    const ck_state_config cfg = {&proc, {&own, CK_MEM_STATE}, 128, {0, 127}, 0x7654321, false};
     ck_state *st;
     OK(ck_state_store_new(&cfg, &to.store, &err));
     OK(ck_state_of(to.store, "agg", "group_agg", &st, &err));
