@@ -113,6 +113,8 @@ def test_beside_the_checkpoints(tmp_path, point):
 @pytest.mark.parametrize("query", [n for n, q in QUERIES.items() if q.slow])
 @pytest.mark.parametrize("point", OVERTAKING)
 def test_what_is_under_way(matrix, point, query):
-    """Killed where a barrier has overtaken something, restored at the same and at another parallelism."""
-    reached = [matrix.run(Cell(query, point, 1, "unaligned", 4, then, second)) for then, second in ((4, None), (3, "checkpoint.after_manifest:2:kill"))]
-    assert any(reached), f"{point} was never reached"
+    """Killed where a barrier has overtaken something, restored at the same and at another parallelism. Whether there was something to
+    overtake is up to the machine, on one with nothing else to do about every other time: until it was."""
+    for then, second in ((4, None), (3, "checkpoint.after_manifest:2:kill")):
+        cell = Cell(query, point, 1, "unaligned", 4, then, second)
+        assert any(matrix.run(cell) for _ in range(15)), f"{point} was never reached"
