@@ -16,7 +16,8 @@ CREATE TABLE other (i BIGINT NOT NULL, k VARCHAR, g BIGINT, v BIGINT, ts TIMESTA
 
 class Query:
     """columns: of the sink. key: it is an upsert sink. rows: of the input. limit: so many rows come, any of them. changes: results
-    are emitted while they change. slow: its queues are full, so that something is under way when a barrier overtakes."""
+    are emitted while they change. slow: its queues are full, so that something is under way when a barrier overtakes; that
+    wants enough rows to last for several checkpoints on a machine with nothing else to do."""
 
     def __init__(self, name, columns, select, key="", rows=6000, limit=None, changes=False, slow=False):
         self.name, self.columns, self.select, self.key, self.rows = name, columns, select, key, rows
@@ -97,7 +98,7 @@ QUERIES = {q.name: q for q in (
           " WINDOW w AS (PARTITION BY k ORDER BY ts RANGE BETWEEN INTERVAL '5' SECOND PRECEDING AND CURRENT ROW)"),
     Query("hop", "k VARCHAR, w TIMESTAMP, n BIGINT, s BIGINT",  # subtasks are at different times when a barrier overtakes
           "SELECT k, window_start AS w, COUNT(*) AS n, SUM(v) AS s FROM TABLE(HOP(TABLE src, DESCRIPTOR(ts), INTERVAL '0.5' SECOND,"
-          " INTERVAL '10' SECOND)) GROUP BY k, window_start, window_end", slow=True),
+          " INTERVAL '10' SECOND)) GROUP BY k, window_start, window_end", rows=20000, slow=True),
     Query("interval", "i BIGINT, o BIGINT",
           "SELECT a.i, b.i AS o FROM src a JOIN other b ON a.k = b.k AND b.ts BETWEEN a.ts - INTERVAL '20' SECOND AND a.ts"),
     Query("join", "k VARCHAR, n BIGINT, s BIGINT",
