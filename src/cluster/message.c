@@ -103,7 +103,8 @@ TYPE(welcome, "WELCOME");
 
 static const ck_proto_field role_fields[] = {
     TEXT_FIELD(1, ck_msg_role, name, PATH), UINT_FIELD(2, ck_msg_role, parallelism, CK_PARALLELISM_MAX),
-    BYTES_FIELD(3, ck_msg_role, config, CK_CLUSTER_SPEC_MAX), UINTS_FIELD(4, ck_msg_role, peers, CK_CLUSTER_ROLES_MAX)};
+    BYTES_FIELD(3, ck_msg_role, config, CK_CLUSTER_SPEC_MAX), UINTS_FIELD(4, ck_msg_role, peers, CK_CLUSTER_ROLES_MAX),
+    UINT_FIELD(5, ck_msg_role, region, CK_CLUSTER_REGIONS_MAX - 1)};
 TYPE(role, "role");
 
 static const ck_proto_field skip_fields[] = {TEXT_FIELD(1, ck_msg_skip, record, PATH)};
@@ -123,7 +124,9 @@ static const ck_proto_field deploy_fields[] = {
     LIST_FIELD(13, ck_msg_deploy, roles, CK_CLUSTER_ROLES_MAX, &role_type),
     LIST_FIELD(14, ck_msg_deploy, skips, CK_CLUSTER_SKIPS_MAX, &skip_type),
     TEXT_FIELD(15, ck_msg_deploy, secret, CK_CLUSTER_SECRET_CHARS),
-    LIST_FIELD(24, ck_msg_deploy, plugins, CK_CLUSTER_PLUGINS_MAX, &plugin_type)};
+    LIST_FIELD(24, ck_msg_deploy, plugins, CK_CLUSTER_PLUGINS_MAX, &plugin_type),
+    UINT_FIELD(25, ck_msg_deploy, region, CK_CLUSTER_REGIONS_MAX - 1),
+    UINT_FIELD(26, ck_msg_deploy, region_count, CK_CLUSTER_REGIONS_MAX)};
 TYPE(deploy, "DEPLOY");
 
 static const ck_proto_field text_fields[] = {TEXT_FIELD(1, ck_msg_text, text, NAME)};
@@ -138,7 +141,8 @@ TYPE(cancel_job, "CANCEL_JOB");
 
 static const ck_proto_field take_savepoint_fields[] = {
     FENCE_FIELDS(ck_msg_take_savepoint), UINT_FIELD(4, ck_msg_take_savepoint, request, 0),
-    UINT_FIELD(5, ck_msg_take_savepoint, stop, 1), UINT_FIELD(6, ck_msg_take_savepoint, timeout_ms, INT32_MAX)};
+    UINT_FIELD(5, ck_msg_take_savepoint, stop, 1), UINT_FIELD(6, ck_msg_take_savepoint, timeout_ms, INT32_MAX),
+    UINT_FIELD(7, ck_msg_take_savepoint, above, 0)};
 TYPE(take_savepoint, "TAKE_SAVEPOINT");
 
 static const ck_proto_field hello_fields[] = {FENCE_FIELDS(ck_msg_hello),
@@ -165,23 +169,32 @@ static const ck_proto_field command_fields[] = {
     UINT_FIELD(5, ck_msg_command, timeout_ms, INT32_MAX), TEXT_FIELD(6, ck_msg_command, skip_record, PATH)};
 TYPE(command, "COMMAND");
 
-static const ck_proto_field job_info_fields[] = {UINT_FIELD(1, ck_msg_job_info, id, 0),
-                                                 TEXT_FIELD(2, ck_msg_job_info, name, NAME),
-                                                 TEXT_FIELD(3, ck_msg_job_info, state, NAME),
-                                                 TEXT_FIELD(4, ck_msg_job_info, error, CK_CLUSTER_ERROR_MAX),
-                                                 UINT_FIELD(5, ck_msg_job_info, attempt, 0),
-                                                 UINT_FIELD(6, ck_msg_job_info, restarts, 0),
-                                                 UINT_FIELD(7, ck_msg_job_info, restarts_max, 0),
-                                                 UINT_FIELD(8, ck_msg_job_info, tasks, TASKS),
-                                                 UINT_FIELD(9, ck_msg_job_info, tasks_running, TASKS),
-                                                 UINT_FIELD(10, ck_msg_job_info, checkpoint, 0),
-                                                 PROGRESS_FIELDS(11, ck_msg_job_info)};
+static const ck_proto_field region_info_fields[] = {
+    TEXT_FIELD(1, ck_msg_region_info, state, NAME),  TEXT_FIELD(2, ck_msg_region_info, error, CK_CLUSTER_ERROR_MAX),
+    UINT_FIELD(3, ck_msg_region_info, attempt, 0),   UINT_FIELD(4, ck_msg_region_info, restarts, 0),
+    UINT_FIELD(5, ck_msg_region_info, tasks, TASKS), UINT_FIELD(6, ck_msg_region_info, tasks_running, TASKS),
+    UINT_FIELD(7, ck_msg_region_info, checkpoint, 0)};
+TYPE(region_info, "region");
+
+static const ck_proto_field job_info_fields[] = {
+    UINT_FIELD(1, ck_msg_job_info, id, 0),
+    TEXT_FIELD(2, ck_msg_job_info, name, NAME),
+    TEXT_FIELD(3, ck_msg_job_info, state, NAME),
+    TEXT_FIELD(4, ck_msg_job_info, error, CK_CLUSTER_ERROR_MAX),
+    UINT_FIELD(5, ck_msg_job_info, attempt, 0),
+    UINT_FIELD(6, ck_msg_job_info, restarts, 0),
+    UINT_FIELD(7, ck_msg_job_info, restarts_max, 0),
+    UINT_FIELD(8, ck_msg_job_info, tasks, TASKS),
+    UINT_FIELD(9, ck_msg_job_info, tasks_running, TASKS),
+    UINT_FIELD(10, ck_msg_job_info, checkpoint, 0),
+    PROGRESS_FIELDS(11, ck_msg_job_info),
+    LIST_FIELD(19, ck_msg_job_info, regions, CK_CLUSTER_REGIONS_MAX, &region_info_type)};
 TYPE(job_info, "job");
 
 static const ck_proto_field task_info_fields[] = {
-    TEXT_FIELD(1, ck_msg_task_info, role, PATH), TEXT_FIELD(2, ck_msg_task_info, state, NAME),
+    TEXT_FIELD(1, ck_msg_task_info, role, PATH),   TEXT_FIELD(2, ck_msg_task_info, state, NAME),
     TEXT_FIELD(3, ck_msg_task_info, worker, NAME), TEXT_FIELD(4, ck_msg_task_info, error, CK_CLUSTER_ERROR_MAX),
-    UINT_FIELD(5, ck_msg_task_info, index, TASKS)};
+    UINT_FIELD(5, ck_msg_task_info, index, TASKS), UINT_FIELD(6, ck_msg_task_info, region, CK_CLUSTER_REGIONS_MAX - 1)};
 TYPE(task_info, "task");
 
 static const ck_proto_field reply_fields[] = {FENCE_FIELDS(ck_msg_reply),
@@ -203,6 +216,18 @@ static const ck_proto_field record_host_fields[] = {TEXT_FIELD(1, ck_msg_record_
                                                     UINTS_FIELD(3, ck_msg_record_host, tasks, TASKS)};
 TYPE(record_host, "host");
 
+static const ck_proto_field record_region_fields[] = {
+    UINT_FIELD(1, ck_msg_record_region, attempt, 0),
+    UINT_FIELD(2, ck_msg_record_region, state, 255),
+    UINT_FIELD(3, ck_msg_record_region, goal, 255),
+    UINT_FIELD(4, ck_msg_record_region, restart_attempts, UINT32_MAX),
+    UINT_FIELD(5, ck_msg_record_region, latest_completed_checkpoint_id, 0),
+    TEXT_FIELD(6, ck_msg_record_region, error, CK_CLUSTER_ERROR_MAX),
+    LIST_FIELD(7, ck_msg_record_region, skips, CK_CLUSTER_SKIPS_MAX, &skip_type),
+    LIST_FIELD(8, ck_msg_record_region, hosts, CK_CLUSTER_WORKERS_MAX, &record_host_type),
+    UINTS_FIELD(9, ck_msg_record_region, states, TASKS)};
+TYPE(record_region, "region");
+
 static const ck_proto_field record_job_fields[] = {
     UINT_FIELD(1, ck_msg_record_job, job.fence.epoch, 0),
     UINT_FIELD(2, ck_msg_record_job, job.fence.job, 0),
@@ -223,7 +248,8 @@ static const ck_proto_field record_job_fields[] = {
     LIST_FIELD(18, ck_msg_record_job, skips, CK_CLUSTER_SKIPS_MAX, &skip_type),
     LIST_FIELD(19, ck_msg_record_job, hosts, CK_CLUSTER_WORKERS_MAX, &record_host_type),
     UINTS_FIELD(20, ck_msg_record_job, states, TASKS),
-    LIST_FIELD(30, ck_msg_record_job, job.plugins, CK_CLUSTER_PLUGINS_MAX, &plugin_type)};
+    LIST_FIELD(30, ck_msg_record_job, job.plugins, CK_CLUSTER_PLUGINS_MAX, &plugin_type),
+    LIST_FIELD(31, ck_msg_record_job, regions, CK_CLUSTER_REGIONS_MAX - 1, &record_region_type)};
 TYPE(record_job, "job record");
 
 static const ck_proto_type *type_of(unsigned kind) {

@@ -43,6 +43,8 @@ typedef enum ck_message_kind {
 enum {
     CK_CLUSTER_TASKS_MAX = 65536, /* of one job */
     CK_CLUSTER_ROLES_MAX = 4096,
+    CK_CLUSTER_REGIONS_MAX = 256, /* of one job */
+    CK_CLUSTER_REGION_SHIFT = 48, /* in a region's number */
     CK_CLUSTER_WORKERS_MAX = 1024,
     CK_CLUSTER_JOBS_MAX = 4096,
     CK_CLUSTER_SLOTS_MAX = 4096, /* of one worker */
@@ -59,9 +61,16 @@ enum {
     CK_CLUSTER_PART_BYTES_MAX = 256 << 10, /* of a plugin, in one message */
 };
 
+/* A region of a job is a part of its graph that no edge joins to the rest: it is lost and restarts alone. Between
+ * coordinator and workers each is a job with its own attempts, under a number that says whose it is; the first region,
+ * which of most jobs is all, has the job's. */
 typedef struct ck_msg_fence {
     uint64_t epoch, job, attempt;
 } ck_msg_fence;
+
+static inline uint64_t ck_region_number(uint64_t job, uint32_t region) {
+    return job | (uint64_t)region << CK_CLUSTER_REGION_SHIFT;
+}
 
 /* ---- worker to coordinator ---- */
 
@@ -180,6 +189,7 @@ typedef struct ck_msg_role {
     uint64_t parallelism;
     ck_view config;       /* whatever its tasks are told; the coordinator only keeps it */
     ck_proto_uints peers; /* roles it sends to, by their place in the list */
+    uint64_t region;      /* of the job, which it is in; its peers are in the same */
 } ck_msg_role;
 
 /* A record that would fail again: the job goes on without it, in all attempts to come. */
@@ -197,9 +207,10 @@ typedef struct ck_msg_deploy {
     ck_proto_uints tasks;            /* to run here */
     ck_proto_uints placement;        /* the process of every task; UINT32_MAX: it has finished */
     ck_proto_list roles;
-    ck_proto_list skips; /* ck_msg_skip */
-    ck_view secret;      /* of the attempt: who knows it may connect to the data ports of its hosts */
-    ck_proto_list plugins; /* ck_msg_plugin: the worker sees to it that they are there */
+    ck_proto_list skips;           /* ck_msg_skip */
+    ck_view secret;                /* of the attempt: who knows it may connect to the data ports of its hosts */
+    ck_proto_list plugins;         /* ck_msg_plugin: the worker sees to it that they are there */
+    uint64_t region, region_count; /* the part of the job that roles, tasks and placement are of; count 0: all of it */
 } ck_msg_deploy;
 
 typedef struct ck_msg_text {
@@ -218,11 +229,12 @@ typedef struct ck_msg_cancel_job {
 typedef struct ck_msg_take_savepoint {
     ck_msg_fence fence;
     uint64_t request, stop, timeout_ms;
+    uint64_t above; /* of a region: its number is to be above this, so that the job's savepoint is none before it */
 } ck_msg_take_savepoint;
 
 /* ---- everybody ---- */
 
-enum { CK_CLUSTER_VERSION = 3 }; /* 2: heartbeats are answered; 3: plugins */
+enum { CK_CLUSTER_VERSION = 4 }; /* 2: heartbeats are answered; 3: plugins; 4: regions */
 
 /* What shows that a peer may talk: the cluster's token. Between a worker and its hosts it is not needed. */
 typedef struct ck_msg_hello {
@@ -281,16 +293,23 @@ typedef struct ck_msg_command {
     ck_view skip_record; /* RESUME: SPLIT:OFFSET */
 } ck_msg_command;
 
+typedef struct ck_msg_region_info {
+    ck_view state, error;
+    uint64_t attempt, restarts, tasks, tasks_running, checkpoint;
+} ck_msg_region_info;
+
+/* Of a job with regions: the error is that of the one that failed, attempt and restarts are the greatest of theirs. */
 typedef struct ck_msg_job_info {
     uint64_t id;
     ck_view name, state, error;
     uint64_t attempt, restarts, restarts_max, tasks, tasks_running, checkpoint;
-    ck_progress progress; /* of all hosts of the attempt */
+    ck_progress progress;  /* of all hosts of the attempt */
+    ck_proto_list regions; /* ck_msg_region_info, by number; none where the job is one, and in a LIST */
 } ck_msg_job_info;
 
 typedef struct ck_msg_task_info {
     ck_view role, state, worker, error;
-    uint64_t index;
+    uint64_t index, region;
 } ck_msg_task_info;
 
 typedef struct ck_msg_reply {
@@ -316,6 +335,16 @@ typedef struct ck_msg_record_host {
     ck_proto_uints tasks;
 } ck_msg_record_host;
 
+/* A region behind the first, which the record itself is of. */
+typedef struct ck_msg_record_region {
+    uint64_t attempt, state, goal;
+    uint64_t restart_attempts, latest_completed_checkpoint_id;
+    ck_view error;
+    ck_proto_list skips; /* ck_msg_skip */
+    ck_proto_list hosts; /* ck_msg_record_host; tasks are numbered within the region */
+    ck_proto_uints states;
+} ck_msg_record_region;
+
 typedef struct ck_msg_record_job {
     ck_msg_submit job; /* fence: epoch of its writer, id, attempt */
     uint64_t state, goal;
@@ -324,6 +353,7 @@ typedef struct ck_msg_record_job {
     ck_proto_list skips; /* ck_msg_skip */
     ck_proto_list hosts;
     ck_proto_uints states; /* of each task */
+    ck_proto_list regions; /* ck_msg_record_region: of the second and those behind it */
 } ck_msg_record_job;
 
 /* ---- all of them ---- */

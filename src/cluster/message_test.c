@@ -47,6 +47,11 @@ static void bytes_are_protobufs(void **state) {
         {{.job = 2, .attempt = 1}, {1, 300, 7, CK_EVENT_TIME_HELD, -2, {"no", 2}, 5, 6}}, {.progress.known = 0}};
     static const ck_msg_plugin plugins[] = {{{"xy", 2}, 300, {"p", 1}}};
     static const ck_msg_hosted hosted[] = {{.job = 2, .attempt = 3}, {.job = 150, .address = {"a", 1}}};
+    static const ck_msg_role roles[] = {{.name = {"r", 1}, .parallelism = 3, .region = 2}};
+    static const ck_msg_region_info region_info = {.error = {"no", 2}, .attempt = 2, .checkpoint = 300};
+    static const ck_msg_job_info job = {.id = 2, .regions = {&region_info, 1}};
+    static const ck_msg_record_host host = {.worker = {"w", 1}};
+    static const ck_msg_record_region region = {.attempt = 2, .state = 1, .hosts = {&host, 1}, .states = {tasks, 2}};
     const struct {
         ck_message m;
         const char *bytes;
@@ -54,7 +59,8 @@ static void bytes_are_protobufs(void **state) {
     } golden[] = {
         {{.kind = CK_MSG_HEARTBEAT, .as.heartbeat.fence = {300, 0, 1}}, "\x08\xac\x02\x18\x01", 5},
         {{.kind = CK_MSG_HEARTBEAT, .as.heartbeat = {.fence.epoch = 3, .progress = {progress, 2}}},
-         "\x08\x03\x22\x17\x10\x02\x18\x01\x20\x01\x28\xac\x02\x30\x07\x38\x02\x40\x03\x4a\x02no\x50\x05\x58\x06\x22\x00",
+         "\x08\x03\x22\x17\x10\x02\x18\x01\x20\x01\x28\xac\x02\x30\x07\x38\x02\x40\x03\x4a\x02no\x50\x05\x58\x06\x22"
+         "\x00",
          29},
         {{.kind = CK_MSG_PROGRESS, .as.progress = {{.job = 2}, {.known = 1, .watermark_us = INT64_MIN}}},
          "\x10\x02\x20\x01\x40\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",
@@ -83,6 +89,15 @@ static void bytes_are_protobufs(void **state) {
          "\x22\x02xy\x32\x01\0\x3a\x02no",
          11},
         {{.kind = CK_MSG_REPLY, .as.reply.wanted = 1}, "\x60\x01", 2},
+        {{.kind = CK_MSG_DEPLOY, .as.deploy = {.region = 1, .region_count = 2}}, "\xc8\x01\x01\xd0\x01\x02", 6},
+        {{.kind = CK_MSG_SUBMIT, .as.submit.roles = {roles, 1}}, "\x5a\x07\x0a\x01r\x10\x03\x28\x02", 9},
+        {{.kind = CK_MSG_TAKE_SAVEPOINT, .as.take_savepoint.above = 300}, "\x38\xac\x02", 3},
+        {{.kind = CK_MSG_REPLY, .as.reply.jobs = {&job, 1}},
+         "\x3a\x0e\x08\x02\x9a\x01\x09\x12\x02no\x18\x02\x38\xac\x02",
+         16},
+        {{.kind = CK_MSG_RECORD_JOB, .as.job.regions = {&region, 1}},
+         "\xfa\x01\x0e\x08\x02\x10\x01\x42\x03\x0a\x01w\x4a\x03\x01\xac\x02",
+         17},
     };
     for (size_t i = 0; i < CK_ARRAY_COUNT(golden); i++) {
         ck_frame *frame;

@@ -32,7 +32,7 @@ ck_status ck_coordinator_new(const ck_coordinator_config *cfg, ck_coordinator **
 void ck_coordinator_free(ck_coordinator *c) {
     if (!c) return;
     for (ck_action *a; (a = ck_coordinator_next(c)) != NULL;) ck_action_free(c, a);
-    while (c->jobs) job_free(c, c->jobs);
+    while (c->jobs) job_free(c, c->jobs->lead);
     for (worker *w; (w = c->workers) != NULL;) {
         c->workers = w->next;
         ck_free(c->cfg.mem, w, sizeof *w);

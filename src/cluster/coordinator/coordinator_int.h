@@ -2,6 +2,7 @@
  *   coordinator.c  events come in, actions go out
  *   workers.c      who is there: registration, heartbeats, loss
  *   job.c          a job's states, its tasks' ends, what becomes of a failure
+ *   regions.c      what the regions of a job are together
  *   restart.c      drains, and what follows when one has ended
  *   deploy.c       placement on free slots, DEPLOY, readiness, START
  *   progress.c     how far a job is, by what its hosts say
@@ -74,18 +75,29 @@ typedef enum waiter_kind { WAIT_END, WAIT_SAVEPOINT } waiter_kind;
 typedef struct waiter {
     waiter_kind kind;
     uint64_t conn, request;
+    uint64_t checkpoint; /* WAIT_SAVEPOINT: the greatest that regions have taken for it */
 } waiter;
 
+/* A region of a job, with attempts of its own; of most jobs it is all. Those of one job are neighbours in the list of
+ * jobs, the lead first, which also has what belongs to all of them. */
 typedef struct job {
     struct job *next;
-    ck_arena arena;    /* names, roles, tasks */
-    char *description; /* what task hosts are told, spec.spec; NULL when the job has ended: nobody is told any more */
-    uint64_t id, attempt;
+    struct job *lead, *next_region;
+    uint64_t id; /* ck_region_number: that of the lead is the job's */
+    uint32_t region;
+
+    /* the lead's */
+    ck_arena arena;      /* names, roles, tasks; of all regions */
+    char *description;   /* what task hosts are told, spec.spec; NULL when all have ended: nobody is told any more */
+    ck_proto_list roles; /* ck_msg_role, of all regions, as they were submitted */
+    uint32_t region_count;
+    bool dropped; /* nobody is told of it any more; it stays while tasks of it may work */
+    char name[CK_CLUSTER_NAME_MAX + 1];
+
+    uint64_t attempt;
     job_state state;
     job_goal goal;
-    bool dropped; /* nobody is told of it any more; it stays while tasks of it may work */
-    ck_msg_submit spec;
-    char name[CK_CLUSTER_NAME_MAX + 1];
+    ck_msg_submit spec; /* with the roles of the region; without its description, where it is not the lead */
     task *tasks;
     uint32_t task_count;
     uint32_t *first_task; /* of each role */
@@ -99,7 +111,7 @@ typedef struct job {
     char error[CK_CLUSTER_ERROR_MAX + 1]; /* of this attempt, the cause first */
     ck_msg_skip *skips;                   /* room for CK_CLUSTER_SKIPS_MAX; NULL: none */
     uint32_t skip_count;
-    waiter waiters[WAITERS_MAX];
+    waiter waiters[WAITERS_MAX]; /* the lead's for the end, of each that is asked for a savepoint */
     uint32_t waiter_count;
 } job;
 
@@ -112,7 +124,7 @@ struct ck_coordinator {
     worker *workers, **workers_end;    /* in the order they came */
     uint32_t worker_count, next_place; /* round robin */
     job *jobs, **jobs_end;
-    uint32_t job_count;
+    uint32_t job_count; /* with all its regions each is one */
     ck_action *first, **end;
     bool begun;
     bool out_of_memory; /* an action could not be written down: the event says CK_NOMEM */
@@ -134,7 +146,7 @@ void workers_watch(ck_coordinator *c);                            /* judges sile
 void workers_lose(ck_coordinator *c, worker *w, const char *why); /* frees w */
 
 /* ---- job.c ---- */
-job *job_find(const ck_coordinator *c, uint64_t id);
+job *job_find(const ck_coordinator *c, uint64_t id); /* a region, by its own number */
 /* The only way to another state; a move that the table does not have is a bug. */
 void job_move(ck_coordinator *c, job *j, job_state to);
 bool job_is_over(const job *j);
@@ -147,8 +159,17 @@ void job_add_error(job *j, const char *fmt, ...) CK_PRINTF(2, 3); /* behind what
 void job_on_ended(ck_coordinator *c, job *j, worker *w, const ck_msg_ended *m);
 void job_lose_worker(ck_coordinator *c, job *j, const worker *w, const char *why);
 void job_lose_host(ck_coordinator *c, job *j, uint32_t host, const char *why);
-void job_free(ck_coordinator *c, job *j); /* takes it out of the list */
-void job_sweep(ck_coordinator *c);        /* ended ones beyond those kept, dropped ones nobody works for */
+void job_free(ck_coordinator *c, job *lead); /* takes it out of the list, with its regions */
+void job_sweep(ck_coordinator *c);           /* ended ones beyond those kept, dropped ones nobody works for */
+
+/* ---- regions.c; any region of a job will do ---- */
+bool regions_are_over(const job *j);
+bool regions_are_settled(const job *j);         /* over, or nothing goes on before somebody resumes it */
+const char *regions_state_text(const job *j);   /* of all of them in a word */
+const char *regions_error(const job *j);        /* of the one that failed, or of the first that has one */
+void regions_follow(ck_coordinator *c, job *j); /* one that has failed: the others go on for nobody */
+bool regions_left_behind(const job *j);         /* another one ends the job, and this one has not been told */
+uint64_t regions_checkpoint(const job *j);      /* the greatest that any has completed */
 
 /* ---- restart.c ---- */
 /* Tells everything that may work to end. whole: finished tasks are deployed again, too, for a restart. */
@@ -162,6 +183,7 @@ void restart_cancel_host(ck_coordinator *c, const job *j, uint32_t host);
 /* ---- deploy.c ---- */
 /* Places what is RESTART_PENDING, as a new attempt. Without slots the job fails. */
 void deploy(ck_coordinator *c, job *j);
+void deploy_all(ck_coordinator *c, job *lead); /* the first time, for which there are slots */
 void deploy_check_ready(ck_coordinator *c, job *j);
 void deploy_start_host(ck_coordinator *c, const job *j, uint32_t host);
 uint32_t deploy_needs(const job *j); /* slots, for what is RESTART_PENDING */
@@ -169,21 +191,23 @@ uint32_t deploy_free_slots(const ck_coordinator *c);
 
 /* ---- progress.c ---- */
 void progress_heard(job *j, const worker *w, const ck_progress *p);
-ck_progress progress_of(const job *j); /* of the whole attempt; borrows from the job */
+ck_progress progress_of(const job *j); /* of all regions; borrows from the job */
 
 /* ---- commands.c ---- */
 ck_status commands_submit(ck_coordinator *c, uint64_t conn, const ck_msg_submit *m, ck_error *err);
 void commands_hear(ck_coordinator *c, uint64_t conn, const ck_msg_command *m);
-void commands_job_ended(ck_coordinator *c, job *j);    /* tells who waits for it */
-void commands_attempt_over(ck_coordinator *c, job *j); /* savepoints asked of it come to nothing */
+void commands_job_ended(ck_coordinator *c, job *j);       /* tells who waits for it */
+void commands_attempt_over(ck_coordinator *c, job *j);    /* savepoints asked of it come to nothing */
+void commands_region_finished(ck_coordinator *c, job *j); /* and here the last checkpoint is one */
 void commands_savepoint_ended(ck_coordinator *c, job *j, const ck_msg_savepoint_ended *m);
 void commands_forget_conn(ck_coordinator *c, uint64_t conn);
 
 /* ---- record.c ---- */
 void record_leader(ck_coordinator *c);
 void record_job(ck_coordinator *c, const job *j);
-void record_drop_description(ck_coordinator *c, job *j);
-/* A job from its description; tasks wait for a deployment. Copies everything. */
+void record_drop_description(ck_coordinator *c, job *lead);
+void record_free_job(ck_coordinator *c, job *lead); /* which is in no list */
+/* A job from its description, with its regions; tasks wait for a deployment. Copies everything. */
 bool record_skip(job *j, ck_view record); /* false: no memory; there is room */
 ck_status record_new_job(ck_coordinator *c, const ck_msg_submit *m, uint64_t id, job **out, ck_error *err);
 

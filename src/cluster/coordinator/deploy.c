@@ -78,7 +78,7 @@ static void send_deploy(ck_coordinator *c, const job *j, uint32_t host, const ch
     ck_msg_deploy d = {
         .fence = coordinator_fence(c, j),
         .name = j->spec.name,
-        .spec = j->spec.spec,
+        .spec = j->lead->spec.spec,
         .checkpoint_dir = j->spec.checkpoint_dir,
         .restore_from_dir = own ? j->spec.checkpoint_dir : j->spec.restore_from_dir,
         .restore_from_checkpoint_id = own ? j->latest_completed_checkpoint_id : j->spec.restore_from_checkpoint_id,
@@ -90,6 +90,8 @@ static void send_deploy(ck_coordinator *c, const job *j, uint32_t host, const ch
         .skips = {j->skips, j->skip_count},
         .secret = ck_view_of(secret),
         .plugins = j->spec.plugins,
+        .region = j->region,
+        .region_count = j->lead->region_count > 1 ? j->lead->region_count : 0,
     };
     coordinator_send(c, j->hosts[host].worker->conn, &(ck_message){.kind = CK_MSG_DEPLOY, .as.deploy = d});
 }
@@ -101,21 +103,36 @@ static void make_secret(ck_coordinator *c, char out[CK_CLUSTER_SECRET_CHARS + 1]
         snprintf(out + i * 16, 17, "%016llx", (unsigned long long)(r ? r->next(r) : coordinator_random(c)));
 }
 
+static void begin_attempt(ck_coordinator *c, job *j) {
+    place(c, j);
+    j->attempt++;
+    j->error[0] = 0;
+    j->goal = GOAL_RUN;
+    if (j->state != JOB_DEPLOYING) job_move(c, j, JOB_DEPLOYING);
+}
+
+static void tell(ck_coordinator *c, const job *j) {
+    char secret[CK_CLUSTER_SECRET_CHARS + 1];
+    make_secret(c, secret);
+    for (uint32_t h = 0; h < j->host_count; h++) send_deploy(c, j, h, secret);
+}
+
 void deploy(ck_coordinator *c, job *j) {
     uint32_t needed = deploy_needs(j);
     if (needed > deploy_free_slots(c)) {
         fail_without_slots(c, j, needed);
         return;
     }
-    place(c, j);
-    j->attempt++;
-    j->error[0] = 0;
-    j->goal = GOAL_RUN;
-    if (j->state != JOB_DEPLOYING) job_move(c, j, JOB_DEPLOYING);
+    begin_attempt(c, j);
     record_job(c, j); /* whoever leads next knows of the attempt before any worker does */
-    char secret[CK_CLUSTER_SECRET_CHARS + 1];
-    make_secret(c, secret);
-    for (uint32_t h = 0; h < j->host_count; h++) send_deploy(c, j, h, secret);
+    tell(c, j);
+}
+
+/* One record says that all of it is there. */
+void deploy_all(ck_coordinator *c, job *lead) {
+    for (job *j = lead; j; j = j->next_region) begin_attempt(c, j);
+    record_job(c, lead);
+    for (const job *j = lead; j; j = j->next_region) tell(c, j);
 }
 
 /* ---- readiness ---- */

@@ -29,7 +29,11 @@ const char *job_state_text(const job *j) {
 }
 
 static void say(const ck_coordinator *c, const job *j, const char *what) {
-    ck_log_line(c->cfg.log, CK_LOG_WARN, "job %llu (%s) %s: %s", (unsigned long long)j->id, j->name, what, j->error);
+    const job *lead = j->lead;
+    char region[32] = "";
+    if (lead->region_count > 1) (void)snprintf(region, sizeof region, ", region %u,", j->region);
+    ck_log_line(c->cfg.log, CK_LOG_WARN, "job %llu (%s)%s %s: %s", (unsigned long long)lead->id, lead->name, region,
+                what, j->error);
 }
 
 void job_move(ck_coordinator *c, job *j, job_state to) {
@@ -40,8 +44,10 @@ void job_move(ck_coordinator *c, job *j, job_state to) {
     j->goal = to == JOB_SUSPENDED ? GOAL_SUSPEND : GOAL_RUN;
     if (to == JOB_FAILED) say(c, j, "has failed");
     if (to == JOB_SUSPENDED) say(c, j, "is suspended");
-    if (job_is_over(j)) record_drop_description(c, j); /* it is the most of a job, and of its record */
+    if (regions_are_over(j)) record_drop_description(c, j->lead); /* it is the most of a job, and of its record */
     record_job(c, j);
+    if (to == JOB_FINISHED) commands_region_finished(c, j);
+    if (to == JOB_FAILED) regions_follow(c, j);
     commands_job_ended(c, j);
 }
 
@@ -219,29 +225,35 @@ void job_lose_worker(ck_coordinator *c, job *j, const worker *w, const char *why
 
 /* ---- the end of what is known of a job ---- */
 
-void job_free(ck_coordinator *c, job *j) {
-    job **link = &c->jobs;
-    while (*link != j) link = &(*link)->next;
-    *link = j->next;
-    if (!j->next) c->jobs_end = link;
+void job_free(ck_coordinator *c, job *lead) {
+    job **link = &c->jobs, *last = lead;
+    while (*link != lead) link = &(*link)->next;
+    while (last->next_region) last = last->next_region;
+    *link = last->next;
+    if (!last->next) c->jobs_end = link;
     c->job_count--;
-    record_drop_description(c, j);
-    ck_arena_destroy(&j->arena);
-    ck_free(c->cfg.mem, j, sizeof *j);
+    record_free_job(c, lead);
 }
 
-static bool works(const job *j) {
-    for (uint32_t i = 0; i < j->task_count; i++)
-        if (task_is_active(&j->tasks[i])) return true;
+static bool works(const job *lead) {
+    for (const job *j = lead; j; j = j->next_region)
+        for (uint32_t i = 0; i < j->task_count; i++)
+            if (task_is_active(&j->tasks[i])) return true;
     return false;
+}
+
+static job *next_lead(const job *j) {
+    do j = j->next;
+    while (j && j->lead != j);
+    return (job *)(uintptr_t)j;
 }
 
 void job_sweep(ck_coordinator *c) {
     uint32_t ended = 0;
-    for (job *j = c->jobs; j; j = j->next) ended += job_is_over(j) && !j->dropped;
+    for (job *j = c->jobs; j; j = next_lead(j)) ended += regions_are_over(j) && !j->dropped;
     for (job *j = c->jobs, *next; j; j = next) {
-        next = j->next;
-        if (!job_is_over(j) || works(j)) continue;
+        next = next_lead(j);
+        if (!regions_are_over(j) || works(j)) continue;
         bool oldest = !j->dropped && ended > ENDED_JOBS_KEPT;
         if (!j->dropped && !oldest) continue;
         ended -= oldest;

@@ -21,19 +21,21 @@ static bool holds_more(const ck_progress *a, const ck_progress *b) {
     return a->event_time != CK_EVENT_TIME_NONE && a->watermark_us < b->watermark_us;
 }
 
+static void add(ck_progress *all, const ck_progress *p) {
+    all->known |= p->known;
+    all->rows_in += p->rows_in;
+    all->rows_out += p->rows_out;
+    all->memory_bytes += p->memory_bytes;
+    all->memory_limit += p->memory_limit;
+    if (!holds_more(p, all)) return;
+    all->event_time = p->event_time;
+    all->watermark_us = p->watermark_us;
+    all->note = p->note;
+}
+
 ck_progress progress_of(const job *j) {
     ck_progress all = {0};
-    for (uint32_t i = 0; i < j->host_count; i++) {
-        const ck_progress *p = &j->hosts[i].progress;
-        all.known |= p->known;
-        all.rows_in += p->rows_in;
-        all.rows_out += p->rows_out;
-        all.memory_bytes += p->memory_bytes;
-        all.memory_limit += p->memory_limit;
-        if (!holds_more(p, &all)) continue;
-        all.event_time = p->event_time;
-        all.watermark_us = p->watermark_us;
-        all.note = p->note;
-    }
+    for (const job *r = j->lead; r; r = r->next_region)
+        for (uint32_t i = 0; i < r->host_count; i++) add(&all, &r->hosts[i].progress);
     return all;
 }

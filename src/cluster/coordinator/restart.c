@@ -119,7 +119,13 @@ void restart_watch(ck_coordinator *c, job *j) {
 }
 
 void restart_recover(ck_coordinator *c, job *j) {
-    if (job_is_over(j) || j->state == JOB_SUSPENDED || j->goal == GOAL_RUN) return;
+    if (job_is_over(j)) return;
+    if (regions_left_behind(j)) { /* the last leader had not come to this one */
+        j->goal = GOAL_RUN;
+        restart_drain(c, j, GOAL_CANCEL, false);
+        return;
+    }
+    if (j->state == JOB_SUSPENDED || j->goal == GOAL_RUN) return;
     job_goal goal = j->goal;
     j->goal = GOAL_RUN;
     restart_drain(c, j, goal, false);

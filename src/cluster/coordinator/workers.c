@@ -24,6 +24,7 @@ void workers_lose(ck_coordinator *c, worker *w, const char *why) {
     if (!w->next) c->workers_end = link;
     c->worker_count--;
     if (w->conn) coordinator_act(c, CK_ACTION_CLOSE, w->conn, 0, NULL);
+    w->conn = 0; /* nothing is sent there for a region that ends with another's */
     for (job *j = c->jobs; j; j = j->next) job_lose_worker(c, j, w, why);
     ck_free(c->cfg.mem, w, sizeof *w);
 }
