@@ -18,16 +18,22 @@ static void ask(world *w, ck_command what, uint64_t id) {
 
 static const char *const names[JOBS_MAX] = {"a", "b", "c", "d", "e"};
 
-ck_msg_submit client_job(uint32_t name) {
-    static const uint32_t to_sink[] = {1};
+/* The first region has a link between processes, the others are smaller. */
+ck_msg_submit client_job(uint32_t name, uint32_t regions) {
+    static const uint32_t to_sink[] = {1}, to_second[] = {3}, to_third[] = {5};
     static const ck_msg_plugin plugins[] = {
         {{"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef", CK_CLUSTER_HASH_CHARS}, 4096, {"p", 1}}};
-    static const ck_msg_role roles[] = {{.name = {"source", 6}, .parallelism = 2, .peers = {to_sink, 1}},
-                                        {.name = {"sink", 4}, .parallelism = 1}};
+    static const ck_msg_role roles[] = {
+        {.name = {"source", 6}, .parallelism = 2, .peers = {to_sink, 1}},
+        {.name = {"sink", 4}, .parallelism = 1},
+        {.name = {"source2", 7}, .parallelism = 1, .peers = {to_second, 1}, .region = 1},
+        {.name = {"sink2", 5}, .parallelism = 1, .region = 1},
+        {.name = {"source3", 7}, .parallelism = 1, .peers = {to_third, 1}, .region = 2},
+        {.name = {"sink3", 5}, .parallelism = 1, .region = 2}};
     return (ck_msg_submit){.name = ck_view_of(names[name]),
                            .spec = CK_VIEW("graph"),
                            .max_restarts_on_worker_loss = name == 1 ? 3 : CK_RESTART_AUTO,
-                           .roles = {roles, 2},
+                           .roles = {roles, 2 * regions},
                            .plugins = {plugins, name % 2}};
 }
 
@@ -40,7 +46,7 @@ void client_step(world *w) {
         sim_job *j = &w->jobs[i];
         if (!j->submitted && !w->calm && dice_below(&w->dice, 2)) continue; /* a little later */
         if (!j->submitted) {
-            ck_msg_submit m = client_job(i);
+            ck_msg_submit m = client_job(i, j->regions);
             if (j->checkpointed) m.checkpoint_dir = CK_VIEW("/c");
             say(w, &(ck_message){.kind = CK_MSG_SUBMIT, .as.submit = m});
         } else if (!w->calm && !j->cancel_asked && dice_below(&w->dice, 200) == 0) {
@@ -61,6 +67,13 @@ static sim_job *named(world *w, ck_view name) {
 
 static bool is(const ck_msg_job_info *i, const char *state) { return ck_view_is(i->state, state); }
 
+static uint64_t newest_checkpoint(const sim_job *j) {
+    uint64_t newest = 0;
+    for (uint32_t r = 0; r < j->regions; r++)
+        if (j->stores[r].checkpoint > newest) newest = j->stores[r].checkpoint;
+    return newest;
+}
+
 static void look(world *w, const ck_msg_job_info *i) {
     sim_job *j = named(w, i->name);
     if (!j) return;
@@ -74,7 +87,7 @@ static void look(world *w, const ck_msg_job_info *i) {
     if (i->restarts > i->restarts_max) world_broken(w, "more restarts than the budget has");
     if (i->attempt < j->attempt) world_broken(w, "attempts go back");
     if (i->checkpoint < j->shown_checkpoint) world_broken(w, "checkpoints go back");
-    if (i->checkpoint > j->store.checkpoint) world_broken(w, "a checkpoint that there is not");
+    if (i->checkpoint > newest_checkpoint(j)) world_broken(w, "a checkpoint that there is not");
     if (j->over && !ended) world_broken(w, "an end that was none");
     j->attempt = i->attempt;
     j->shown_checkpoint = i->checkpoint;

@@ -6,11 +6,13 @@
 
 enum { CHECKPOINT_UNITS_MAX = 40, CONNECT_MS = 8000 };
 
-sim_job *job_of(world *w, uint64_t id) {
+sim_job *job_of(world *w, uint64_t region) {
     for (uint32_t i = 0; i < w->job_count; i++)
-        if (w->jobs[i].id == id) return &w->jobs[i];
+        if (w->jobs[i].id == (region & (((uint64_t)1 << CK_CLUSTER_REGION_SHIFT) - 1))) return &w->jobs[i];
     return NULL;
 }
+
+static store *store_of(sim_job *j, const host *h) { return &j->stores[h->job >> CK_CLUSTER_REGION_SHIFT]; }
 
 /* ---- workers ---- */
 
@@ -35,7 +37,7 @@ static void host_die(world *w, uint32_t number) {
     if (h->state == HOST_DEAD) return;
     h->state = HOST_DEAD;
     sim_job *j = job_of(w, h->job);
-    if (j && j->store.lock == number + 1) j->store.lock = 0;
+    if (j && store_of(j, h)->lock == number + 1) store_of(j, h)->lock = 0;
 }
 
 /* With all its hosts: they end with their parent. */
@@ -46,7 +48,10 @@ void worker_kill(world *w, uint32_t number) {
     k->alive = false;
     net_process_died(w, (int32_t)number, 0);
     for (uint32_t i = 0; i < w->host_count; i++)
-        if (w->hosts[i].worker == number && w->hosts[i].life == k->life) host_die(w, i);
+        if (w->hosts[i].worker == number && w->hosts[i].life == k->life && w->hosts[i].state != HOST_DEAD) {
+            w->hosts[i].failed = true;
+            host_die(w, i);
+        }
     ck_session_free(k->s);
     k->s = NULL;
 }
@@ -60,14 +65,43 @@ bool worker_excused(const world *w, uint32_t number) {
     return k->excused_until_us > w->now_us || k->suspended_until_us > w->now_us || k->partition_until_us > w->now_us;
 }
 
+/* A region restarts for something that happened to it: a host of it failed or went with its worker, which may have been
+ * away; or not all of them were ever there, or another leader did not find them. What happens to another region of the
+ * same job is no reason. */
+static bool has_reason(const world *w, const host *n) {
+    uint32_t hosts = 0, expected = 0;
+    for (uint32_t i = 0; i < w->host_count; i++) {
+        const host *h = &w->hosts[i];
+        if (h->job != n->job || h->attempt + 1 != n->attempt) continue;
+        hosts++, expected = h->process_count;
+        if (h->failed || h->leaders != w->leader_count) return true;
+        if (w->workers[h->worker].life != h->life || w->workers[h->worker].excused_until_us > h->born_us) return true;
+    }
+    return hosts == 0 || hosts < expected;
+}
+
+static void check_restart(world *w, const host *n) {
+    const uint64_t mask = ((uint64_t)1 << CK_CLUSTER_REGION_SHIFT) - 1;
+    if (n->attempt == 1) return;
+    if (!has_reason(w, n))
+        world_broken(w, "region %llx restarts as attempt %llu for nothing that happened to it",
+                     (unsigned long long)n->job, (unsigned long long)n->attempt);
+    for (uint32_t i = 0; i < w->host_count; i++) {
+        const host *h = &w->hosts[i];
+        if (h->job == n->job || (h->job & mask) != (n->job & mask) || h->state != HOST_RUNNING) continue;
+        w->alone++;
+        return;
+    }
+}
+
 static void check_spawn(world *w, const host *n) {
     for (uint32_t i = 0; i < w->host_count; i++) {
         const host *h = &w->hosts[i];
         if (h == n || h->state == HOST_DEAD || h->job != n->job) continue;
         if (h->worker == n->worker)
-            world_broken(w, "two hosts of job %llu on worker %u", (unsigned long long)n->job, n->worker);
+            world_broken(w, "two hosts of region %llx on worker %u", (unsigned long long)n->job, n->worker);
         if (h->attempt < n->attempt && !worker_excused(w, h->worker))
-            world_broken(w, "attempt %llu of job %llu begins while %llu works on worker %u, which was never away",
+            world_broken(w, "attempt %llu of region %llx begins while %llu works on worker %u, which was never away",
                          (unsigned long long)n->attempt, (unsigned long long)n->job, (unsigned long long)h->attempt,
                          h->worker);
         if (h->attempt != n->attempt) continue;
@@ -97,15 +131,18 @@ static void spawn(world *w, uint32_t worker, const ck_frame *f) {
                 .process = (uint32_t)d->process,
                 .process_count = (uint32_t)d->process_count,
                 .restore = d->restore_from_checkpoint_id,
-                .task_count = d->tasks.count};
+                .task_count = d->tasks.count,
+                .born_us = w->now_us,
+                .leaders = w->leader_count};
     for (uint32_t i = 0; i < d->tasks.count && i < TASKS_MAX; i++) h->tasks[i] = d->tasks.items[i];
-    const ck_msg_submit said = client_job((uint32_t)(d->name.p[0] - 'a'));
+    const ck_msg_submit said = client_job((uint32_t)(d->name.p[0] - 'a'), 1);
     const ck_msg_plugin *wanted = said.plugins.items, *got = d->plugins.items;
     if (d->plugins.count != said.plugins.count || (said.plugins.count && !ck_view_eq(got->hash, wanted->hash)))
         world_broken(w, "a host without its job's plugins");
     if (d->tasks.count == 0 || d->tasks.count > TASKS_MAX) world_broken(w, "a host with %u tasks", d->tasks.count);
     ck_arena_destroy(&arena);
     check_spawn(w, h);
+    check_restart(w, h);
     if (!w->calm && dice_below(&w->dice, 6) == 0) {
         h->doomed = 1 + dice_below(&w->dice, 200);
         h->doom = dice_below(&w->dice, 8) == 0   ? CK_ENDED_DATA
@@ -129,8 +166,9 @@ static void reap(world *w, host *h, ck_task_outcome outcome, uint64_t flags, con
     uint32_t number = (uint32_t)(h - w->hosts), worker = h->worker;
     sim_worker *k = &w->workers[worker];
     bool mine = k->alive && h->life == k->life;
+    h->failed = outcome == CK_TASK_FAILED;
     host_die(w, number);
-    world_say(w, "host of job %llu attempt %llu on worker %u: %s", (unsigned long long)h->job,
+    world_say(w, "host of region %llx attempt %llu on worker %u: %s", (unsigned long long)h->job,
               (unsigned long long)h->attempt, worker, error[0] ? error : "ends");
     if (mine && ck_session_host_ended(k->s, h->job, h->attempt, outcome, flags, ck_view_of(error), NULL) != CK_OK)
         world_broken(w, "no memory");
@@ -179,51 +217,52 @@ static peers look_at_peers(const world *w, const host *h) {
 }
 
 /* Process 0: the lock, then the newest of the job's own checkpoints, which is at least the one it was told. */
-static const char *take_lock(world *w, host *h, sim_job *j) {
+static const char *take_lock(world *w, host *h, const sim_job *j, store *s) {
     uint32_t number = (uint32_t)(h - w->hosts);
-    if (j->store.lock == number + 1) return NULL;
-    if (j->store.lock) return "the directory is locked";
-    if (j->store.fence > h->attempt) return "a newer attempt has had the directory";
-    if (h->restore > j->store.checkpoint)
-        world_broken(w, "job %llu is to restore checkpoint %llu, and %llu is the newest", (unsigned long long)h->job,
-                     (unsigned long long)h->restore, (unsigned long long)j->store.checkpoint);
-    j->store.lock = number + 1;
-    j->store.fence = h->attempt;
-    h->position = j->checkpointed ? j->store.position : 0;
+    if (s->lock == number + 1) return NULL;
+    if (s->lock) return "the directory is locked";
+    if (s->fence > h->attempt) return "a newer attempt has had the directory";
+    if (h->restore > s->checkpoint)
+        world_broken(w, "region %llx is to restore checkpoint %llu, and %llu is the newest", (unsigned long long)h->job,
+                     (unsigned long long)h->restore, (unsigned long long)s->checkpoint);
+    s->lock = number + 1;
+    s->fence = h->attempt;
+    h->position = j->checkpointed ? s->position : 0;
     return NULL;
 }
 
-static void advance(world *w, host *h, sim_job *j) {
-    const char *why = take_lock(w, h, j);
+static void advance(world *w, host *h, const sim_job *j, store *s) {
+    const char *why = take_lock(w, h, j, s);
     if (why) {
         reap(w, h, CK_TASK_FAILED, 0, why);
         return;
     }
     h->position += 1 + dice_below(&w->dice, CHECKPOINT_UNITS_MAX);
-    if (h->position > j->store.length) h->position = j->store.length;
+    if (h->position > s->length) h->position = s->length;
     if (h->doomed && h->position >= h->doomed) {
         reap(w, h, CK_TASK_FAILED, h->doom, "it was doomed");
         return;
     }
-    j->store.position = h->position;
-    j->store.finished = h->position == j->store.length;
-    j->store.checkpoint++;
+    s->position = h->position;
+    s->finished = h->position == s->length;
+    s->checkpoint++;
     sim_worker *k = &w->workers[h->worker];
-    if (ck_session_host_checkpoint(k->s, h->job, h->attempt, j->store.checkpoint, NULL) != CK_OK)
+    if (ck_session_host_checkpoint(k->s, h->job, h->attempt, s->checkpoint, NULL) != CK_OK)
         world_broken(w, "no memory");
     worker_drain(w, h->worker);
 }
 
 static void running(world *w, host *h, sim_job *j) {
-    peers p = j->store.finished ? PEERS_THERE : look_at_peers(w, h);
-    if (j->store.finished)
+    store *s = store_of(j, h);
+    peers p = s->finished ? PEERS_THERE : look_at_peers(w, h);
+    if (s->finished)
         reap(w, h, CK_TASK_FINISHED, 0, "");
     else if (p == PEERS_GONE)
         reap(w, h, CK_TASK_FAILED, 0, "a link broke");
     else if (p == PEERS_COMING && w->now_us - h->started_us > CONNECT_MS * MS)
         reap(w, h, CK_TASK_FAILED, 0, "a peer did not come");
     else if (p == PEERS_THERE && h->process == 0)
-        advance(w, h, j);
+        advance(w, h, j, s);
 }
 
 void host_step(world *w, uint32_t number) {

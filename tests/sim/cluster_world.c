@@ -203,7 +203,9 @@ static void set_up(world *w, uint64_t seed, bool verbose) {
     w->job_count = 1 + dice_below(&w->dice, JOBS_MAX);
     for (uint32_t i = 0; i < w->job_count; i++) {
         w->jobs[i].checkpointed = dice_below(&w->dice, 6) != 0;
-        w->jobs[i].store.length = 500 + dice_below(&w->dice, 8000);
+        w->jobs[i].regions = dice_below(&w->dice, 2) ? 1 : 2 + dice_below(&w->dice, REGIONS_MAX - 1);
+        for (uint32_t r = 0; r < w->jobs[i].regions; r++)
+            w->jobs[i].stores[r].length = 500 + dice_below(&w->dice, 8000);
     }
     leader_born(w);
     for (uint32_t i = 0; i < WORKERS; i++) worker_born(w, i);
@@ -222,11 +224,13 @@ static void check_end(world *w) {
     for (uint32_t i = 0; i < w->job_count && !w->why[0]; i++) {
         const sim_job *j = &w->jobs[i];
         if (!j->submitted || !j->over) world_broken(w, "job %llu neither ends nor goes on", (unsigned long long)j->id);
-        if (j->finished && !j->store.finished) world_broken(w, "job %llu ended early", (unsigned long long)j->id);
+        for (uint32_t r = 0; r < j->regions; r++)
+            if (j->finished && !j->stores[r].finished)
+                world_broken(w, "job %llu ended early", (unsigned long long)j->id);
     }
     for (uint32_t i = 0; i < w->host_count; i++)
         if (w->hosts[i].state != HOST_DEAD)
-            world_broken(w, "a host of job %llu works on", (unsigned long long)w->hosts[i].job);
+            world_broken(w, "a host of region %llx works on", (unsigned long long)w->hosts[i].job);
 }
 
 static void tear_down(world *w) {
@@ -249,6 +253,7 @@ static void count(const world *w, cluster_counts *n) {
     }
     n->jobs += w->job_count;
     n->leaders += w->leader_count - 1;
+    n->alone += w->alone;
 }
 
 bool cluster_run(uint64_t seed, bool verbose, const char **why, cluster_counts *counts) {

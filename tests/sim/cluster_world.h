@@ -10,8 +10,9 @@
 enum {
     MS = 1000,
     WORKERS = 4,
-    SLOTS = 5,
+    SLOTS = 8,
     JOBS_MAX = 5,
+    REGIONS_MAX = 3,
     LEADERS_MAX = 64, /* one after another */
     CONNS_MAX = 4096,
     HOSTS_MAX = 4096,
@@ -67,13 +68,16 @@ typedef enum host_state { HOST_STARTING, HOST_READY, HOST_RUNNING, HOST_DEAD } h
 typedef struct host {
     host_state state;
     uint32_t worker, life; /* of the worker */
-    uint64_t job, attempt;
+    uint64_t job, attempt; /* job: a region's number */
     uint32_t process, process_count, tasks[TASKS_MAX], task_count;
     uint64_t restore;
     uint64_t position; /* process 0 */
     uint64_t doomed;   /* position at which it fails; 0: it does not */
     uint64_t doom;     /* how: flags of ENDED */
     int64_t started_us;
+    int64_t born_us;
+    uint32_t leaders; /* that there had been by then */
+    bool failed;      /* or lost, and not told to end */
 } host;
 
 typedef struct sim_worker {
@@ -84,7 +88,8 @@ typedef struct sim_worker {
     int64_t suspended_until_us, partition_until_us, excused_until_us;
 } sim_worker;
 
-/* A job's directory: what survives everything. Its lock is held by one live host, and never stolen. */
+/* A region's part of its job's directory: what survives everything. Its lock is held by one live host, and never
+ * stolen. */
 typedef struct store {
     uint32_t lock; /* host number + 1 */
     uint64_t checkpoint, position, length;
@@ -96,10 +101,11 @@ typedef struct sim_job {
     bool submitted, dropped, cancel_asked, checkpointed;
     uint64_t id;
     uint64_t before; /* another one of its name that was shown, and has to have ended */
-    uint32_t name; /* its own */
+    uint32_t name;   /* its own */
     uint64_t attempt, shown_checkpoint;
     bool over, finished, failed;
-    store store;
+    uint32_t regions;
+    store stores[REGIONS_MAX];
 } sim_job;
 
 typedef struct world {
@@ -124,6 +130,7 @@ typedef struct world {
     sim_job jobs[JOBS_MAX];
     uint32_t job_count;
     bool calm; /* no more faults */
+    uint64_t alone;
     char why[400];
 } world;
 
@@ -156,16 +163,17 @@ void worker_drain(world *w, uint32_t worker);
 void host_step(world *w, uint32_t number);
 void host_killed(world *w, uint32_t number);
 bool worker_excused(const world *w, uint32_t worker); /* from being thought alive */
-sim_job *job_of(world *w, uint64_t id);
+sim_job *job_of(world *w, uint64_t region);           /* by a region's number */
 
 /* ---- cluster_client.c: submits, looks, cancels ---- */
 void client_step(world *w);
 void client_heard(world *w, const ck_message *m);
-ck_msg_submit client_job(uint32_t name);
+ck_msg_submit client_job(uint32_t name, uint32_t regions);
 
 /* What happened in all seeds: a simulation in which nothing does shows nothing. */
 typedef struct cluster_counts {
     uint64_t jobs, finished, failed, restarts, leaders;
+    uint64_t alone; /* attempts of a region that began while another one of its job worked on */
 } cluster_counts;
 
 /* true: it held. *why is a static text. */
