@@ -331,7 +331,7 @@ def test_lengths_and_hashes_that_do_not_fit_cost_their_connection(cluster, funct
     host, port = cluster.address.split(":")
     with open(os.path.join(cluster.runtime, "clink", f"token-{port}"), "rb") as f:
         token = f.read().strip()
-    content, hello = b"x" * 1000, number(4, 3) + text(5, token)
+    content, hello = b"x" * 1000, number(4, 4) + text(5, token)
     offer = text(4, hashlib.sha256(content).hexdigest().encode()) + number(5, len(content)) + text(6, b"bad.so")
 
     def talk(*messages):
