@@ -186,8 +186,9 @@ def test_savepoint_stop_and_going_on(cluster):
     run_clink("check-savepoint", "%s:%d" % (cluster.cwd / "ck", second))
     got = cluster.ask("stop", 1, "--json").rows[0]
     last = got["savepoint"]
+    assert got["status"] == "finished"  # and not a moment later
     assert last > second > first > 0 and got["checkpoint_dir"] == str(cluster.cwd / "ck")
-    assert cluster.until_status(1, "finished")["checkpoint"] == last
+    assert cluster.status(1)["checkpoint"] == last and cluster.status(1)["status"] == "finished"
     assert len(read_rows(cluster.cwd / "out")) < ROWS
     assert cluster.submit(COPY, "-p", "2", "--wait", "--checkpoint-dir", "ck")["status"] == "finished"
     check(cluster, COPY)
@@ -517,7 +518,7 @@ def test_refusals_are_sentences(cluster, tmp_path):
     cluster.coordinator()
     memory = "CREATE TABLE m (k BIGINT); INSERT INTO m VALUES (1); "
     for sql, why in (("SELECT 1", "nobody would see the rows"), (memory, "memory of one process"), ("SET batch_rows = 7", "nothing to run"),
-                     (COPY, "no slot available: the job needs 1, and 0 of 0 workers' are free")):
+                     (COPY, "no slot available: the job needs 1, and 0 are free; workers here: 0")):
         r = cluster.submit(sql, ok=False)
         assert r.code == 1 and why in r.err, (sql, r.err)
     r = cluster.ask("cancel", "x", ok=False)

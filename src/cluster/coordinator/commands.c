@@ -138,11 +138,14 @@ static waiter take_waiter(job *j, uint32_t i) {
 
 void commands_job_ended(ck_coordinator *c, job *j) {
     job *lead = j->lead;
-    for (uint32_t i = 0; i < lead->waiter_count && regions_are_settled(lead);)
-        if (lead->waiters[i].kind == WAIT_END)
-            reply_job(c, take_waiter(lead, i).conn, lead, 0);
-        else
+    for (uint32_t i = 0; i < lead->waiter_count && regions_are_settled(lead);) {
+        if (lead->waiters[i].kind == WAIT_SAVEPOINT) {
             i++;
+            continue;
+        }
+        const waiter w = take_waiter(lead, i);
+        reply_job(c, w.conn, lead, w.checkpoint);
+    }
 }
 
 static waiter *savepoint_of(job *j, uint64_t request) {
@@ -158,6 +161,15 @@ static void give_up_savepoint(job *lead, uint64_t request) {
         if ((w = savepoint_of(r, request)) != NULL) (void)take_waiter(r, (uint32_t)(w - r->waiters));
 }
 
+/* Who has asked for the job's end hears of it when it has come. */
+static void reply_savepoint(ck_coordinator *c, job *lead, waiter w) {
+    w.kind = WAIT_STOP;
+    if (w.stop && !regions_are_over(lead) && lead->waiter_count < WAITERS_MAX)
+        wait_for(lead, w);
+    else
+        reply_job(c, w.conn, lead, w.checkpoint);
+}
+
 /* One region has its own: the job's is there with the last one. */
 static void savepoint_taken(ck_coordinator *c, job *j, waiter *at, uint64_t checkpoint) {
     waiter w = take_waiter(j, (uint32_t)(at - j->waiters)), *other;
@@ -168,11 +180,24 @@ static void savepoint_taken(ck_coordinator *c, job *j, waiter *at, uint64_t chec
         other->checkpoint = w.checkpoint;
         last = false;
     }
-    if (last) reply_job(c, w.conn, j->lead, w.checkpoint);
+    if (last) reply_savepoint(c, j->lead, w);
+}
+
+static void give_up_stops(ck_coordinator *c, job *lead) {
+    for (uint32_t i = 0; i < lead->waiter_count;) {
+        if (lead->waiters[i].kind != WAIT_STOP) {
+            i++;
+            continue;
+        }
+        const waiter w = take_waiter(lead, i);
+        reply(c, w.conn, lead->id, CK_CANCELLED, "savepoint %llu is complete, and job %llu did not end with it: it is %s",
+              (unsigned long long)w.checkpoint, (unsigned long long)lead->id, regions_state_text(lead));
+    }
 }
 
 void commands_attempt_over(ck_coordinator *c, job *j) {
     job *lead = j->lead;
+    if (!job_is_over(j)) give_up_stops(c, lead);
     for (uint32_t i = 0; i < j->waiter_count;) {
         const waiter w = j->waiters[i];
         if (w.kind != WAIT_SAVEPOINT) {
@@ -290,7 +315,7 @@ ck_status commands_submit(ck_coordinator *c, uint64_t conn, const ck_msg_submit 
     ck_status s = check(c, m, &needed, &why);
     if (s == CK_OK) s = check_name(c, m, &why);
     if (s == CK_OK && needed > deploy_free_slots(c))
-        s = ck_fail(&why, CK_REFUSED, "no slot available: the job needs %u, and %u of %u workers' are free", needed,
+        s = ck_fail(&why, CK_REFUSED, "no slot available: the job needs %u, and %u are free; workers here: %u", needed,
                     deploy_free_slots(c), c->worker_count);
     if (s == CK_OK) s = record_new_job(c, m, c->next_job, &j, &why);
     if (s != CK_OK) {
@@ -405,12 +430,13 @@ static bool may_take_savepoint(ck_coordinator *c, uint64_t conn, const job *lead
 /* Process 0 leads the checkpoints of an attempt. */
 static void savepoint(ck_coordinator *c, uint64_t conn, job *lead, const ck_msg_command *m) {
     if (!may_take_savepoint(c, conn, lead)) return;
-    waiter w = {.kind = WAIT_SAVEPOINT, .conn = conn, .request = c->next_request++};
+    const bool stop = m->command == CK_COMMAND_STOP;
+    waiter w = {.kind = WAIT_SAVEPOINT, .conn = conn, .request = c->next_request++, .stop = stop};
     for (const job *j = lead; j; j = j->next_region)
         if (j->state == JOB_FINISHED && j->latest_completed_checkpoint_id > w.checkpoint)
             w.checkpoint = j->latest_completed_checkpoint_id;
     ck_msg_take_savepoint t = {.request = w.request,
-                               .stop = m->command == CK_COMMAND_STOP,
+                               .stop = stop,
                                .timeout_ms = m->timeout_ms,
                                .above = lead->region_count > 1 ? regions_checkpoint(lead) : 0};
     for (job *j = lead; j; j = j->next_region) {

@@ -171,15 +171,52 @@ static void a_savepoint_is_asked_of_process_0(void **state) {
     uint64_t request = m->as.take_savepoint.request;
     ck_msg_savepoint_ended done = {.fence = fence(h, 1, 1), .request = request, .checkpoint = 12};
     say(h, 1, &(ck_message){.kind = CK_MSG_SAVEPOINT_ENDED, .as.savepoint_ended = done});
-    assert_int_equal(answer(h)->checkpoint, 12);
+    assert_int_equal(count_sent(h, CK_MSG_REPLY), 0); /* the job has not ended */
+    command(h, CK_COMMAND_SAVEPOINT, 1);
+    done.request = sent(h, 1, CK_MSG_TAKE_SAVEPOINT)->as.take_savepoint.request;
+    done.checkpoint = 13;
+    say(h, 1, &(ck_message){.kind = CK_MSG_SAVEPOINT_ENDED, .as.savepoint_ended = done});
+    assert_int_equal(answer(h)->checkpoint, 13);
     ASSERT_TEXT(answer(h)->checkpoint_dir, "/c");
     say(h, 1, &(ck_message){.kind = CK_MSG_SAVEPOINT_ENDED, .as.savepoint_ended = done});
     assert_int_equal(count_sent(h, CK_MSG_REPLY), 0); /* nobody waits any more */
     command(h, CK_COMMAND_SAVEPOINT, 1);
-    ended(h, 1, 1, 1, CK_TASK_FAILED, "x", 0); /* and this one does not come about */
-    assert_int_equal(answer(h)->status, CK_CANCELLED);
+    ended(h, 1, 1, 1, CK_TASK_FAILED, "x", 0); /* and this one does not come about, nor does the end */
+    assert_int_equal(count_sent(h, CK_MSG_REPLY), 2);
+    ASSERT_IN(answer(h)->error, "savepoint 12 is complete, and job 1 did not end with it");
     command(h, CK_COMMAND_SAVEPOINT, 1);
     assert_int_equal(answer(h)->status, CK_REFUSED);
+}
+
+/* Who then looks at the list finds it so, and its slots free. */
+static void a_stop_is_answered_when_the_job_has_ended(void **state) {
+    harness *h = *state;
+    ck_msg_submit job = plain_job("/c");
+    run_on(h, 2, &job);
+    command(h, CK_COMMAND_STOP, 1);
+    ck_msg_savepoint_ended done = {.fence = fence(h, 1, 1),
+                                   .request = sent(h, 1, CK_MSG_TAKE_SAVEPOINT)->as.take_savepoint.request,
+                                   .checkpoint = 12};
+    say(h, 1, &(ck_message){.kind = CK_MSG_SAVEPOINT_ENDED, .as.savepoint_ended = done});
+    ended(h, 1, 1, 1, CK_TASK_FINISHED, "", 0);
+    assert_int_equal(count_sent(h, CK_MSG_REPLY), 0);
+    ended(h, 2, 1, 1, CK_TASK_FINISHED, "", 0);
+    assert_int_equal(answer(h)->checkpoint, 12);
+    ASSERT_TEXT(((const ck_msg_job_info *)answer(h)->jobs.items)->state, "finished");
+    assert_int_equal(ck_coordinator_free_slots(h->c), 4);
+}
+
+/* Its host has ended without having read the question. */
+static void a_savepoint_of_a_job_that_ends_by_itself_is_answered(void **state) {
+    harness *h = *state;
+    ck_msg_submit job = plain_job("/c");
+    run_on(h, 2, &job);
+    command(h, CK_COMMAND_SAVEPOINT, 1);
+    command(h, CK_COMMAND_STOP, 1);
+    ended(h, 1, 1, 1, CK_TASK_FINISHED, "", 0);
+    ended(h, 2, 1, 1, CK_TASK_FINISHED, "", 0);
+    assert_int_equal(count_sent(h, CK_MSG_REPLY), 2);
+    ASSERT_TEXT(answer(h)->error, "job 1 is finished: the savepoint was not completed");
 }
 
 static void clients_that_wait_are_bounded_and_forgotten(void **state) {
@@ -297,6 +334,8 @@ int main(void) {
         T(a_cancel_waits_for_all_tasks),
         T(a_job_is_dropped_in_every_state),
         T(a_savepoint_is_asked_of_process_0),
+        T(a_stop_is_answered_when_the_job_has_ended),
+        T(a_savepoint_of_a_job_that_ends_by_itself_is_answered),
         T(clients_that_wait_are_bounded_and_forgotten),
         T(strangers_words_close_their_connection),
         T(memory_does_not_grow_with_jobs_that_were),

@@ -71,11 +71,12 @@ typedef enum job_state {
 
 typedef enum job_goal { GOAL_RUN, GOAL_RESTART, GOAL_SUSPEND, GOAL_CANCEL, GOAL_FAIL, GOAL_COUNT } job_goal;
 
-typedef enum waiter_kind { WAIT_END, WAIT_SAVEPOINT } waiter_kind;
+typedef enum waiter_kind { WAIT_END, WAIT_SAVEPOINT, WAIT_STOP } waiter_kind;
 typedef struct waiter {
     waiter_kind kind;
     uint64_t conn, request;
-    uint64_t checkpoint; /* WAIT_SAVEPOINT: the greatest that regions have taken for it */
+    uint64_t checkpoint; /* WAIT_SAVEPOINT: the greatest that regions have taken for it; WAIT_STOP: the one it has */
+    bool stop;           /* WAIT_SAVEPOINT: the job is to end with it, which is waited for, too: WAIT_STOP, of the lead */
 } waiter;
 
 /* A region of a job, with attempts of its own; of most jobs it is all. Those of one job are neighbours in the list of

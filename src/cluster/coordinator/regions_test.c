@@ -266,7 +266,7 @@ static void without_one_of_them_there_is_none(void **state) {
 static void one_that_has_finished_has_its_last_checkpoint_for_one(void **state) {
     harness *h = *state;
     run_both(h, 2);
-    command(h, CK_COMMAND_STOP, 1);
+    command(h, CK_COMMAND_SAVEPOINT, 1);
     uint64_t request = sent(h, 1, CK_MSG_TAKE_SAVEPOINT)->as.take_savepoint.request;
     checkpoint(h, 2, RIGHT, 1, 21);
     ended(h, 2, RIGHT, 1, CK_TASK_FINISHED, "", 0); /* it came to its end before it heard of it */
@@ -278,6 +278,27 @@ static void one_that_has_finished_has_its_last_checkpoint_for_one(void **state) 
     request = sent(h, 1, CK_MSG_TAKE_SAVEPOINT)->as.take_savepoint.request;
     taken(h, 1, 1, request, 22, "");
     assert_int_equal(sent(h, CLIENT, CK_MSG_REPLY)->as.reply.checkpoint, 22);
+    command(h, CK_COMMAND_STOP, 1);
+    request = sent(h, 1, CK_MSG_TAKE_SAVEPOINT)->as.take_savepoint.request;
+    taken(h, 1, 1, request, 23, "");
+    assert_null(sent(h, CLIENT, CK_MSG_REPLY)); /* its tasks have not ended */
+    ended(h, 1, 1, 1, CK_TASK_FINISHED, "", 0);
+    assert_int_equal(sent(h, CLIENT, CK_MSG_REPLY)->as.reply.checkpoint, 23);
+    ASSERT_STATE(h, 1, "finished");
+}
+
+/* One has its savepoint and has ended with it; the other one fails, and its restart goes on. */
+static void a_stop_that_one_does_not_come_to_is_no_end(void **state) {
+    harness *h = *state;
+    run_both(h, 2);
+    command(h, CK_COMMAND_STOP, 1);
+    const uint64_t request = sent(h, 1, CK_MSG_TAKE_SAVEPOINT)->as.take_savepoint.request;
+    taken(h, 1, 1, request, 5, "");
+    taken(h, 2, RIGHT, request, 6, "");
+    ended(h, 1, 1, 1, CK_TASK_FINISHED, "", 0);
+    assert_null(sent(h, CLIENT, CK_MSG_REPLY));
+    ended(h, 2, RIGHT, 1, CK_TASK_FAILED, "disk", 0);
+    ASSERT_IN(sent(h, CLIENT, CK_MSG_REPLY)->as.reply.error, "savepoint 6 is complete, and job 1 did not end with it");
 }
 
 /* ---- another leader ---- */
@@ -396,6 +417,7 @@ int main(void) {
         TEST(a_savepoint_is_one_of_each),
         TEST(without_one_of_them_there_is_none),
         TEST(one_that_has_finished_has_its_last_checkpoint_for_one),
+        TEST(a_stop_that_one_does_not_come_to_is_no_end),
         TEST(the_next_leader_finds_both),
         TEST(it_restarts_what_does_not_come_back),
         TEST(it_ends_what_was_to_follow),
