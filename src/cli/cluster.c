@@ -5,6 +5,8 @@
 #include <string.h>
 #include <yyjson.h>
 
+#include "cli/script.h"
+
 size_t cluster_flags_table(cluster_flags *f, flag *out) {
     const flag rows[] = {
         {"coordinator", 0, FLAG_TEXT, &f->coordinator, "HOST:PORT", "127.0.0.1:6123",
@@ -26,8 +28,11 @@ clink_cluster cluster_of(const cluster_flags *f, int64_t timeout_ms) {
                            .tls = f->tls};
 }
 
-clink_status cluster_open(uint64_t memory_bytes, clink_engine **engine, clink_error *e) {
-    const clink_options o = {.struct_bytes = sizeof o, .threads = 1, .memory_bytes = memory_bytes};
+clink_status cluster_open(uint64_t memory_bytes, const char *log_level, clink_engine **engine, clink_error *e) {
+    const clink_options o = {.struct_bytes = sizeof o,
+                             .threads = 1,
+                             .memory_bytes = memory_bytes,
+                             .log_level = log_level ? log_level_of(log_level) : 0};
     return clink_open(&o, engine, e);
 }
 

@@ -24,9 +24,12 @@ enum { CLUSTER_FLAG_COUNT = 7 };
  * how many. */
 size_t cluster_flags_table(cluster_flags *f, flag *out);
 clink_cluster cluster_of(const cluster_flags *f, int64_t timeout_ms);
+/* A row of a table of flags, for what cluster_open is given. */
+#define CLUSTER_LOG_FLAG(level)                                                                                        \
+    { "log-level", 0, FLAG_TEXT, &(level), "L", "warn", "debug, info, warn, error or off" }
 /* An engine for asking: one thread, nothing runs in it. memory_bytes: of the job it submits, or of the worker it is; 0:
- * none is said. */
-clink_status cluster_open(uint64_t memory_bytes, clink_engine **engine, clink_error *e);
+ * none is said. log_level: NULL: warnings. */
+clink_status cluster_open(uint64_t memory_bytes, const char *log_level, clink_engine **engine, clink_error *e);
 /* Objects as they came, or a table for people. */
 void cluster_print_jobs(const char *json, bool as_json);
 /* The text or number under a key of one object; "" when it is not there. Control characters become spaces. */

@@ -64,7 +64,7 @@ static int lead_once(clink_engine *engine, clink_coordinator_options *o, const s
     return s == CLINK_OK ? 0 : report_error(s, &e);
 }
 
-static int lead(clink_coordinator_options *o) {
+static int lead(clink_coordinator_options *o, const char *log_level) {
     clink_engine *engine = NULL;
     clink_error e = {0};
     sigset_t stop;
@@ -73,7 +73,7 @@ static int lead(clink_coordinator_options *o) {
     sigaddset(&stop, SIGINT);
     sigaddset(&stop, SIGTERM);
     sigprocmask(SIG_BLOCK, &stop, NULL);
-    clink_status s = cluster_open(0, &engine, &e);
+    clink_status s = cluster_open(0, log_level, &engine, &e);
     if (s != CLINK_OK) return report_error(s, &e);
     for (bool again = true, patient = false; again; patient = true) rc = lead_once(engine, o, &stop, patient, &again);
     clink_close(engine);
@@ -82,6 +82,7 @@ static int lead(clink_coordinator_options *o) {
 
 static int coordinator_main(const verb *v, int argc, char **argv) {
     clink_coordinator_options o = {.struct_bytes = sizeof o, .bind = "127.0.0.1"};
+    const char *log_level = NULL;
     int64_t port = 6123, max_restarts = 0;
     o.watchdog_interval_ms = 100, o.heartbeat_timeout_ms = 2000, o.restart_drain_timeout_ms = 30000;
     const flag table[] = {
@@ -107,6 +108,7 @@ static int coordinator_main(const verb *v, int argc, char **argv) {
         {"max-restarts", 0, FLAG_COUNT, &max_restarts, "N", "0", "of each failing subtask, before the job's own"},
         {"restart-budget-decay-ms", 0, FLAG_COUNT, &o.restart_budget_decay_ms, "N", "0: never",
          "a job that ran so long without a restart has all of them again"},
+        CLUSTER_LOG_FLAG(log_level),
     };
     bool help;
     int rc = flags_parse(v, table, sizeof table / sizeof *table, &argc, argv, &help);
@@ -123,9 +125,11 @@ static int coordinator_main(const verb *v, int argc, char **argv) {
         return usage_error(v, "--ha-lease-ms is 2000 to 600000");
     if (o.watchdog_interval_ms < 1 || o.heartbeat_timeout_ms < 1)
         return usage_error(v, "--watchdog-interval-ms and --heartbeat-timeout-ms are at least 1");
+    if (log_level && log_level_of(log_level) < 0)
+        return usage_error(v, "--log-level is debug, info, warn, error or off, not '%s'", log_level);
     o.port = (uint16_t)port;
     o.max_restarts = (uint32_t)max_restarts;
-    return lead(&o);
+    return lead(&o, log_level);
 }
 
 const verb verb_coordinator = {

@@ -13,7 +13,7 @@ static int ask_about(const cluster_flags *f, clink_job_command command, uint64_t
     clink_error e = {0};
     char *json = NULL;
     const clink_cluster c = cluster_of(f, f->timeout_s * 1000);
-    clink_status s = cluster_open(0, &engine, &e);
+    clink_status s = cluster_open(0, NULL, &engine, &e);
     if (s == CLINK_OK && skip_record)
         s = clink_resume(engine, &c, id, skip_record, &json, &e);
     else if (s == CLINK_OK)

@@ -244,7 +244,7 @@ int run_flags_output(const verb *v, const run_flags *f, clink_run *run) {
     return 0;
 }
 
-static int32_t log_level_of(const char *name) {
+int32_t log_level_of(const char *name) {
     static const char *const names[] = {"debug", "info", "warn", "error", "off"};
     for (int32_t i = 0; i < 5; i++)
         if (strcmp(names[i], name) == 0) return i + 1;

@@ -82,5 +82,7 @@ void run_start_end(run_start *r);
 /* "clink: <message>" on stderr; the process's exit status for it: 2 usage is never an engine's, 130 when cancelled,
  * else 1. */
 int report_error(clink_status s, const clink_error *e);
+/* As clink_options.log_level has it; -1: it is none. */
+int32_t log_level_of(const char *name);
 
 #endif

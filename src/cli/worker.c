@@ -11,7 +11,7 @@ static void began(void *arg, const char *name) {
     fprintf(stderr, "clink: %s waits for work from %s\n", name, o->coordinator ? o->coordinator : "127.0.0.1:6123");
 }
 
-static int work(clink_worker_options *o, uint64_t memory_bytes) {
+static int work(clink_worker_options *o, uint64_t memory_bytes, const char *log_level) {
     clink_engine *engine = NULL;
     clink_error e = {0};
     sigset_t set;
@@ -22,7 +22,7 @@ static int work(clink_worker_options *o, uint64_t memory_bytes) {
     sigaddset(&set, SIGUSR1);
     sigprocmask(SIG_BLOCK, &set, NULL);
     o->began = began, o->began_arg = o;
-    clink_status s = cluster_open(memory_bytes, &engine, &e);
+    clink_status s = cluster_open(memory_bytes, log_level, &engine, &e);
     if (s == CLINK_OK) s = clink_worker_run(engine, o, &e);
     clink_close(engine);
     return s == CLINK_OK ? 0 : report_error(s, &e);
@@ -30,6 +30,7 @@ static int work(clink_worker_options *o, uint64_t memory_bytes) {
 
 static int worker_main(const verb *v, int argc, char **argv) {
     clink_worker_options o = {.struct_bytes = sizeof o};
+    const char *log_level = NULL;
     int64_t slots = 0;
     uint64_t memory_bytes = 0;
     const flag table[] = {
@@ -49,6 +50,7 @@ static int worker_main(const verb *v, int argc, char **argv) {
         {"secret-dir", 0, FLAG_TEXT, &o.secret_dir, "DIR", "all; with TLS none",
          "the only files for ${file:PATH} of jobs"},
         {"state-dir", 0, FLAG_TEXT, &o.state_dir, "DIR", "in the runtime directory", "where its sockets are"},
+        CLUSTER_LOG_FLAG(log_level),
     };
     bool help;
     int rc = flags_parse(v, table, sizeof table / sizeof *table, &argc, argv, &help);
@@ -59,8 +61,10 @@ static int worker_main(const verb *v, int argc, char **argv) {
     }
     if (argc) return usage_error(v, "'%s' is one argument too many", argv[0]);
     if (slots > 4096) return usage_error(v, "--slots is 1 to 4096");
+    if (log_level && log_level_of(log_level) < 0)
+        return usage_error(v, "--log-level is debug, info, warn, error or off, not '%s'", log_level);
     o.slots = (uint32_t)slots;
-    return work(&o, memory_bytes);
+    return work(&o, memory_bytes, log_level);
 }
 
 int task_host_main(int argc, char **argv) {

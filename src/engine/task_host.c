@@ -335,13 +335,15 @@ static ck_progress progress_now(task_host *h, char *note, size_t size) {
     return out;
 }
 
-/* At most once a second, and only what is new; the last time when the job has ended. */
+/* At most once a second, and only what is new; the first rows at once, and the last time when the job has ended. */
 static ck_status tell_progress(task_host *h, bool last, ck_error *err) {
     char note[sizeof h->note];
     int64_t now_us = ck_mono_us(&h->e->proc);
-    if (!last && now_us - h->looked_us < PROGRESS_US) return CK_OK;
-    h->looked_us = now_us;
+    const bool due = last || now_us - h->looked_us >= PROGRESS_US;
+    if (!due && h->progress.rows_in) return CK_OK;
     ck_progress p = progress_now(h, note, sizeof note), *was = &h->progress;
+    if (!due && !p.rows_in) return CK_OK;
+    h->looked_us = now_us;
     if (was->known && was->rows_in == p.rows_in && was->rows_out == p.rows_out && was->event_time == p.event_time &&
         was->watermark_us == p.watermark_us && strcmp(h->note, note) == 0 &&
         was->memory_bytes / MEMORY_STEP_BYTES == p.memory_bytes / MEMORY_STEP_BYTES)

@@ -105,6 +105,21 @@ def test_a_leader_that_was_stopped_and_woken_stands_by(cluster):
     check(cluster, GROUPED)
 
 
+def test_a_job_that_ends_while_its_leader_is_stopped_is_not_run_again(cluster):
+    """Its workers say so to one that reads it when it leads no more."""
+    cluster.both()
+    cluster.worker("w1", 4), cluster.worker("w2", 4)
+    cluster.submit(GROUPED, "-p", "2", *KEPT)
+    cluster.until_checkpoint(1)
+    cluster.coordinators["a"].send_signal(signal.SIGSTOP)
+    until("the job's hosts have ended", lambda: not any(children(w.pid) for w in cluster.workers.values()))
+    cluster.until_said("b", "coordinator at")
+    cluster.coordinators["a"].send_signal(signal.SIGCONT)
+    s = cluster.until_status(1, "finished", "failed")
+    assert s["status"] == "finished" and s["attempt"] == 1 and s["restarts"] == 0, s
+    check(cluster, GROUPED)
+
+
 def test_leader_and_worker_die_together(cluster):
     cluster.coordinator("a", timeout_ms=3000)
     cluster.until_said("a", "coordinator at")

@@ -112,6 +112,8 @@ static void begin_attempt(ck_coordinator *c, job *j) {
 }
 
 static void tell(ck_coordinator *c, const job *j) {
+    ck_log_line(c->cfg.log, CK_LOG_INFO, "job %llu (%s): attempt %llu is sent to its workers, of which there are %u",
+                (unsigned long long)j->lead->id, j->lead->name, (unsigned long long)j->attempt, j->host_count);
     char secret[CK_CLUSTER_SECRET_CHARS + 1];
     make_secret(c, secret);
     for (uint32_t h = 0; h < j->host_count; h++) send_deploy(c, j, h, secret);

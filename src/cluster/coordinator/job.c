@@ -40,6 +40,9 @@ void job_move(ck_coordinator *c, job *j, job_state to) {
     CK_ASSERT(moves[j->state] & 1u << to);
     j->state = to;
     if (to == JOB_RUNNING) j->running_since_us = c->now_us;
+    if (to == JOB_RUNNING || to == JOB_FINISHED || to == JOB_CANCELLED)
+        ck_log_line(c->cfg.log, CK_LOG_INFO, "job %llu (%s) is %s", (unsigned long long)j->lead->id, j->lead->name,
+                    names[to]);
     if (!job_is_over(j) && to != JOB_SUSPENDED) return;
     j->goal = to == JOB_SUSPENDED ? GOAL_SUSPEND : GOAL_RUN;
     if (to == JOB_FAILED) say(c, j, "has failed");
@@ -166,6 +169,12 @@ static void on_failure(ck_coordinator *c, job *j, const worker *w, const ck_msg_
     }
 }
 
+/* Its worker forgets it when it knows that it was heard: whoever leads next has to read of it. */
+static void part_finished(ck_coordinator *c, job *j) {
+    record_job(c, j);
+    deploy_check_ready(c, j);
+}
+
 void job_on_ended(ck_coordinator *c, job *j, worker *w, const ck_msg_ended *m) {
     bool failed = false, finished = m->outcome == CK_TASK_FINISHED, waited = j->state == JOB_DRAINING || job_is_over(j);
     for (uint32_t i = 0; i < j->task_count; i++) {
@@ -188,7 +197,7 @@ void job_on_ended(ck_coordinator *c, job *j, worker *w, const ck_msg_ended *m) {
     else if (all_finished(j))
         job_move(c, j, JOB_FINISHED);
     else
-        deploy_check_ready(c, j);
+        part_finished(c, j);
 }
 
 /* ---- loss ---- */

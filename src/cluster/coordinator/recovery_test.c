@@ -33,6 +33,39 @@ static void a_new_leader_adopts_what_runs(void **state) {
     assert_int_equal(ck_coordinator_free_slots(h->c), 4);
 }
 
+/* Its worker has forgotten it: the last leader had answered a heartbeat behind it. */
+static void an_end_that_was_heard_is_not_forgotten(void **state) {
+    harness *h = *state;
+    ck_msg_submit job = plain_job("/c");
+    run_on(h, 2, &job);
+    ended(h, 1, 1, 1, CK_TASK_FINISHED, "", 0);
+    next_leader(h);
+    const ck_msg_hosted hosted = hosting(1, CK_HOST_STARTED);
+    register_with(h, 1, 11, 1, 2, NULL, 0);
+    register_with(h, 2, 12, 2, 2, &hosted, 1);
+    ASSERT_STATE(h, 1, "running");
+    ended(h, 2, 1, 1, CK_TASK_FINISHED, "", 0);
+    ASSERT_STATE(h, 1, "finished");
+    assert_int_equal(info(h, 1)->restarts, 0);
+}
+
+/* One that was not heard is said again, over the next connection. */
+static void an_end_that_comes_to_the_next_leader_counts(void **state) {
+    harness *h = *state;
+    ck_msg_submit job = plain_job("/c");
+    join(h, 1, 4);
+    submit(h, &job);
+    ready(h, 1, 1, 1);
+    next_leader(h);
+    const ck_msg_hosted hosted = hosting(1, CK_HOST_STARTED);
+    register_with(h, 1, 11, 1, 4, &hosted, 1);
+    ended(h, 1, 1, 1, CK_TASK_FINISHED, "", 0);
+    ASSERT_STATE(h, 1, "finished");
+    ended(h, 1, 1, 1, CK_TASK_FINISHED, "", 0); /* and once more, after a connection that broke */
+    ASSERT_STATE(h, 1, "finished");
+    assert_int_equal(ck_coordinator_free_slots(h->c), 4);
+}
+
 static void it_starts_what_was_deployed_and_not_yet_started(void **state) {
     harness *h = *state;
     ck_msg_submit job = plain_job("/c");
@@ -359,6 +392,8 @@ int main(void) {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         T(a_new_leader_adopts_what_runs),
+        T(an_end_that_was_heard_is_not_forgotten),
+        T(an_end_that_comes_to_the_next_leader_counts),
         T(it_starts_what_was_deployed_and_not_yet_started),
         T(a_job_keeps_its_plugins),
         T(it_restarts_what_does_not_come_back),

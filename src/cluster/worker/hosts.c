@@ -18,6 +18,11 @@ hosted *hosts_find(const supervisor *s, uint64_t job, uint64_t attempt) {
 
 static void kill_host(supervisor *s, hosted *h, const ck_session_action *a);
 
+static void say_of(const supervisor *s, const hosted *h, const char *what) {
+    ck_log_line(s->proc->log, CK_LOG_DEBUG, "job %llu, attempt %llu: %s", (unsigned long long)h->job,
+                (unsigned long long)h->attempt, what);
+}
+
 /* ---- the session's actions ---- */
 
 /* A host that does not listen is closed, and ends for it. */
@@ -34,6 +39,9 @@ void hosts_drain(supervisor *s) {
             break;
         case CK_SESSION_SPAWN: hosts_add(s, a->job, a->attempt, &a->frame); break;
         case CK_SESSION_START:
+            if (h) say_of(s, h, "starts");
+            give(h, &a->frame);
+            break;
         case CK_SESSION_SAVEPOINT: give(h, &a->frame); break;
         case CK_SESSION_KILL: kill_host(s, h, a); break;
         case CK_SESSION_CLOSE: uplink_give_up(s); break;
@@ -115,6 +123,7 @@ static void end_if_over(supervisor *s, hosted *h) {
     ck_error err = CK_ERROR_INIT;
     if (!h->reaped || h->c) return;
     if (!h->told) describe_end(h);
+    say_of(s, h, "has ended");
     for (hosted **link = &s->hosts; *link; link = &(*link)->next)
         if (*link == h) {
             *link = h->next;
@@ -164,6 +173,7 @@ static ck_status say_hello(host_conn *k, ck_connection *c, const ck_message *m, 
     if (!h || h->c || !h->deploy) return ck_fail(err, CK_REFUSED, "this is no task host of this worker");
     k->host = h;
     h->c = ck_connection_ref(c);
+    say_of(k->s, h, "its task host is here");
     give(h, &h->deploy);
     return CK_OK;
 }
@@ -172,10 +182,12 @@ static ck_status hear(host_conn *k, const ck_message *m, ck_error *err) {
     hosted *h = k->host;
     ck_session *s = k->s->session;
     switch ((int)m->kind) {
-    case CK_MSG_READY: return ck_session_host_ready(s, h->job, h->attempt, m->as.ready.address, err);
+    case CK_MSG_READY:
+        say_of(k->s, h, "is ready");
+        return ck_session_host_ready(s, h->job, h->attempt, m->as.ready.address, err);
     case CK_MSG_CHECKPOINT: return ck_session_host_checkpoint(s, h->job, h->attempt, m->as.checkpoint.checkpoint, err);
     case CK_MSG_SAVEPOINT_ENDED: return ck_session_host_savepoint(s, h->job, h->attempt, &m->as.savepoint_ended, err);
-    case CK_MSG_PROGRESS: ck_session_host_progress(s, h->job, h->attempt, &m->as.progress.progress); return CK_OK;
+    case CK_MSG_PROGRESS: return ck_session_host_progress(s, h->job, h->attempt, &m->as.progress.progress, err);
     case CK_MSG_ENDED:
         h->told = true;
         h->outcome = (ck_task_outcome)m->as.ended.outcome;

@@ -13,7 +13,9 @@ typedef struct host {
     ck_host_phase phase;
     bool spawned; /* there is a process */
     bool killed;
-    bool ended; /* no process any more, and the coordinator has not been told */
+    bool ended;         /* no process any more; it stays until a coordinator is known to have heard so */
+    bool said;          /* its end, over the present connection: */
+    uint64_t said_behind; /* so many heartbeats */
     ck_frame *deploy;
     char address[CK_CLUSTER_NAME_MAX + 1];
     ck_progress progress; /* its note is the one below */
@@ -33,6 +35,7 @@ struct ck_session {
     bool connected, welcome;
     uint64_t turn; /* of the connections there were */
     int64_t heartbeat_us, beat_at_us;
+    uint64_t beats, beats_answered; /* over the present connection */
     int64_t timeout_us, heard_us, ticked_us;
     host *hosts; /* newest first */
     ck_session_action *first, **end;
@@ -143,22 +146,33 @@ static void say_heartbeat(ck_session *s, const host *only) {
         list[n++] = (ck_msg_progress){{.job = h->job, .attempt = h->attempt}, h->progress};
         h->unsaid = false;
     }
+    s->beats++;
     act_message(
         s, CK_SESSION_SEND, NULL,
         &(ck_message){.kind = CK_MSG_HEARTBEAT, .as.heartbeat = {.fence = fence(s, NULL), .progress = {list, n}}});
     ck_free(s->mem, list, count * sizeof *list);
 }
 
-/* Its last progress comes before its end. */
+/* Its last progress comes before its end. What was said may be lost: with a leader that was stopped, or died before it
+ * had read so far. A heartbeat that is answered tells that all before it was heard, and is kept. */
 static void say_ended(ck_session *s, host *h) {
     if (h->unsaid) say_heartbeat(s, h);
+    h->said = true;
+    h->said_behind = s->beats;
     act_message(s, CK_SESSION_SEND, h,
                 &(ck_message){.kind = CK_MSG_ENDED,
                               .as.ended = {.fence = fence(s, h),
                                            .outcome = h->outcome,
                                            .flags = h->flags,
                                            .error = ck_view_of(h->error)}});
-    free_host(s, h);
+}
+
+static void on_answered(ck_session *s) {
+    s->beats_answered++;
+    for (host *h = s->hosts, *next; h; h = next) {
+        next = h->next;
+        if (h->said && s->beats_answered > h->said_behind) free_host(s, h);
+    }
 }
 
 static void say_ready(ck_session *s, const host *h) {
@@ -175,6 +189,8 @@ ck_status ck_session_connected(ck_session *s, int64_t now_us, ck_error *err) {
     for (const host *h = s->hosts; h; h = h->next)
         hosted[n++] = (ck_msg_hosted){h->job, h->attempt, h->phase, ck_view_of(h->address), h->checkpoint};
     s->connected = true, s->welcome = false;
+    s->beats = s->beats_answered = 0;
+    for (host *h = s->hosts; h; h = h->next) h->said = false;
     s->heard_us = s->ticked_us = now_us;
     act_message(s, CK_SESSION_SEND, NULL,
                 &(ck_message){.kind = CK_MSG_REGISTER,
@@ -200,8 +216,7 @@ static ck_status on_welcome(ck_session *s, int64_t now_us, const ck_msg_welcome 
     s->heartbeat_us = (int64_t)(m->heartbeat_ms ? m->heartbeat_ms : 1) * 1000;
     if (m->timeout_ms) s->timeout_us = (int64_t)m->timeout_ms * 1000;
     s->beat_at_us = now_us + s->heartbeat_us;
-    for (host *h = s->hosts, *next; h; h = next) { /* what could not be said meanwhile */
-        next = h->next;
+    for (host *h = s->hosts; h; h = h->next) { /* what could not be said meanwhile, or may not have been heard */
         h->unsaid = h->progress.known;
         if (h->ended)
             say_ended(s, h);
@@ -313,7 +328,7 @@ ck_status ck_session_heard(ck_session *s, int64_t now_us, const ck_message *m, c
     if (m->as.fence.epoch != s->epoch) return CK_OK; /* a word of the past */
     host *h;
     switch ((int)m->kind) {
-    case CK_MSG_HEARTBEAT: break;
+    case CK_MSG_HEARTBEAT: on_answered(s); break;
     case CK_MSG_DEPLOY: on_deploy(s, m); break;
     case CK_MSG_START: on_start(s, m); break;
     case CK_MSG_TAKE_SAVEPOINT: on_take_savepoint(s, m); break;
@@ -355,13 +370,16 @@ ck_status ck_session_host_savepoint(ck_session *s, uint64_t job, uint64_t attemp
     return done(s, err);
 }
 
-void ck_session_host_progress(ck_session *s, uint64_t job, uint64_t attempt, const ck_progress *p) {
+ck_status ck_session_host_progress(ck_session *s, uint64_t job, uint64_t attempt, const ck_progress *p, ck_error *err) {
     host *h = find(s, job, attempt);
-    if (!h || h->ended) return;
+    if (!h || h->ended) return CK_OK;
+    const bool first = p->rows_in && !h->progress.rows_in;
     h->progress = *p;
     snprintf(h->note, sizeof h->note, "%.*s", (int)p->note.n, p->note.p ? p->note.p : "");
     h->progress.note = ck_view_of(h->note);
     h->unsaid = true;
+    if (first && s->welcome) say_heartbeat(s, h);
+    return done(s, err);
 }
 
 ck_status ck_session_host_ended(ck_session *s, uint64_t job, uint64_t attempt, ck_task_outcome outcome, uint64_t flags,

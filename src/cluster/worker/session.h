@@ -47,9 +47,11 @@ CK_NODISCARD ck_status ck_session_host_checkpoint(ck_session *s, uint64_t job, u
                                                   ck_error *err);
 CK_NODISCARD ck_status ck_session_host_savepoint(ck_session *s, uint64_t job, uint64_t attempt,
                                                  const ck_msg_savepoint_ended *m, ck_error *err);
-/* How far it is; said with the next heartbeat, which may come early for it. */
-void ck_session_host_progress(ck_session *s, uint64_t job, uint64_t attempt, const ck_progress *p);
-/* Its process has been reaped. One that was told to end has been cancelled, whatever it says. */
+/* How far it is; said with the next heartbeat, which may come early for it, and comes at once for the first rows. */
+CK_NODISCARD ck_status ck_session_host_progress(ck_session *s, uint64_t job, uint64_t attempt, const ck_progress *p,
+                                                ck_error *err);
+/* Its process has been reaped. One that was told to end has been cancelled, whatever it says. It is said to whoever
+ * leads until one is known to have heard it, by answering a heartbeat behind it. */
 CK_NODISCARD ck_status ck_session_host_ended(ck_session *s, uint64_t job, uint64_t attempt, ck_task_outcome outcome,
                                              uint64_t flags, ck_view error, ck_error *err);
 

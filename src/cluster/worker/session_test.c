@@ -16,6 +16,7 @@ typedef struct fixture {
     ck_mem mem;
     ck_arena arena;
     ck_session *s;
+    int64_t now_us; /* of what is heard */
     struct {
         ck_session_action_kind kind;
         uint64_t job, attempt;
@@ -35,6 +36,7 @@ static int setup(void **state) {
     static fixture f;
     memset(&f, 0, sizeof f);
     ck_test_proc_init(&f.t);
+    f.now_us = 1000;
     f.mem = ck_proc_mem(&f.t.proc, CK_MEM_PLAN);
     ck_arena_init(&f.arena, f.mem, 64 << 20);
     *state = &f;
@@ -75,7 +77,7 @@ static const ck_message *said(const fixture *f, ck_message_kind kind) {
 }
 
 static ck_status tell(fixture *f, const ck_message *m) {
-    ck_status s = ck_session_heard(f->s, 1000, m, NULL);
+    ck_status s = ck_session_heard(f->s, f->now_us, m, NULL);
     take(f);
     return s;
 }
@@ -101,6 +103,11 @@ static void start(fixture *f, uint64_t attempt) {
 }
 static void ended(fixture *f, uint64_t attempt, ck_task_outcome outcome, const char *error) {
     OK(ck_session_host_ended(f->s, 1, attempt, outcome, 0, ck_view_of(error), NULL));
+    take(f);
+}
+
+static void beat_at(fixture *f, int64_t us) {
+    OK(ck_session_tick(f->s, us, NULL));
     take(f);
 }
 
@@ -149,6 +156,46 @@ static void a_hosts_life_is_reported(void **state) {
     assert_int_equal(f->count, 0);
 }
 
+/* A leader that was stopped reads it when it leads no more, one that is killed never does: its successor would take the
+ * host for lost, and run again what has ended well. */
+static void an_end_is_said_until_a_leader_has_heard_it(void **state) {
+    fixture *f = *state;
+    const ck_message answer = {.kind = CK_MSG_HEARTBEAT, .as.heartbeat.fence.epoch = 4};
+    welcome(f, 3);
+    deploy(f, 3, 1);
+    ended(f, 1, CK_TASK_FINISHED, "");
+    assert_non_null(said(f, CK_MSG_ENDED));
+    ck_session_disconnected(f->s);
+    OK(ck_session_connected(f->s, 1000, NULL));
+    take(f);
+    assert_int_equal(said(f, CK_MSG_REGISTER)->as.reg.hosted.count, 1);
+    beat_at(f, 1000);
+    OK(tell(f, &(ck_message){.kind = CK_MSG_WELCOME, .as.welcome = {.fence.epoch = 4, .heartbeat_ms = 1}}));
+    assert_int_equal(said(f, CK_MSG_ENDED)->as.fence.epoch, 4);
+    beat_at(f, 2000);
+    assert_null(said(f, CK_MSG_ENDED)); /* once over each connection */
+    OK(tell(f, &answer));
+    ck_session_disconnected(f->s);
+    OK(ck_session_connected(f->s, 3000, NULL));
+    take(f);
+    assert_int_equal(said(f, CK_MSG_REGISTER)->as.reg.hosted.count, 0);
+}
+
+/* One that was under way says nothing of what came behind it. */
+static void an_answer_to_an_earlier_heartbeat_is_none_to_an_end(void **state) {
+    fixture *f = *state;
+    const ck_message answer = {.kind = CK_MSG_HEARTBEAT, .as.heartbeat.fence.epoch = 3};
+    welcome(f, 3);
+    deploy(f, 3, 1);
+    beat_at(f, 667000);
+    ended(f, 1, CK_TASK_FINISHED, "");
+    OK(tell(f, &answer));
+    ck_session_disconnected(f->s);
+    welcome(f, 4);
+    take(f);
+    assert_non_null(said(f, CK_MSG_ENDED));
+}
+
 static const ck_msg_progress *progress_said(const fixture *f, uint32_t count) {
     const ck_message *m = said(f, CK_MSG_HEARTBEAT);
     assert_non_null(m);
@@ -156,24 +203,28 @@ static const ck_msg_progress *progress_said(const fixture *f, uint32_t count) {
     return m->as.heartbeat.progress.items;
 }
 
-static void beat_at(fixture *f, int64_t us) {
-    OK(ck_session_tick(f->s, us, NULL));
-    take(f);
-}
-
-static void progress_goes_with_heartbeats_once(void **state) {
+static void progress_goes_with_heartbeats_once_and_first_rows_at_once(void **state) {
     fixture *f = *state;
     char note[CK_CLUSTER_NOTE_MAX + 50];
     memset(note, 'n', sizeof note);
     ck_progress p = {1, 10, 4, CK_EVENT_TIME_HELD, -5, {note, sizeof note}, 0, 0};
     welcome(f, 3);
     deploy(f, 3, 1);
-    ck_session_host_progress(f->s, 1, 2, &p); /* there is no such host */
+    OK(ck_session_host_progress(f->s, 1, 2, &p, NULL)); /* there is no such host */
     beat_at(f, 667000);
     (void)progress_said(f, 0);
-    ck_session_host_progress(f->s, 1, 1, &p);
+    p.rows_in = 0;
+    OK(ck_session_host_progress(f->s, 1, 1, &p, NULL));
+    take(f);
+    assert_int_equal(f->count, 0);
+    p.rows_in = 10;
+    OK(ck_session_host_progress(f->s, 1, 1, &p, NULL));
+    take(f);
+    assert_int_equal(progress_said(f, 1)->progress.rows_in, 10);
+    p.rows_in = 15;
+    OK(ck_session_host_progress(f->s, 1, 1, &p, NULL));
     p.rows_in = 20;
-    ck_session_host_progress(f->s, 1, 1, &p); /* the last word counts */
+    OK(ck_session_host_progress(f->s, 1, 1, &p, NULL)); /* the last word counts */
     beat_at(f, 1332000);
     assert_int_equal(f->count, 0); /* beats of 666 ms are often enough */
     beat_at(f, 1333000);
@@ -187,7 +238,7 @@ static void progress_goes_with_heartbeats_once(void **state) {
 
 static void rare_heartbeats_come_early_for_it(void **state) {
     fixture *f = *state;
-    const ck_progress p = {.known = 1, .rows_in = 1};
+    const ck_progress p = {.known = 1};
     OK(ck_session_connected(f->s, 0, NULL));
     OK(ck_session_heard(f->s, 0,
                         &(ck_message){.kind = CK_MSG_WELCOME,
@@ -195,7 +246,7 @@ static void rare_heartbeats_come_early_for_it(void **state) {
                         NULL));
     deploy(f, 3, 1);
     assert_int_equal(ck_session_due(f->s), 10000000);
-    ck_session_host_progress(f->s, 1, 1, &p);
+    OK(ck_session_host_progress(f->s, 1, 1, &p, NULL));
     assert_int_equal(ck_session_due(f->s), 1000000);
     beat_at(f, 999999);
     assert_int_equal(f->count, 0);
@@ -260,7 +311,9 @@ static void the_last_progress_comes_before_the_end(void **state) {
     const ck_progress p = {.known = 1, .rows_in = 7};
     welcome(f, 3);
     deploy(f, 3, 1);
-    ck_session_host_progress(f->s, 1, 1, &p);
+    OK(ck_session_host_progress(f->s, 1, 1, &(ck_progress){.known = 1, .rows_in = 3}, NULL));
+    take(f);
+    OK(ck_session_host_progress(f->s, 1, 1, &p, NULL));
     ended(f, 1, CK_TASK_FINISHED, "");
     assert_int_equal(f->count, 2);
     assert_int_equal(f->log[0].m.kind, CK_MSG_HEARTBEAT);
@@ -273,8 +326,8 @@ static void whoever_leads_next_hears_of_it(void **state) {
     const ck_progress p = {.known = 1, .rows_in = 7};
     welcome(f, 3);
     deploy(f, 3, 1);
-    ck_session_host_progress(f->s, 1, 1, &p);
-    beat_at(f, 667000);
+    OK(ck_session_host_progress(f->s, 1, 1, &p, NULL));
+    take(f);
     (void)progress_said(f, 1);
     ck_session_disconnected(f->s);
     welcome(f, 4);
@@ -393,9 +446,12 @@ static void memory_does_not_grow_with_hosts_that_were(void **state) {
     for (uint64_t attempt = 1; attempt <= 2000; attempt++) {
         ck_arena_destroy(&f->arena);
         ck_arena_init(&f->arena, f->mem, 64 << 20);
+        f->now_us = (int64_t)attempt * 667000;
         deploy(f, 3, attempt);
         if (attempt % 2) cancel(f, 3, attempt);
         ended(f, attempt, CK_TASK_FAILED, "boom");
+        beat_at(f, f->now_us);
+        OK(tell(f, &(ck_message){.kind = CK_MSG_HEARTBEAT, .as.heartbeat.fence.epoch = 3}));
         ck_arena_destroy(&f->arena);
         assert_int_equal(ck_session_host_count(f->s), 0);
         if (attempt == 2) after_2 = ck_tracked_heap_live_bytes(f->t.heap);
@@ -417,7 +473,7 @@ static void every_allocation_may_fail(void **state) {
         if (st == CK_OK) st = ck_session_heard(s, 1, &hello, NULL);
         if (st == CK_OK) st = ck_session_heard(s, 1, &job, NULL);
         if (st == CK_OK) st = ck_session_host_ready(s, 1, 1, CK_VIEW("x"), NULL);
-        if (st == CK_OK) ck_session_host_progress(s, 1, 1, &(ck_progress){.known = 1});
+        if (st == CK_OK) st = ck_session_host_progress(s, 1, 1, &(ck_progress){.known = 1, .rows_in = 1}, NULL);
         if (st == CK_OK) st = ck_session_tick(s, 1000000, NULL);
         if (st == CK_OK) st = ck_session_heard(s, 1, &next, NULL);
         if (st == CK_OK) st = ck_session_host_ended(s, 1, 1, CK_TASK_FAILED, 0, CK_VIEW("x"), NULL);
@@ -434,7 +490,9 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         T(it_registers_and_beats_as_it_is_told),
         T(a_hosts_life_is_reported),
-        T(progress_goes_with_heartbeats_once),
+        T(an_end_is_said_until_a_leader_has_heard_it),
+        T(an_answer_to_an_earlier_heartbeat_is_none_to_an_end),
+        T(progress_goes_with_heartbeats_once_and_first_rows_at_once),
         T(rare_heartbeats_come_early_for_it),
         T(who_does_not_answer_is_left),
         T(who_does_not_welcome_is_left),

@@ -145,6 +145,8 @@ static void spawn_child(supervisor *s, const request *r) {
         tell_reaped(s, r->job, r->attempt, -rc);
         return;
     }
+    ck_log_line(s->proc->log, CK_LOG_INFO, "job %llu, attempt %llu: task host %ld", (unsigned long long)r->job,
+                (unsigned long long)r->attempt, (long)c->pid);
     c->job = r->job, c->attempt = r->attempt;
     c->next = s->children;
     s->children = c;
