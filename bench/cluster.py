@@ -1,9 +1,13 @@
 """What a cluster of real processes takes: from a kill to new committed output, from a submit to the first row, to deploy many subtasks, and what a
 shuffle between processes costs beside one inside a process.   cluster.py [-r 5] [--only kill,silence,deploy,first,shuffle]
 Phases of a kill: detect (until the job is no longer running), drain (until the next attempt begins), deploy (until all its subtasks are there), restore (until
-it says how many rows it has read; that comes with a heartbeat, so up to a third of the timeout late), replay (until it has read what was read since the
-checkpoint), catch up (until its next checkpoint is complete, which has the rest of an interval in it). They are polled every 5 ms over one connection
-after the other; what is over between two looks takes 0."""
+it has read rows, which is known within 20 ms), replay (until it has read what was read since the checkpoint; that comes with a heartbeat, so up to a third of
+the timeout late), catch up (until its next checkpoint is complete, which has the rest of an interval in it). They are polled every 5 ms over one connection
+after the other; what is over between two looks takes 0.
+Phases of a first row, from the moment before the process of `clink submit` is made: accepted (the coordinator deploys the job), spawned (the worker has made the
+task host's process), here (that process asks for its part), ready (it has built it), started (it is told to run), row (the first row is in the pipe that the
+sink, `print`, writes to). "answered" is the end of `clink submit`, beside them; "committed" a job's like it with a file and a checkpoint every 10 ms, until the
+first part can be seen. The processes say when; the time is that of reading it."""
 import argparse
 import json
 import os
@@ -14,6 +18,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
@@ -24,11 +29,39 @@ STATE = f"""CREATE TABLE t (k BIGINT, v BIGINT) WITH (connector='datagen', rate_
 CREATE TABLE o (g BIGINT, n BIGINT, s BIGINT, PRIMARY KEY (g) NOT ENFORCED) WITH (connector='blackhole');
 INSERT INTO o SELECT k % {KEYS}, COUNT(*), SUM(v) FROM t GROUP BY k % {KEYS}"""
 FIRST = """CREATE TABLE t (k BIGINT) WITH (connector='datagen', rate_limit='1000', 'fields.k.kind'='sequence');
-CREATE TABLE o (k BIGINT) WITH (connector='file', format='json', path='out');
+CREATE TABLE o (k BIGINT) WITH (connector='print');
 INSERT INTO o SELECT k FROM t"""
+COMMITTED = FIRST.replace("connector='print'", "connector='file', format='json', path='out'")
 SHUFFLE = """CREATE TABLE t (k BIGINT, v BIGINT) WITH (connector='datagen', rows='20000000', 'fields.k.kind'='sequence');
 CREATE TABLE o (g BIGINT, n BIGINT, s BIGINT, PRIMARY KEY (g) NOT ENFORCED) WITH (connector='blackhole');
 INSERT INTO o SELECT k % 1000, COUNT(*), SUM(v) FROM (SELECT DISTINCT k, v FROM t WHERE k % 1000 < 100) GROUP BY k % 1000"""
+
+
+class Lines:
+    """Lines of a pipe, each with the moment it was read."""
+
+    def __init__(self, pipe):
+        self.pipe, self.lines, self.more = pipe, [], threading.Condition()
+        threading.Thread(target=self.read, daemon=True).start()
+
+    def read(self):
+        for line in self.pipe:
+            now = time.monotonic()
+            with self.more:
+                self.lines.append((now, line))
+                self.more.notify_all()
+
+    def when(self, said, begin=0):
+        """The moment of the first line, from number `begin` on, with that in it."""
+        at, end = begin, time.monotonic() + 60
+        with self.more:
+            while True:
+                for now, line in self.lines[at:]:
+                    if said in line:
+                        return now
+                at = len(self.lines)
+                if not self.more.wait(end - time.monotonic()):
+                    raise RuntimeError(f"never said: {said}")
 
 
 class Cluster:
@@ -43,8 +76,8 @@ class Cluster:
             self.workers[f"w{i}"] = self.start("worker", "--coordinator", self.address, "--name", f"w{i}", "--slots", slots)
             self.workers[f"w{i}"].stderr.readline()
 
-    def start(self, *args):
-        p = subprocess.Popen([CLINK, *map(str, args)], cwd=self.dir, env=self.env, stderr=subprocess.PIPE, text=True)
+    def start(self, *args, stdout=None):
+        p = subprocess.Popen([CLINK, *map(str, args)], cwd=self.dir, env=self.env, stdout=stdout, stderr=subprocess.PIPE, text=True)
         self.processes.append(p)
         return p
 
@@ -142,7 +175,7 @@ def deploy():
     c = Cluster(1, 1100)
     try:
         inserts = "".join(f"INSERT INTO o SELECT k FROM t WHERE k % 7 = {i};" for i in range(10))
-        sql = FIRST.split(";\nINSERT")[0].replace("connector='file', format='json', path='out'", "connector='blackhole'") + ";BEGIN STATEMENT SET;" + inserts + "END"
+        sql = FIRST.split(";\nINSERT")[0].replace("'print'", "'blackhole'") + ";BEGIN STATEMENT SET;" + inserts + "END"
         began = time.monotonic()
         job = c.submit(sql, "-p", "500", "--key-groups", "512")
         runs, s = c.until(job, lambda s: s["status"] == "running")
@@ -151,19 +184,37 @@ def deploy():
         c.stop()
 
 
+FIRST_PHASES = ("accepted", "spawned", "here", "ready", "started", "row")
+
+
+def until_part(path):
+    while not any(name.startswith("part-") for name in (os.listdir(path) if os.path.isdir(path) else ())):
+        time.sleep(0.0005)
+    return time.monotonic()
+
+
 def first():
-    """-> milliseconds from the submit until a row is in a file of the sink, and until its answer"""
-    c = Cluster(1, 4)
+    """-> milliseconds of each phase up to the first row, in all, until the answer, and until a file is committed"""
+    c = Cluster(0, 0, "--log-level", "info")
     try:
-        out = os.path.join(c.dir, "out")
+        worker = c.start("worker", "--coordinator", c.address, "--slots", 4, "--log-level", "debug", stdout=subprocess.PIPE)
+        coordinator, said, rows = Lines(c.processes[0].stderr), Lines(worker.stderr), Lines(worker.stdout)
         c.submit(FIRST, "--name", "warm")
+        rows.when("{")
         c.ask("drop", 1)
-        shutil.rmtree(out, ignore_errors=True)
+        said.when("job 1, attempt 1: has ended")
+        before = len(rows.lines)
         began = time.monotonic()
-        job = c.submit(FIRST)
+        c.submit(FIRST, "--name", "first")
         answered = time.monotonic()
-        c.until(job, lambda s: (s["rows_in"] or 0) > 0)
-        return [(answered - began) * 1000, (time.monotonic() - began) * 1000]
+        of = "job 2, attempt 1: "
+        ends = [coordinator.when("job 2 (first): attempt 1 "), said.when(of + "task host "), said.when(of + "its task host is here"), said.when(of + "is ready"),
+                said.when(of + "starts"), rows.when("{", before)]
+        c.ask("drop", 2)
+        began_file = time.monotonic()
+        c.submit(COMMITTED, "--name", "file", "--checkpoint-dir", "ck", "--checkpoint-interval-ms", 10)
+        committed = until_part(os.path.join(c.dir, "out"))
+        return [(b - a) * 1000 for a, b in zip([began, *ends], ends)] + [(x - began) * 1000 for x in (ends[-1], answered)] + [(committed - began_file) * 1000]
     finally:
         c.stop()
 
@@ -201,7 +252,7 @@ def shuffle():
 BENCHES = {"kill": (lambda: kill(False), [f"{p} ms" for p in (*PHASES, "in all")]),
            "silence": (lambda: kill(True), [f"{p} ms" for p in (*PHASES, "in all")]),
            "deploy": (deploy, ["ms", "subtasks"]),
-           "first": (first, ["answered ms", "first row known ms"]),
+           "first": (first, [f"{p} ms" for p in (*FIRST_PHASES, "in all", "answered", "committed")]),
            "shuffle": (shuffle, ["one process CPU s", "two processes CPU s"])}
 
 
