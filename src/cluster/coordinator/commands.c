@@ -190,7 +190,8 @@ static void give_up_stops(ck_coordinator *c, job *lead) {
             continue;
         }
         const waiter w = take_waiter(lead, i);
-        reply(c, w.conn, lead->id, CK_CANCELLED, "savepoint %llu is complete, and job %llu did not end with it: it is %s",
+        reply(c, w.conn, lead->id, CK_CANCELLED,
+              "savepoint %llu is complete, and job %llu did not end with it: it is %s",
               (unsigned long long)w.checkpoint, (unsigned long long)lead->id, regions_state_text(lead));
     }
 }

@@ -76,7 +76,7 @@ typedef struct waiter {
     waiter_kind kind;
     uint64_t conn, request;
     uint64_t checkpoint; /* WAIT_SAVEPOINT: the greatest that regions have taken for it; WAIT_STOP: the one it has */
-    bool stop;           /* WAIT_SAVEPOINT: the job is to end with it, which is waited for, too: WAIT_STOP, of the lead */
+    bool stop; /* WAIT_SAVEPOINT: the job is to end with it, which is waited for, too: WAIT_STOP, of the lead */
 } waiter;
 
 /* A region of a job, with attempts of its own; of most jobs it is all. Those of one job are neighbours in the list of

@@ -13,8 +13,8 @@ typedef struct host {
     ck_host_phase phase;
     bool spawned; /* there is a process */
     bool killed;
-    bool ended;         /* no process any more; it stays until a coordinator is known to have heard so */
-    bool said;          /* its end, over the present connection: */
+    bool ended;           /* no process any more; it stays until a coordinator is known to have heard so */
+    bool said;            /* its end, over the present connection: */
     uint64_t said_behind; /* so many heartbeats */
     ck_frame *deploy;
     char address[CK_CLUSTER_NAME_MAX + 1];
