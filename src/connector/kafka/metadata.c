@@ -1,7 +1,6 @@
 /* See metadata_int.h. */
 #include "connector/kafka/metadata_int.h"
 
-#include "connector/kafka/batches.h"
 #include "data/text.h"
 #include "format/utf8.h"
 
@@ -113,64 +112,47 @@ ck_status ck_kafka_metadata_read(ck_arena *a, const ck_source_table *t, ck_kafka
 
 /* ---- a record ---- */
 
-static ck_status take_header(ck_view name, ck_view value, ck_bytes *text, ck_kafka_beside *out) {
-    if (!is_utf8(name.p, name.n)) return CK_OK;
-    CK_TRY(ck_bytes_u32le(text, (uint32_t)name.n));
-    CK_TRY(ck_bytes_u32le(text, value.p ? (uint32_t)value.n : UINT32_MAX));
-    CK_TRY(ck_bytes_view(text, name));
-    if (value.p) CK_TRY(ck_bytes_view(text, value));
-    out->header_count++;
-    return CK_OK;
-}
-
-static ck_status take_message_headers(const ck_kafka_lib *lib, const rd_kafka_message_t *msg, ck_bytes *text,
-                                      ck_kafka_beside *out) {
+static ck_status take_headers(const ck_kafka_lib *lib, const rd_kafka_message_t *msg, ck_bytes *text,
+                              ck_kafka_beside *out) {
     rd_kafka_headers_t *headers;
     const char *name;
     const void *value;
     size_t n;
     if (lib->rd_kafka_message_headers(msg, &headers) != RD_KAFKA_RESP_ERR_NO_ERROR) return CK_OK;
-    for (size_t i = 0; lib->rd_kafka_header_get_all(headers, i, &name, &value, &n) == RD_KAFKA_RESP_ERR_NO_ERROR; i++)
-        CK_TRY(take_header(ck_view_of(name), (ck_view){value, n}, text, out));
-    return CK_OK;
-}
-
-/* Names end at a NUL, as the library has them. Headers that are not what they should be are none at all. */
-static ck_status take_batch_headers(const ck_kafka_record *r, ck_bytes *text, ck_kafka_beside *out) {
-    ck_cursor left = ck_cursor_of(r->headers.p, r->headers.n);
-    size_t before = text->n;
-    for (int64_t i = 0; i < r->header_count; i++) {
-        ck_view name, value;
-        if (!ck_kafka_header_next(&left, &name, &value)) {
-            text->n = before;
-            out->header_count = 0;
-            return CK_OK;
-        }
-        name.n = strnlen(name.p, name.n);
-        CK_TRY(take_header(name, value, text, out));
+    for (size_t i = 0; lib->rd_kafka_header_get_all(headers, i, &name, &value, &n) == RD_KAFKA_RESP_ERR_NO_ERROR; i++) {
+        if (!is_utf8(name, strlen(name))) continue;
+        CK_TRY(ck_bytes_u32le(text, (uint32_t)strlen(name)));
+        CK_TRY(ck_bytes_u32le(text, value ? (uint32_t)n : UINT32_MAX));
+        CK_TRY(ck_bytes_str(text, name));
+        if (value && n) CK_TRY(ck_bytes_append(text, value, n));
+        out->header_count++;
     }
     return CK_OK;
 }
 
-bool ck_kafka_key_is_text(const ck_kafka_metadata *m, const ck_kafka_record *r) {
-    return !m->text_keys || !r->key.p || is_utf8(r->key.p, r->key.n);
+bool ck_kafka_key_is_text(const ck_kafka_metadata *m, const rd_kafka_message_t *msg) {
+    return !m->text_keys || !msg->key || is_utf8(msg->key, msg->key_len);
 }
 
-bool ck_kafka_time_is_one(const ck_kafka_metadata *m, const ck_kafka_record *r) {
-    return !m->times || r->time_ms <= CK_EVENT_TIME_MAX / 1000;
+bool ck_kafka_time_is_one(const ck_kafka_metadata *m, const ck_kafka_lib *lib, const rd_kafka_message_t *msg) {
+    rd_kafka_timestamp_type_t type;
+    return !m->times || lib->rd_kafka_message_timestamp(msg, &type) <= CK_EVENT_TIME_MAX / 1000;
 }
 
-ck_status ck_kafka_beside_take(const ck_kafka_metadata *m, const ck_kafka_lib *lib, const ck_kafka_record *r,
+ck_status ck_kafka_beside_take(const ck_kafka_metadata *m, const ck_kafka_lib *lib, const rd_kafka_message_t *msg,
                                ck_bytes *text, ck_kafka_beside *out) {
-    *out =
-        (ck_kafka_beside){.time_ms = r->time_ms, .offset = r->offset, .key_at = (uint32_t)text->n, .key_n = UINT32_MAX};
-    if (m->keys && r->key.p) {
-        out->key_n = (uint32_t)r->key.n;
-        CK_TRY(ck_bytes_view(text, r->key));
+    rd_kafka_timestamp_type_t type;
+    *out = (ck_kafka_beside){.time_ms = lib->rd_kafka_message_timestamp(msg, &type),
+                             .offset = msg->offset,
+                             .key_at = (uint32_t)text->n,
+                             .key_n = UINT32_MAX};
+    if (type == RD_KAFKA_TIMESTAMP_NOT_AVAILABLE) out->time_ms = -1;
+    if (m->keys && msg->key) {
+        out->key_n = (uint32_t)msg->key_len;
+        if (msg->key_len) CK_TRY(ck_bytes_append(text, msg->key, msg->key_len));
     }
     out->headers_at = (uint32_t)text->n;
-    if (!m->headers) return CK_OK;
-    return r->message ? take_message_headers(lib, r->message, text, out) : take_batch_headers(r, text, out);
+    return m->headers ? take_headers(lib, msg, text, out) : CK_OK;
 }
 
 /* ---- columns ---- */

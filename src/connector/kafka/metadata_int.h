@@ -4,7 +4,6 @@
 #define CK_CONNECTOR_KAFKA_METADATA_INT_H
 
 #include "connector/kafka/kafka_int.h"
-#include "connector/kafka/record.h"
 
 typedef enum ck_kafka_meta {
     CK_KAFKA_META_NONE,
@@ -39,12 +38,12 @@ typedef struct ck_kafka_beside {
     uint32_t headers_at, header_count;
 } ck_kafka_beside;
 /* Whether the key is what a column of the table says, wanted or not: a text. */
-bool ck_kafka_key_is_text(const ck_kafka_metadata *m, const ck_kafka_record *r);
+bool ck_kafka_key_is_text(const ck_kafka_metadata *m, const rd_kafka_message_t *msg);
 /* The same of its time: of the years that timestamps have. Its writer can say any number. */
-bool ck_kafka_time_is_one(const ck_kafka_metadata *m, const ck_kafka_record *r);
+bool ck_kafka_time_is_one(const ck_kafka_metadata *m, const ck_kafka_lib *lib, const rd_kafka_message_t *msg);
 /* Appends key and headers to text, as wanted. */
 CK_NODISCARD ck_status ck_kafka_beside_take(const ck_kafka_metadata *m, const ck_kafka_lib *lib,
-                                            const ck_kafka_record *r, ck_bytes *text, ck_kafka_beside *out);
+                                            const rd_kafka_message_t *msg, ck_bytes *text, ck_kafka_beside *out);
 
 /* A batch of the table's columns from one of the value's columns; row i of it is of record rows[i] (NULL where the
  * table has no metadata) and weighs weights[i] (NULL: +1). */

@@ -1,5 +1,5 @@
-/* The `kafka` source. Records are fetched ahead on other threads; a step takes what one partition has ready, puts the
- * values one after the other into a buffer, a line or a frame each, and lets the decoder make columns of them. A
+/* The `kafka` source. The library fetches ahead on threads of its own; a step takes what one partition has ready, puts
+ * the values one after the other into a buffer, a line or a frame each, and lets the decoder make columns of them. A
  * split's position is the offset of the next record not yet emitted; the group's offsets are never written. */
 #include <stdio.h>
 
@@ -60,9 +60,7 @@ static ck_status on_bad_record(void *arg, const ck_bad_record *given, ck_error *
 }
 
 static void source_free(ck_kafka_source *s) {
-    ck_kafka_fetcher_free(s->fetcher);
     for (uint32_t i = 0; i < s->count; i++) ck_kafka_partition_free(s, s->partitions[i]);
-    ck_kafka_unpacker_destroy(&s->unpacker);
     if (s->topic) s->client.lib->rd_kafka_topic_destroy(s->topic);
     ck_kafka_client_destroy(&s->client);
     ck_kafka_schemas_destroy(&s->schemas);
@@ -126,13 +124,6 @@ static const char *const consumer_pairs[] = {"enable.partition.eof",
                                              "fetch.max.bytes"};
 enum { FETCH_BYTES_MAX = 2000000 };
 
-/* Of the library: how to speak to brokers, how to fetch. It does both then. */
-static bool sets_properties(const ck_table_options *o) {
-    for (uint32_t i = 0; i < o->count; i++)
-        if (strncmp(o->names[i], "properties.", 11) == 0) return true;
-    return false;
-}
-
 static ck_status source_open(void *self, ck_op_ctx *ctx) {
     ck_kafka_source *s = self;
     s->ctx = ctx;
@@ -147,11 +138,8 @@ static ck_status source_open(void *self, ck_op_ctx *ctx) {
     pairs[CK_ARRAY_COUNT(consumer_pairs) + 1] = NULL;
     CK_TRY(ck_kafka_client_new(ctx->proc, &s->options, RD_KAFKA_CONSUMER, pairs, &s->arena, &s->client, ctx->error));
     s->topic = s->client.lib->rd_kafka_topic_new(s->client.rk, s->options.topic, NULL);
-    if (!s->topic)
-        return ck_kafka_fail(&s->client, s->client.lib->rd_kafka_last_error(), ctx->error, "topic %s",
-                             s->options.topic);
-    if (sets_properties(&s->table.options)) return CK_OK;
-    return ck_kafka_fetcher_new(&s->client, s->topic, s->options.topic, s->mem, ctx, &s->fetcher, ctx->error);
+    if (s->topic) return CK_OK;
+    return ck_kafka_fail(&s->client, s->client.lib->rd_kafka_last_error(), ctx->error, "topic %s", s->options.topic);
 }
 
 /* ---- partitions ---- */
@@ -284,7 +272,7 @@ static ck_status emit(ck_kafka_source *s, ck_kafka_partition *p, ck_op_ctx *ctx)
 /* ---- a step ---- */
 
 static bool is_done(const ck_kafka_partition *p) {
-    return p->finished && ck_kafka_partition_is_empty(p) && p->begin == p->end;
+    return p->finished && p->record_at == p->record_count && p->begin == p->end;
 }
 
 /* The partition's next rows. *some: there were any. */
@@ -314,9 +302,12 @@ static void note_lag(ck_kafka_source *s, int64_t now, ck_op_ctx *ctx) {
     if (now < s->lag_next_us) return;
     for (uint32_t i = 0; i < s->count; i++) {
         const ck_kafka_partition *p = s->partitions[i];
-        int64_t high;
-        if (!p->started || !ck_kafka_partition_high(s, p, &high)) continue;
-        if (p->read_ms < 0 && high > p->split.position) continue; /* nothing has been fetched yet */
+        int64_t low, high;
+        if (!p->started ||
+            s->client.lib->rd_kafka_get_watermark_offsets(s->client.rk, p->split.topic, p->split.partition, &low,
+                                                          &high) != RD_KAFKA_RESP_ERR_NO_ERROR)
+            continue;
+        if (high < 0 || (p->read_ms < 0 && high > p->split.position)) continue; /* nothing has been fetched yet */
         known = true;
         if (high > p->split.end) high = p->split.end;
         if (p->finished || p->at_end || high <= p->split.position) continue;
@@ -345,12 +336,11 @@ static ck_status source_poll(void *self, ck_op_ctx *ctx, ck_poll_result *result,
         *result = CK_POLL_IDLE;
         CK_TRY(advance(s, p, &some, ctx));
         if (some || is_done(p)) {
-            /* A batch that is begun is read to its end: unpacked, it takes memory. */
-            s->turn = (s->turn + i + !ck_kafka_batches_are_open(&p->batches)) % s->count;
+            s->turn = (s->turn + i + 1) % s->count;
             *result = CK_POLL_MORE;
             return CK_OK;
         }
-        if (ck_kafka_partition_is_empty(p)) ck_event_time_empty(&s->event_time, p->clock, now, until_us);
+        if (p->record_at == p->record_count) ck_event_time_empty(&s->event_time, p->clock, now, until_us);
     }
     if (*result == CK_POLL_IDLE) {
         /* Errors of connections are told when asked for. */

@@ -5,15 +5,13 @@
 
 #include "connector/background.h"
 #include "connector/dead_letters.h"
-#include "connector/kafka/batches.h"
-#include "connector/kafka/fetcher.h"
 #include "connector/kafka/kafka_int.h"
 #include "connector/kafka/metadata_int.h"
 #include "connector/kafka/schemas_int.h"
 #include "connector/kafka/unfit.h"
 
 enum {
-    CK_KAFKA_FETCH_RECORDS = 4096,               /* taken from the library, or copied, at once */
+    CK_KAFKA_FETCH_RECORDS = 4096,               /* taken from the library at once */
     CK_KAFKA_LINES = 2 * CK_KAFKA_FETCH_RECORDS, /* they become: a change has a row before it and one after */
 };
 
@@ -22,22 +20,13 @@ typedef struct ck_kafka_partition {
     struct ck_kafka_source *of;
     char *id;
     ck_kafka_split split;
-    uint32_t clock;                 /* in event_time */
-    bool finished, started, at_end; /* started: somebody brings its records */
-    int64_t read_ms;                /* when the newest record taken was written; -1: not known */
-    /* fetched by ourselves */
-    bool fetched;
-    ck_kafka_feed feed;
-    ck_kafka_chunk *chunk;
-    ck_kafka_batches batches; /* of the chunk */
-    int64_t high;             /* offset behind the partition's last record, as it was then; -1: not known */
-    /* or by the library */
+    uint32_t clock; /* in event_time */
+    bool finished, started, at_end;
+    int64_t read_ms; /* when the newest record taken was written; -1: not known */
     _Atomic bool woken;
-    rd_kafka_message_t **messages;
-    size_t message_count, message_at;
     /* taken and not copied yet */
-    bool held;
-    ck_kafka_record record;
+    rd_kafka_message_t **records;
+    size_t record_count, record_at;
     int64_t behind; /* offset behind the last that was copied or is no row: markers and tombstones, too */
     /* copied and not decoded yet: line i of the buffer ends at ends[i] and is of the record at offset offsets[i] */
     ck_buffer *buffer;
@@ -73,8 +62,6 @@ typedef struct ck_kafka_source {
     ck_dead_letters letters;
     ck_kafka_client client;
     rd_kafka_topic_t *topic;
-    ck_kafka_fetcher *fetcher; /* NULL: the library fetches all of it */
-    ck_kafka_unpacker unpacker;
     ck_kafka_partition **partitions; /* in the arena */
     uint32_t count, capacity, turn;
     ck_kafka_partition *decoding;
@@ -95,19 +82,6 @@ CK_NODISCARD ck_status ck_kafka_partition_start(ck_kafka_source *s, ck_kafka_par
 void ck_kafka_partition_free(ck_kafka_source *s, ck_kafka_partition *p); /* what it holds */
 /* With nothing left to decode: the values of the next records, in a new buffer. Never waits: there may be none. */
 CK_NODISCARD ck_status ck_kafka_partition_fetch(ck_kafka_source *s, ck_kafka_partition *p, ck_op_ctx *ctx);
-bool ck_kafka_partition_is_empty(const ck_kafka_partition *p); /* nothing is taken that is not copied */
-/* The offset behind the partition's last record, as it was fetched last. false: not known. */
-bool ck_kafka_partition_high(const ck_kafka_source *s, const ck_kafka_partition *p, int64_t *high);
-
-/* ---- where its records come from (records.c) ---- */
-
-/* From its split's position on. */
-CK_NODISCARD ck_status ck_kafka_records_start(ck_kafka_source *s, ck_kafka_partition *p, ck_op_ctx *ctx);
-void ck_kafka_records_stop(ck_kafka_source *s, ck_kafka_partition *p);
-/* The next one is p->record, if there is one; never waits. What is said in place of records is noted. CK_NOTFOUND: none
- * now. */
-CK_NODISCARD ck_status ck_kafka_records_next(ck_kafka_source *s, ck_kafka_partition *p, ck_op_ctx *ctx);
-void ck_kafka_records_let_go(ck_kafka_source *s, ck_kafka_partition *p); /* of p->record */
 
 /* ---- partitions that come later (discovery.c) ---- */
 
