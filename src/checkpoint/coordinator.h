@@ -32,6 +32,7 @@ typedef struct ck_checkpoints_config {
     int64_t stall_us;  /* ADAPTIVE: trigger to overtaking, above 0 */
     uint32_t subtasks; /* of the whole job, sources included; numbered 0..subtasks-1 by the runtime */
     uint64_t next_id;  /* above every id seen in the directory */
+    uint64_t id_step;  /* from one id to the next; 0 = 1 */
 } ck_checkpoints_config;
 
 typedef enum ck_checkpoints_event_kind {
@@ -48,8 +49,8 @@ typedef enum ck_checkpoints_event_kind {
     CK_CKPT_COMMIT_FAILED,    /* checkpoint, status */
     CK_CKPT_MARK_DONE,        /* checkpoint: its .committed is durable */
     CK_CKPT_MARK_FAILED,      /* checkpoint, status */
-    CK_CKPT_SAVEPOINT,        /* request: a savepoint as soon as none is pending */
-    CK_CKPT_STOP,             /* request: a savepoint, and when it is committed FINISHED */
+    CK_CKPT_SAVEPOINT,        /* request, checkpoint: a savepoint as soon as none is pending, above that id */
+    CK_CKPT_STOP,             /* the same, and when it is committed FINISHED */
     CK_CKPT_WITHDRAW,         /* request: nobody waits any more; what has not been triggered is not, and a savepoint
                                  under way does not end the job for it */
 } ck_checkpoints_event_kind;

@@ -39,13 +39,22 @@ typedef struct ck_manifest_vertex {
     uint32_t finished_count;
 } ck_manifest_vertex;
 
+/* Of a cover, not of a file: a manifest that is in it. */
+typedef struct ck_manifest_part {
+    uint64_t checkpoint;
+    uint32_t region;
+    ck_barrier_kind kind;
+    bool committed; /* its marker says so */
+    uint32_t first_vertex, vertex_count;
+} ck_manifest_part;
+
 typedef struct ck_manifest_phase {
     const char *name;
     int64_t ms;
 } ck_manifest_phase;
 
 typedef struct ck_manifest {
-    uint32_t format; /* 1 */
+    uint32_t format; /* 1; 2 of a region */
     const char *job_name, *job_uuid;
     uint64_t checkpoint, attempt;
     ck_barrier_kind kind;
@@ -55,12 +64,19 @@ typedef struct ck_manifest {
     uint32_t key_groups;
     const char *graph; /* JSON */
     uint64_t graph_hash;
+    uint32_t region, regions; /* of how many: its vertices only, but the graph of all; regions 0: of the whole job */
     const char *state_versions;
     ck_manifest_vertex *vertices;
     uint32_t vertex_count;
     ck_manifest_file *files; /* of each subtask its rows and the changes on them, in order of application */
     uint32_t file_count;
+    const ck_manifest_part *parts; /* of a cover, as ck_checkpoint_dir_read gives it; else none */
+    uint32_t part_count;
 } ck_manifest;
+
+/* The checkpoint that an operator, or the vertex with this id, is from: of a cover that of its part. 0: it has none. */
+uint64_t ck_manifest_checkpoint_of_op(const ck_manifest *m, const char *uid);
+uint64_t ck_manifest_checkpoint_of_vertex(const ck_manifest *m, uint64_t vertex);
 
 CK_NODISCARD ck_status ck_manifest_encode(const ck_manifest *m, ck_bytes *out);
 /* Every member checked; unknown members are ignored, a newer format is refused. */

@@ -33,8 +33,9 @@ typedef struct ck_checkpoint_config {
     ck_alignment alignment;
     int64_t stall_us; /* CK_ALIGN_ADAPTIVE */
     ck_changelog_config changelog;
-    const char *restore; /* "latest", "N", "DIR[:N]"; NULL = latest when this job is in dir */
-    bool fresh;          /* start anew in a used directory, under a new UUID */
+    const char *restore;    /* "latest", "N", "DIR[:N]"; NULL = latest when this job is in dir */
+    bool fresh;             /* start anew in a used directory, under a new UUID, */
+    const char *fresh_uuid; /* this one; in a directory that has it already nothing starts anew. NULL: any */
     bool allow_duplicates;
     bool allow_semantic_change; /* a changed script goes on over state that means something else, or gives it up */
     ck_added_state added;
@@ -61,8 +62,16 @@ typedef struct ck_job_reread {
     const bool *ends; /* the other one had come to its end */
 } ck_job_reread;
 
+/* A job that is one region of its graph (graph/regions.h), which is started with the graph of all: only operators of
+ * the region run, and the checkpoints are of them, in a directory that the job's other regions share. Vertices,
+ * subtasks and placement are those of ck_graph_region. */
+typedef struct ck_job_region {
+    uint32_t index, count; /* count 0 or 1: all of it. Another count than the graph has is CK_INVALID */
+} ck_job_region;
+
 typedef struct ck_job_config {
     const char *name;
+    ck_job_region region;
     uint32_t parallelism;
     uint32_t batch_rows;   /* 0 = CK_BATCH_ROWS_MAX */
     int64_t flush_us;      /* 0 = 5000 */
@@ -105,6 +114,10 @@ CK_NODISCARD ck_status ck_job_result(ck_job *j, ck_error *err); /* of an ended j
 CK_NODISCARD ck_status ck_job_savepoint(ck_job *j, int64_t timeout_us, uint64_t *checkpoint, ck_error *err);
 /* The same, and the job ends FINISHED when it is committed: nothing is read behind it. A start from it goes on. */
 CK_NODISCARD ck_status ck_job_stop(ck_job *j, int64_t timeout_us, uint64_t *checkpoint, ck_error *err);
+/* Either, with an id above `above`: of the regions of a job each is told the greatest checkpoint that any of them has
+ * said so far. So no savepoint of the job mixes with one before, and its number is the greatest of the ids. */
+CK_NODISCARD ck_status ck_job_savepoint_above(ck_job *j, bool stop, uint64_t above, int64_t timeout_us,
+                                              uint64_t *checkpoint, ck_error *err);
 void ck_job_free(ck_job *j); /* cancels, waits, frees */
 
 /* A look at a running job; all numbers are since this start. */
