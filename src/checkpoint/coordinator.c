@@ -23,6 +23,7 @@ typedef struct completed {
 typedef struct request {
     uint64_t number;
     uint64_t checkpoint; /* 0: waits to be triggered */
+    uint64_t above;      /* its checkpoint is to be */
     bool stop;
 } request;
 
@@ -76,6 +77,7 @@ ck_status ck_checkpoints_new(ck_mem mem, const ck_checkpoints_config *cfg, int64
     c->mem = mem, c->bytes = bytes, c->cfg = *cfg, c->words = words;
     c->acked = c->bits, c->finished = c->bits + words;
     c->next_id = cfg->next_id;
+    if (c->cfg.id_step == 0) c->cfg.id_step = 1;
     c->next_due_us = cfg->first_at_once ? now_us : now_us + cfg->interval_us;
     c->final_deadline_us = INT64_MAX;
     *out = c;
@@ -118,7 +120,7 @@ static void answer(ck_checkpoints *c, uint64_t checkpoint, ck_status status, con
     c->request_count = kept;
 }
 
-static void ask(ck_checkpoints *c, uint64_t number, bool stop) {
+static void ask(ck_checkpoints *c, uint64_t number, bool stop, uint64_t above) {
     const char *refused = !c->cfg.enabled                    ? "savepoints need a checkpoint directory"
                           : c->job != JOB_RUNNING            ? "the job is ending"
                           : c->request_count == REQUESTS_MAX ? "too many savepoints are waiting"
@@ -128,7 +130,7 @@ static void ask(ck_checkpoints *c, uint64_t number, bool stop) {
         a->request = number, a->status = CK_REFUSED, a->reason = refused;
         return;
     }
-    c->requests[c->request_count++] = (request){.number = number, .stop = stop};
+    c->requests[c->request_count++] = (request){.number = number, .above = above, .stop = stop};
 }
 
 static void withdraw(ck_checkpoints *c, uint64_t number) {
@@ -170,9 +172,19 @@ static void subtask_finished(ck_checkpoints *c, uint32_t subtask, int64_t now_us
 
 /* ---- the pending checkpoint ---- */
 
+/* Of those that are asked for: the id goes on in its steps. */
+static void go_above(ck_checkpoints *c) {
+    for (uint32_t i = 0; i < c->request_count; i++) {
+        uint64_t above = c->requests[i].above, step = c->cfg.id_step;
+        if (above >= c->next_id && above < INT64_MAX - step) c->next_id += ((above - c->next_id) / step + 1) * step;
+    }
+}
+
 static void trigger(ck_checkpoints *c, ck_barrier_kind kind, int64_t now_us) {
     c->phase = PENDING_ACKS;
-    c->pending = c->next_id++;
+    if (kind == CK_BARRIER_SAVEPOINT) go_above(c);
+    c->pending = c->next_id;
+    c->next_id += c->cfg.id_step;
     c->kind = kind, c->since_us = now_us;
     c->pending_stop = false;
     c->missing = c->cfg.subtasks;
@@ -363,8 +375,8 @@ static void take(ck_checkpoints *c, int64_t now_us, const ck_checkpoints_event *
     case CK_CKPT_MARK_FAILED:
         commit_failed(c, find(c, ev->checkpoint, COMMIT_MARKING), COMMIT_MARK_AGAIN, ev, now_us);
         break;
-    case CK_CKPT_SAVEPOINT: ask(c, ev->request, false); break;
-    case CK_CKPT_STOP: ask(c, ev->request, true); break;
+    case CK_CKPT_SAVEPOINT: ask(c, ev->request, false, ev->checkpoint); break;
+    case CK_CKPT_STOP: ask(c, ev->request, true, ev->checkpoint); break;
     case CK_CKPT_WITHDRAW: withdraw(c, ev->request); break;
     }
 }
@@ -391,7 +403,7 @@ uint32_t ck_checkpoints_step(ck_checkpoints *c, int64_t now_us, const ck_checkpo
                              const ck_checkpoints_action **actions) {
     c->action_count = 0;
     if (over(c)) {
-        if (ev->kind == CK_CKPT_SAVEPOINT || ev->kind == CK_CKPT_STOP) ask(c, ev->request, false);
+        if (ev->kind == CK_CKPT_SAVEPOINT || ev->kind == CK_CKPT_STOP) ask(c, ev->request, false, 0);
     } else {
         take(c, now_us, ev);
         if (!over(c)) timeouts(c, now_us);

@@ -3,82 +3,13 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <unistd.h>
 #include <yyjson.h>
 
 #include "base/json.h"
-#include "os/clock.h"
 #include "os/durable.h"
 #include "os/random.h"
 
-enum { JOB_FILE_BYTES_MAX = 64 * 1024, LOCK_TAIL_BYTES = 4096 };
-
-/* ---- job.lock ---- */
-
-/* One line a run; the last whole one is the newest owner. A line without its newline was torn. */
-static bool last_owner(ck_checkpoint_dir *d, uint64_t *attempt, int64_t *pid) {
-    ck_fs *fs = d->proc->fs;
-    ck_stat st;
-    char tail[LOCK_TAIL_BYTES + 1];
-    size_t got = 0;
-    if (fs->fstat(d->lock_file, &st, NULL) != CK_OK) return false;
-    uint64_t from = st.bytes > LOCK_TAIL_BYTES ? st.bytes - LOCK_TAIL_BYTES : 0;
-    if (fs->pread(d->lock_file, tail, LOCK_TAIL_BYTES, from, &got, NULL) != CK_OK) return false;
-    tail[got] = 0;
-    d->lock_torn = got > 0 && tail[got - 1] != '\n';
-    for (char *end = strrchr(tail, '\n'); end; end = strrchr(tail, '\n')) {
-        *end = 0;
-        char *line = strrchr(tail, '\n');
-        line = line ? line + 1 : tail;
-        ck_arena a;
-        yyjson_doc *doc;
-        ck_arena_init(&a, d->mem, 1 << 20);
-        bool ok = ck_json_read(&a, ck_view_of(line), &doc, NULL) == CK_OK;
-        yyjson_val *o = ok ? yyjson_doc_get_root(doc) : NULL;
-        *attempt = yyjson_get_uint(yyjson_obj_get(o, "attempt"));
-        *pid = yyjson_get_sint(yyjson_obj_get(o, "pid"));
-        ck_arena_destroy(&a);
-        if (ok && *attempt) return true;
-    }
-    return false;
-}
-
-/* It may end, or be the rest of an attempt that nobody can reach: another try is worth it, unlike after other refusals.
- */
-static ck_status is_held(const ck_checkpoint_dir *d, const char *by, ck_error *err) {
-    ck_fail(err, CK_REFUSED, "the checkpoint directory %s is in use by another run%s; a job runs once at a time",
-            d->path, by);
-    if (err) err->fatal = false;
-    return CK_REFUSED;
-}
-
-static ck_status take_lock(ck_checkpoint_dir *d, ck_error *err) {
-    ck_fs *fs = d->proc->fs;
-    const char *path = ck_dir_join(&d->arena, d->path, "job.lock");
-    if (!path) return ck_nomem(err, d->mem, 0);
-    CK_TRY(fs->open(fs, path, CK_OPEN_READWRITE, &d->lock_file, err));
-    uint64_t attempt = 0;
-    int64_t pid = 0;
-    ck_status s = fs->lock(d->lock_file, err);
-    bool known = (s == CK_OK || s == CK_EXISTS) && last_owner(d, &attempt, &pid);
-    char by[40] = "";
-    if (known) (void)snprintf(by, sizeof by, " (process %" PRId64 ")", pid);
-    if (s == CK_EXISTS) return is_held(d, by, err);
-    CK_TRY(s);
-    d->attempt = attempt + 1;
-    return CK_OK;
-}
-
-/* Behind the manifests, whose attempts may be greater when the lock file was lost. */
-static ck_status sign_lock(ck_checkpoint_dir *d, ck_error *err) {
-    char line[160];
-    int n = snprintf(line, sizeof line, "%s{\"attempt\":%" PRIu64 ",\"pid\":%ld,\"started_ms\":%" PRId64 "}\n",
-                     d->lock_torn ? "\n" : "", d->attempt, (long)getpid(), ck_wall_us(d->proc) / 1000);
-    ck_fs *fs = d->proc->fs;
-    CK_TRY(fs->write(d->lock_file, line, (size_t)n, err));
-    CK_TRY(fs->fsync(d->lock_file, err));
-    return fs->fsync_dir(fs, d->path, err);
-}
+enum { JOB_FILE_BYTES_MAX = 64 * 1024 };
 
 /* ---- job.json ---- */
 
@@ -135,16 +66,21 @@ static ck_status identify(ck_checkpoint_dir *d, const ck_checkpoint_dir_config *
                    d->path, d->job_name, cfg->job_name, d->job_name);
 }
 
+/* Regions that start afresh together have one UUID: the first of them to come forgets what was there. */
+static bool begins_afresh(const ck_checkpoint_dir *d, const ck_checkpoint_dir_config *cfg) {
+    return cfg->fresh && !(cfg->fresh_uuid && d->job_uuid && strcmp(cfg->fresh_uuid, d->job_uuid) == 0);
+}
+
 /* A new directory, a fresh start, or a lost job.json: it is written. */
-static ck_status settle_identity(ck_checkpoint_dir *d, const ck_checkpoint_dir_config *cfg, ck_error *err) {
-    if (d->job_uuid && !cfg->fresh) return CK_OK;
+static ck_status settle_identity(ck_checkpoint_dir *d, const ck_checkpoint_dir_config *cfg, bool fresh, ck_error *err) {
+    if (d->job_uuid && !fresh) return CK_OK;
     d->job_name = cfg->job_name;
-    d->job_uuid = cfg->fresh ? NULL : uuid_in_manifests(d);
+    d->job_uuid = fresh ? cfg->fresh_uuid : uuid_in_manifests(d);
     if (!d->job_uuid) {
-        char *fresh = ck_arena_alloc(&d->arena, 37);
-        if (!fresh) return ck_nomem(err, d->mem, 37);
-        ck_random_uuid(d->proc, fresh);
-        d->job_uuid = fresh;
+        char *made = ck_arena_alloc(&d->arena, 37);
+        if (!made) return ck_nomem(err, d->mem, 37);
+        ck_random_uuid(d->proc, made);
+        d->job_uuid = made;
     }
     const char *path = ck_dir_join(&d->arena, d->path, "job.json");
     return path ? write_job(d, path, err) : ck_nomem(err, d->mem, 0);
@@ -166,6 +102,8 @@ ck_status ck_dir_entry_new(const ck_checkpoint_dir *d, uint64_t id, ck_view text
         s = ck_fail(&why, CK_CORRUPT, "the manifest says it is of checkpoint %" PRIu64, m->checkpoint);
     if (s == CK_OK) {
         e->e.kind = m->kind;
+        e->e.region = m->region, e->e.regions = m->regions;
+        e->graph_hash = m->graph_hash;
         e->paths = ck_arena_array(&e->arena, m->file_count + 1u, sizeof *e->paths);
         e->path_count = m->file_count + 1;
         if (e->paths) e->paths[0] = ck_arena_strdup(&e->arena, m->job_uuid);
@@ -213,7 +151,8 @@ void ck_dir_entry_add(ck_checkpoint_dir *d, ck_dir_entry *e) {
     pthread_mutex_unlock(&d->lock);
 }
 
-static ck_status load_manifest(ck_checkpoint_dir *d, uint64_t id, const char *path, ck_error *err) {
+/* may_go: its owner's retention may be faster. */
+static ck_status load_manifest(ck_checkpoint_dir *d, uint64_t id, const char *path, bool may_go, ck_error *err) {
     ck_arena a;
     ck_view text = {"", 0};
     ck_dir_entry *e;
@@ -221,14 +160,43 @@ static ck_status load_manifest(ck_checkpoint_dir *d, uint64_t id, const char *pa
     const char *full = ck_dir_join(&a, d->path, path);
     ck_status s = full ? ck_fs_read_all(d->proc, full, CK_MANIFEST_BYTES_MAX, &a, &text, err) : CK_NOMEM;
     if (s == CK_FULL || s == CK_CORRUPT) s = CK_OK; /* too long, or no file at all: empty text, damaged */
-    if (s == CK_NOTFOUND && d->read_only) {         /* its owner's retention was faster */
+    if (s == CK_NOTFOUND && may_go) {
         ck_error_reset(err);
         ck_arena_destroy(&a);
         return CK_OK;
     }
     if (s == CK_OK) s = ck_dir_entry_new(d, id, text, &e, err);
     ck_arena_destroy(&a);
-    if (s == CK_OK) ck_dir_entry_add(d, e);
+    if (s != CK_OK) return s;
+    /* The damaged are not passed over, but by a fresh start. Of an opening the UUID is known only behind all of them.
+     */
+    if (d->job_uuid) e->e.own = e->e.damage || strcmp(e->paths[0], d->job_uuid) == 0;
+    ck_dir_entry_add(d, e);
+    return CK_OK;
+}
+
+static bool has_entry(ck_checkpoint_dir *d, uint64_t id) {
+    pthread_mutex_lock(&d->lock);
+    const ck_dir_entry *e = d->entries;
+    while (e && e->e.checkpoint != id) e = e->next;
+    pthread_mutex_unlock(&d->lock);
+    return e != NULL;
+}
+
+ck_status ck_dir_look_again(ck_checkpoint_dir *d, uint64_t above, ck_error *err) {
+    ck_arena a;
+    const char **names;
+    size_t count;
+    ck_arena_init(&a, d->mem, SIZE_MAX);
+    ck_status s = d->proc->fs->list(d->proc->fs, d->path, &a, &names, &count, err);
+    for (size_t i = 0; s == CK_OK && i < count; i++) {
+        uint64_t id;
+        if (ck_name_parse(names[i], &id) != CK_NAME_MANIFEST || id <= above) continue;
+        bool ours = (id & ck_region_mask(d->region.count)) == d->region.index; /* and may be on its way */
+        if (ours || has_entry(d, id)) continue;
+        s = load_manifest(d, id, names[i], true, err);
+    }
+    ck_arena_destroy(&a);
     return s;
 }
 
@@ -247,61 +215,145 @@ static ck_status see(void *arg, const char *path, const char *name, ck_error *er
     uint64_t id;
     ck_name_kind kind = ck_name_parse(name, &id);
     if (id >= d->next_id) d->next_id = id + 1;
-    if (kind == CK_NAME_MANIFEST && strcmp(path, name) == 0) return load_manifest(d, id, path, err);
-    return kind != CK_NAME_TEMPORARY || d->read_only ? CK_OK : remove_name(d, path, err);
+    if (kind == CK_NAME_MANIFEST && strcmp(path, name) == 0)
+        return load_manifest(d, id, path, d->read_only || ck_dir_by_region(d), err);
+    bool sweep = kind == CK_NAME_TEMPORARY && !d->read_only && ck_dir_path_is_mine(d, path, id);
+    return sweep ? remove_name(d, path, err) : CK_OK;
 }
+
+/* A marker without a manifest. */
+typedef struct lone_mark {
+    uint64_t checkpoint;
+    uint64_t region, regions, graph_hash; /* regions 0: of the whole */
+} lone_mark;
 
 typedef struct marks {
     ck_checkpoint_dir *d;
-    uint64_t alone, abandoned; /* the newest marker without a manifest, the newest manifest gone back behind; 0: none */
-    bool sweep;                /* markers without a manifest go */
+    ck_arena *a;
+    lone_mark *alone;
+    uint32_t alone_count;
+    uint64_t *abandoned; /* manifests gone back behind */
+    uint32_t abandoned_count;
+    bool sweep; /* markers without a manifest go */
 } marks;
+
+/* What it says beyond its name; what cannot be read is taken to be of the whole. false: it has gone, by its owner. */
+static bool read_mark(const marks *m, const char *path, lone_mark *out) {
+    ck_arena a;
+    ck_view text;
+    yyjson_doc *doc;
+    ck_arena_init(&a, m->d->mem, 1 << 20);
+    const char *full = ck_dir_join(&a, m->d->path, path);
+    ck_status s = full ? ck_fs_read_all(m->d->proc, full, JOB_FILE_BYTES_MAX, &a, &text, NULL) : CK_NOMEM;
+    if (s == CK_OK && ck_json_read(&a, text, &doc, NULL) == CK_OK) {
+        yyjson_val *o = yyjson_doc_get_root(doc);
+        const char *graph = yyjson_get_str(yyjson_obj_get(o, "graph"));
+        out->region = yyjson_get_uint(yyjson_obj_get(o, "region"));
+        out->regions = yyjson_get_uint(yyjson_obj_get(o, "regions"));
+        bool known = graph && sscanf(graph, "%" SCNx64, &out->graph_hash) == 1;
+        if (!known || out->regions > CK_REGIONS_MAX) out->regions = 0;
+    }
+    ck_arena_destroy(&a);
+    return s != CK_NOTFOUND;
+}
+
+/* One more at the end of an array in the arena; its old place is not used again. */
+static void *grow(ck_arena *a, const void *array, uint32_t count, size_t element) {
+    void *more = ck_arena_array(a, count + 1u, element);
+    if (more && count) memcpy(more, array, count * element);
+    return more;
+}
 
 static ck_status see_marker(void *arg, const char *path, const char *name, ck_error *err) {
     marks *m = arg;
     uint64_t id;
     ck_name_kind kind = ck_name_parse(name, &id);
     if (strcmp(path, name) != 0) return CK_OK;
-    if (kind == CK_NAME_ABANDONED && id > m->abandoned) m->abandoned = id;
+    if (kind == CK_NAME_ABANDONED) {
+        if (!(m->abandoned = grow(m->a, m->abandoned, m->abandoned_count, sizeof *m->abandoned)))
+            return ck_nomem(err, m->a->mem, 0);
+        m->abandoned[m->abandoned_count++] = id;
+    }
     if (kind != CK_NAME_COMMITTED) return CK_OK;
     ck_dir_entry *e = m->d->entries;
     while (e && e->e.checkpoint != id) e = e->next;
     if (e) e->e.committed = true;
     if (e) return CK_OK;
-    if (id > m->alone) m->alone = id;
-    return m->sweep ? remove_name(m->d, path, err) : CK_OK;
+    if (m->sweep) return remove_name(m->d, path, err);
+    if (!(m->alone = grow(m->a, m->alone, m->alone_count, sizeof *m->alone))) return ck_nomem(err, m->a->mem, 0);
+    m->alone[m->alone_count] = (lone_mark){.checkpoint = id};
+    m->alone_count += read_mark(m, path, &m->alone[m->alone_count]);
+    return CK_OK;
+}
+
+/* Of the whole any newer manifest of it will do, also one that cannot be read; of a region a newer one of that. */
+static bool is_newer_of_same(const ck_dir_entry *e, const lone_mark *mark) {
+    if (!e->e.own || e->e.checkpoint <= mark->checkpoint) return false;
+    if (e->e.damage && mark->regions)
+        return (e->e.checkpoint & ck_region_mask((uint32_t)mark->regions)) == mark->region;
+    if (e->e.damage || !e->e.regions) return true;
+    return mark->regions && e->e.region == mark->region && e->e.regions == mark->regions &&
+           e->graph_hash == mark->graph_hash;
+}
+
+/* What was gone back behind is not missed; of a region that is what has its number. */
+static bool was_gone_behind(const marks *m, const lone_mark *mark) {
+    for (uint32_t i = 0; i < m->abandoned_count; i++) {
+        uint64_t id = m->abandoned[i];
+        if (id >= mark->checkpoint &&
+            (!mark->regions || (id & ck_region_mask((uint32_t)mark->regions)) == mark->region))
+            return true;
+    }
+    return false;
+}
+
+/* A region that has checkpoints of this graph has no use for another's, nor for what was before. */
+static bool is_anothers(const ck_checkpoint_dir *d, const lone_mark *mark) {
+    const ck_checkpoint_region *r = &d->region;
+    if (!ck_dir_by_region(d)) return false;
+    bool of_this = mark->regions == r->count && mark->graph_hash == r->graph_hash;
+    if (of_this && mark->region != r->index) return true;
+    for (const ck_dir_entry *e = d->entries; e; e = e->next)
+        if (e->e.own && e->e.checkpoint > mark->checkpoint && ck_dir_is_of_this_graph(d, e) && e->e.region == r->index)
+            return true;
+    return false;
 }
 
 /* A marker is written when its manifest is durable, and goes behind it when there is a newer one: one that is newer
- * than all of them has lost its own, and what that said is nowhere else. */
+ * than all of its kind has lost its own, and what that said is nowhere else. */
 static void note_lost(ck_checkpoint_dir *d, const marks *m) {
-    uint64_t newest = m->abandoned;
-    for (const ck_dir_entry *e = d->entries; e; e = e->next)
-        if (e->e.own && e->e.checkpoint > newest) newest = e->e.checkpoint;
-    d->lost = m->alone > newest ? m->alone : 0;
+    d->lost = 0;
+    for (uint32_t i = 0; i < m->alone_count; i++) {
+        const lone_mark *mark = &m->alone[i];
+        bool found =
+            was_gone_behind(m, mark) || is_anothers(d, mark) || ck_dir_is_superseded(d, mark->checkpoint, d->job_uuid);
+        for (const ck_dir_entry *e = d->entries; e && !found; e = e->next) found = is_newer_of_same(e, mark);
+        if (!found && mark->checkpoint > d->lost) d->lost = mark->checkpoint;
+    }
 }
 
-static ck_status open_parts(ck_checkpoint_dir *d, const ck_checkpoint_dir_config *cfg, ck_error *err) {
+static ck_status open_with(ck_checkpoint_dir *d, const ck_checkpoint_dir_config *cfg, ck_arena *a, ck_error *err) {
     d->path = ck_arena_strdup(&d->arena, cfg->path);
     if (!d->path) return ck_nomem(err, d->mem, 0);
     if (!cfg->read_only) {
         CK_TRY(ck_fs_mkdirs(d->proc, d->path, err));
-        CK_TRY(take_lock(d, err));
+        CK_TRY(ck_dir_take_locks(d, cfg->lock_wait_us, err));
     }
     CK_TRY(identify(d, cfg, err));
     CK_TRY(ck_dir_walk(d, see, d, err));
-    marks m = {.d = d};
+    marks m = {.d = d, .a = a};
     CK_TRY(ck_dir_walk(d, see_marker, &m, err));
+    bool fresh = begins_afresh(d, cfg);
     if (!d->read_only && d->next_id > INT64_MAX)
         return ck_fail(err, CK_REFUSED,
                        "%s: a name there has the checkpoint id %" PRIu64 ", and no greater one is possible: it is not "
                        "of a job that has run here, and has to be taken away",
                        d->path, d->next_id - 1);
-    if (!d->read_only) CK_TRY(settle_identity(d, cfg, err));
+    if (!d->read_only) CK_TRY(settle_identity(d, cfg, fresh, err));
     for (ck_dir_entry *e = d->entries; e; e = e->next) /* the damaged are not passed over, but by a fresh start */
-        e->e.own = e->e.damage ? !cfg->fresh : strcmp(e->paths[0], d->job_uuid) == 0;
-    if (cfg->fresh && !d->read_only && m.alone) {
-        m = (marks){.d = d, .sweep = true};
+        e->e.own = e->e.damage ? !fresh : strcmp(e->paths[0], d->job_uuid) == 0;
+    if (fresh && !d->read_only && m.alone_count) {
+        m = (marks){.d = d, .a = a, .sweep = true};
         CK_TRY(ck_dir_walk(d, see_marker, &m, err));
     } else {
         note_lost(d, &m);
@@ -309,7 +361,15 @@ static ck_status open_parts(ck_checkpoint_dir *d, const ck_checkpoint_dir_config
     d->job_name = ck_arena_strdup(&d->arena, d->job_name);
     d->job_uuid = ck_arena_strdup(&d->arena, d->job_uuid);
     if (!d->job_name || !d->job_uuid) return ck_nomem(err, d->mem, 0);
-    return cfg->read_only ? CK_OK : sign_lock(d, err);
+    return cfg->read_only ? CK_OK : ck_dir_sign_locks(d, err);
+}
+
+static ck_status open_parts(ck_checkpoint_dir *d, const ck_checkpoint_dir_config *cfg, ck_error *err) {
+    ck_arena a; /* for looking */
+    ck_arena_init(&a, d->mem, SIZE_MAX);
+    ck_status s = open_with(d, cfg, &a, err);
+    ck_arena_destroy(&a);
+    return s;
 }
 
 ck_status ck_checkpoint_dir_open(const ck_checkpoint_dir_config *cfg, ck_checkpoint_dir **out, ck_error *err) {
@@ -317,6 +377,7 @@ ck_status ck_checkpoint_dir_open(const ck_checkpoint_dir_config *cfg, ck_checkpo
     ck_checkpoint_dir *d = ck_alloc_zero(cfg->mem, sizeof *d);
     if (!d) return ck_nomem(err, cfg->mem, sizeof *d);
     d->proc = cfg->proc, d->mem = cfg->mem, d->read_only = cfg->read_only, d->next_id = 1;
+    d->region = cfg->region;
     ck_arena_init(&d->arena, d->mem, SIZE_MAX);
     d->lock_made = pthread_mutex_init(&d->lock, NULL) == 0;
     ck_status s = d->lock_made ? open_parts(d, cfg, err) : ck_fail(err, CK_NOMEM, "no lock can be made");
@@ -335,7 +396,7 @@ void ck_checkpoint_dir_close(ck_checkpoint_dir *d) {
         d->entries = e->next;
         ck_dir_entry_free(d, e);
     }
-    if (d->lock_file) d->proc->fs->close(d->lock_file);
+    ck_dir_let_go_of_locks(d);
     if (d->lock_made) pthread_mutex_destroy(&d->lock);
     ck_arena_destroy(&d->arena);
     ck_free(d->mem, d, sizeof *d);
@@ -355,11 +416,12 @@ uint64_t ck_checkpoint_dir_next_id(const ck_checkpoint_dir *d) {
     pthread_mutex_lock(&m->lock);
     uint64_t id = d->next_id;
     pthread_mutex_unlock(&m->lock);
-    return id;
+    return ck_checkpoint_region_id(&d->region, id);
 }
 
-static ck_status copy_entry(ck_arena *a, const ck_dir_entry *e, ck_checkpoint_entry *out) {
+static ck_status copy_entry(const ck_checkpoint_dir *d, ck_arena *a, const ck_dir_entry *e, ck_checkpoint_entry *out) {
     *out = e->e;
+    out->mine = ck_dir_entry_is_mine(d, e);
     if (!e->e.damage) return CK_OK;
     out->damage = ck_arena_strdup(a, e->e.damage);
     return out->damage ? CK_OK : CK_NOMEM;
@@ -372,7 +434,7 @@ ck_status ck_checkpoint_dir_list(ck_checkpoint_dir *d, ck_arena *a, ck_checkpoin
     ck_checkpoint_entry *list = ck_arena_array(a, n ? n : 1, sizeof *list);
     ck_status s = list ? CK_OK : CK_NOMEM;
     uint32_t i = 0;
-    for (const ck_dir_entry *e = d->entries; e && s == CK_OK; e = e->next) s = copy_entry(a, e, &list[i++]);
+    for (const ck_dir_entry *e = d->entries; e && s == CK_OK; e = e->next) s = copy_entry(d, a, e, &list[i++]);
     pthread_mutex_unlock(&d->lock);
     *out = list, *count = n;
     return s;
@@ -382,8 +444,9 @@ ck_status ck_checkpoint_dir_newest(ck_checkpoint_dir *d, ck_checkpoint_entry *ou
     pthread_mutex_lock(&d->lock);
     const ck_dir_entry *newest = NULL;
     for (const ck_dir_entry *e = d->entries; e; e = e->next)
-        if (e->e.own) newest = e;
+        if (ck_dir_entry_is_mine(d, e)) newest = e;
     if (newest) *out = newest->e;
+    if (newest) out->mine = true;
     pthread_mutex_unlock(&d->lock);
     return newest ? CK_OK : CK_NOTFOUND;
 }
@@ -395,29 +458,4 @@ ck_status ck_checkpoint_dir_newest_id(ck_checkpoint_dir *d, uint64_t *id, ck_err
     if (s != CK_OK) return ck_fail(err, s, "%s cannot be read", ck_checkpoint_dir_path(d));
     *id = newest.checkpoint;
     return CK_OK;
-}
-
-static ck_status not_there(ck_checkpoint_dir *d, uint64_t checkpoint, ck_error *err) {
-    char ids[256] = "none";
-    size_t n = 0;
-    pthread_mutex_lock(&d->lock);
-    for (const ck_dir_entry *e = d->entries; e && n + 24 < sizeof ids; e = e->next)
-        n += (size_t)snprintf(ids + n, sizeof ids - n, "%s%" PRIu64, n ? ", " : "", e->e.checkpoint);
-    pthread_mutex_unlock(&d->lock);
-    return ck_fail(err, CK_NOTFOUND, "%s has no checkpoint %" PRIu64 "; there are: %s", d->path, checkpoint, ids);
-}
-
-ck_status ck_checkpoint_dir_read(ck_checkpoint_dir *d, uint64_t checkpoint, ck_arena *a, ck_manifest **out,
-                                 ck_error *err) {
-    const char *name = ck_checkpoint_path_manifest(a, checkpoint), *path = name ? ck_dir_join(a, d->path, name) : NULL;
-    ck_view text;
-    if (!path) return ck_nomem(err, a->mem, 0);
-    ck_status s = ck_fs_read_all(d->proc, path, CK_MANIFEST_BYTES_MAX, a, &text, err);
-    if (s == CK_NOTFOUND) return not_there(d, checkpoint, err);
-    if (s == CK_FULL) s = ck_fail(err, CK_CORRUPT, "a manifest of over %d bytes", CK_MANIFEST_BYTES_MAX);
-    if (s == CK_OK) s = ck_manifest_decode(a, text, out, err);
-    if (s == CK_OK && (*out)->checkpoint != checkpoint)
-        s = ck_fail(err, CK_CORRUPT, "the manifest says it is of checkpoint %" PRIu64, (*out)->checkpoint);
-    if (s != CK_OK) ck_error_prefix(err, "%s: ", path);
-    return s;
 }

@@ -88,6 +88,9 @@ uint64_t ck_checkpoint_dir_lost(const ck_checkpoint_dir *d);
  * with an empty message: it has neither, and begins anew. */
 CK_NODISCARD ck_status ck_checkpoint_dir_read(ck_checkpoint_dir *d, uint64_t checkpoint, ck_arena *a, ck_manifest **out,
                                               ck_error *err);
+/* The same of each region's newest up to there, whatever it is: for who takes the newest there is. */
+CK_NODISCARD ck_status ck_checkpoint_dir_read_newest(ck_checkpoint_dir *d, uint64_t checkpoint, ck_arena *a,
+                                                     ck_manifest **out, ck_error *err);
 
 /* Completes m->checkpoint: checks the manifest against itself and that every file it names is there with its size, then
  * creates it exclusively. When the name is taken by the same owner, attempt and content that is a lost reply and

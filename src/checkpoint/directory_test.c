@@ -162,7 +162,7 @@ static void lists_and_reads(void **state) {
     assert_int_equal(ck_checkpoint_dir_read(w.d, 7, &a, &m, &err), CK_NOTFOUND);
     assert_non_null(strstr(err.msg, "1, 2, 3"));
     put(&w, "checkpoint-3.json", "{\"format\":1,");
-    put(&w, "checkpoint-4.json", "{\"format\":2}");
+    put(&w, "checkpoint-4.json", "{\"format\":9}");
     reopen(&w, false);
     assert_int_equal(ck_checkpoint_dir_newest(w.d, &e), CK_OK); /* damage is not passed over */
     assert_true(e.checkpoint == 4 && e.damage);

@@ -99,8 +99,9 @@ static ck_status take_file(inspecting *i, const char *path) {
 static ck_status take_checkpoint(inspecting *i, ck_checkpoint_dir *d, uint64_t id) {
     ck_manifest *m;
     ck_mem mem = ck_mem_as(i->arena->mem, CK_MEM_DECODE);
-    if (!id) CK_TRY(ck_checkpoint_dir_newest_id(d, &id, i->err));
-    CK_TRY(ck_checkpoint_dir_read(d, id, i->arena, &m, i->err));
+    bool newest = !id;
+    if (newest) CK_TRY(ck_checkpoint_dir_newest_id(d, &id, i->err));
+    CK_TRY((newest ? ck_checkpoint_dir_read_newest : ck_checkpoint_dir_read)(d, id, i->arena, &m, i->err));
     i->out->manifest = m;
     if (!(i->out->dir = ck_arena_strdup(i->arena, ck_checkpoint_dir_path(d)))) return nomem(i);
     for (uint32_t k = 0; k < m->file_count; k++) {

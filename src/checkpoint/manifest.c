@@ -2,6 +2,7 @@
  *
  *   {"format":1,"job":{"name","uuid"},"checkpoint":N,"attempt":N,"kind":"periodic|savepoint|final",
  *    "started_ms","completed_ms","phases":{"name":ms},"key_groups":N,"graph":{...},"graph_hash":"16 hex",
+ *    "region":n,"regions":N (of a region, then the format is 2),
  *    "state_versions":"lines","vertices":[{"id":"decimal","ops":["uid"],"parallelism":N,"finished":[subtask]}],
  *    "files":[{"path","bytes","crc32c","vertex":"decimal","subtask","ops":["decimal"],"key_groups":[first,last],
  *              "kind":"base|delta|changelog|materialized|inflight|wal","base":"path"}],"crc32c":N}
@@ -94,7 +95,7 @@ static void put_all(writer *w, yyjson_mut_val *root, const ck_manifest *m) {
         put(w, phases, m->phases[i].name, yyjson_mut_sint(w->doc, m->phases[i].ms));
     for (uint32_t i = 0; i < m->vertex_count; i++) append(w, vertices, vertex_value(w, &m->vertices[i]));
     for (uint32_t i = 0; i < m->file_count; i++) append(w, files, file_value(w, &m->files[i]));
-    put_uint(w, root, "format", CK_MANIFEST_FORMAT);
+    put_uint(w, root, "format", m->regions ? CK_MANIFEST_FORMAT : 1);
     put(w, root, "job", job);
     put_uint(w, root, "checkpoint", m->checkpoint);
     put_uint(w, root, "attempt", m->attempt);
@@ -105,6 +106,8 @@ static void put_all(writer *w, yyjson_mut_val *root, const ck_manifest *m) {
     put_uint(w, root, "key_groups", m->key_groups);
     put_graph(w, root, m->graph, NULL);
     put_text(w, root, "graph_hash", hash);
+    if (m->regions) put_uint(w, root, "region", m->region);
+    if (m->regions) put_uint(w, root, "regions", m->regions);
     put_text(w, root, "state_versions", m->state_versions);
     put(w, root, "vertices", vertices);
     put(w, root, "files", files);
@@ -133,4 +136,25 @@ ck_status ck_manifest_encode(const ck_manifest *m, ck_bytes *out) {
     if (s == CK_OK) s = put_text_and_checksum(out, text);
     ck_arena_destroy(&w.arena);
     return s;
+}
+
+/* ---- what a cover says ---- */
+
+static uint64_t checkpoint_at(const ck_manifest *m, uint32_t vertex) {
+    for (uint32_t i = 0; i < m->part_count; i++)
+        if (vertex - m->parts[i].first_vertex < m->parts[i].vertex_count) return m->parts[i].checkpoint;
+    return m->checkpoint;
+}
+
+uint64_t ck_manifest_checkpoint_of_op(const ck_manifest *m, const char *uid) {
+    for (uint32_t v = 0; v < m->vertex_count; v++)
+        for (uint32_t i = 0; i < m->vertices[v].op_count; i++)
+            if (strcmp(m->vertices[v].ops[i], uid) == 0) return checkpoint_at(m, v);
+    return 0;
+}
+
+uint64_t ck_manifest_checkpoint_of_vertex(const ck_manifest *m, uint64_t vertex) {
+    for (uint32_t v = 0; v < m->vertex_count; v++)
+        if (m->vertices[v].id == vertex) return checkpoint_at(m, v);
+    return 0;
 }

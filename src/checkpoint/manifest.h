@@ -74,6 +74,9 @@ typedef struct ck_manifest {
     uint32_t part_count;
 } ck_manifest;
 
+/* As in CK_GRAPH_OPS_MAX: no graph has more. */
+enum { CK_REGIONS_MAX = 4096 };
+
 /* The checkpoint that an operator, or the vertex with this id, is from: of a cover that of its part. 0: it has none. */
 uint64_t ck_manifest_checkpoint_of_op(const ck_manifest *m, const char *uid);
 uint64_t ck_manifest_checkpoint_of_vertex(const ck_manifest *m, uint64_t vertex);

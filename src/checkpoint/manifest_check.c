@@ -111,6 +111,10 @@ ck_status ck_manifest_check(const ck_manifest *m, ck_arena *a, ck_error *err) {
     if (m->checkpoint == 0) return BAD(err, "is of checkpoint 0");
     if (m->key_groups == 0 || m->key_groups > CK_KEY_GROUPS_MAX) return BAD(err, "has %u key groups", m->key_groups);
     if (!*m->job_name || strlen(m->job_uuid) != 36) return BAD(err, "has no job name or no UUID");
+    if (m->regions == 1 || m->regions > CK_REGIONS_MAX || (m->regions && m->region >= m->regions))
+        return BAD(err, "is of region %u of %u", m->region, m->regions);
+    if (m->regions && (m->checkpoint & ck_region_mask(m->regions)) != m->region)
+        return BAD(err, "has a number of another region than %u of %u", m->region, m->regions);
     checker c = {.m = m, .err = err};
     ck_map_init(&c.vertices, a, false);
     ck_map_init(&c.ops, a, false);

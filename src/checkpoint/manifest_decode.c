@@ -230,6 +230,11 @@ static void read_all(reader *r, yyjson_val *o, ck_manifest *m) {
     m->completed_ms = time_of(r, o, "completed_ms");
     m->key_groups = (uint32_t)uint_of(r, member(r, o, "key_groups"), "key_groups", CK_KEY_GROUPS_MAX);
     m->graph_hash = hash_of(r, member(r, o, "graph_hash"), "graph_hash");
+    if (m->format > 1) {
+        m->region = (uint32_t)uint_of(r, member(r, o, "region"), "region", CK_REGIONS_MAX);
+        m->regions = (uint32_t)uint_of(r, member(r, o, "regions"), "regions", CK_REGIONS_MAX);
+        if (r->status == CK_OK && m->regions < 2) bad(r, "regions", "is not at least 2");
+    }
     m->state_versions = text_of(r, member(r, o, "state_versions"), "state_versions");
     check_versions(r, m->state_versions);
     read_phases(r, o, m);

@@ -7,13 +7,20 @@
 #include "checkpoint/manifest.h"
 
 enum {
-    CK_MANIFEST_FORMAT = 1,
+    CK_MANIFEST_FORMAT = 2, /* the newest known; what is of a region, which older readers must not take for the whole */
     CK_MANIFEST_BYTES_MAX = 64 << 20,
     CK_BARRIER_KINDS = CK_BARRIER_FINAL + 1,
     CK_FILE_KINDS = CK_FILE_MATERIALIZED + 1,
 };
 /* How a manifest ends: of everything in front of the comma. */
 #define CK_MANIFEST_TAIL ",\"crc32c\":%" PRIu32 "}"
+
+/* The bits of a checkpoint's number that say which of `regions` it is of. */
+static inline uint64_t ck_region_mask(uint32_t regions) {
+    uint64_t mask = 0;
+    while (mask + 1 < regions) mask = mask << 1 | 1;
+    return mask;
+}
 
 extern const char *const ck_barrier_kind_names[CK_BARRIER_KINDS];
 extern const char *const ck_file_kind_names[CK_FILE_KINDS];

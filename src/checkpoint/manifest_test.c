@@ -73,7 +73,13 @@ static void every_member_is_checked(void **state) {
         ck_status status;
     } cases[] = {
         {"\"format\":1", "\"format\":0", "format", CK_CORRUPT},
-        {"\"format\":1", "\"format\":2", "newer clink", CK_REFUSED},
+        {"\"format\":1", "\"format\":3", "newer clink", CK_REFUSED},
+        {"\"format\":1", "\"format\":2", "region is missing", CK_CORRUPT},
+        {"\"format\":1", "\"format\":2,\"region\":0", "regions is missing", CK_CORRUPT},
+        {"\"format\":1", "\"format\":2,\"region\":0,\"regions\":1", "regions", CK_CORRUPT},
+        {"\"format\":1", "\"format\":2,\"region\":2,\"regions\":2", "region 2 of 2", CK_CORRUPT},
+        {"\"format\":1", "\"format\":2,\"region\":1,\"regions\":2", "another region", CK_CORRUPT},
+        {"\"format\":1", "\"format\":2,\"region\":0,\"regions\":5000", "regions", CK_CORRUPT},
         {"\"format\":1", "\"format\":\"1\"", "format", CK_CORRUPT},
         {"\"format\":1,", "", "format is missing", CK_CORRUPT},
         {"\"name\":\"orders\"", "\"name\":7", "job.name", CK_CORRUPT},

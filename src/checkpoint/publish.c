@@ -135,6 +135,20 @@ ck_status ck_checkpoint_dir_publish(ck_checkpoint_dir *d, const ck_manifest *m, 
 
 /* ---- .committed ---- */
 
+/* A marker of a region says so: alone it still tells whose manifest is missing. */
+static const char *mark_text(ck_checkpoint_dir *d, uint64_t checkpoint, ck_arena *a) {
+    uint32_t region = 0, regions = 0;
+    uint64_t graph_hash = 0;
+    pthread_mutex_lock(&d->lock);
+    for (const ck_dir_entry *e = d->entries; e; e = e->next)
+        if (e->e.checkpoint == checkpoint) region = e->e.region, regions = e->e.regions, graph_hash = e->graph_hash;
+    pthread_mutex_unlock(&d->lock);
+    if (!regions) return ck_arena_printf(a, "{\"checkpoint\":%" PRIu64 "}\n", checkpoint);
+    return ck_arena_printf(
+        a, "{\"checkpoint\":%" PRIu64 ",\"region\":%" PRIu32 ",\"regions\":%" PRIu32 ",\"graph\":\"%016" PRIx64 "\"}\n",
+        checkpoint, region, regions, graph_hash);
+}
+
 static bool set_committed(ck_checkpoint_dir *d, uint64_t checkpoint, bool set) {
     bool was = false;
     pthread_mutex_lock(&d->lock);
@@ -159,7 +173,7 @@ ck_status ck_checkpoint_dir_mark_committed(ck_checkpoint_dir *d, uint64_t checkp
     ck_arena a;
     ck_arena_init(&a, d->mem, 1 << 20);
     const char *name = ck_checkpoint_path_committed(&a, checkpoint);
-    const char *text = ck_arena_printf(&a, "{\"checkpoint\":%" PRIu64 "}\n", checkpoint);
+    const char *text = mark_text(d, checkpoint, &a);
     ck_status s = name && text ? publish_text(d, name, ck_view_of(text), &a, err) : ck_nomem(err, d->mem, 0);
     ck_arena_destroy(&a);
     CK_TRY(s);

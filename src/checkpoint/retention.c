@@ -1,6 +1,9 @@
 /* Which checkpoints stay, and removing what only the others need. Order matters: manifests go first and durably, so
  * that no visible manifest ever names a file that retention has removed. The walk takes its time, and checkpoints are
- * published meanwhile: each file is looked for in theirs before it goes. */
+ * published meanwhile: each file is looked for in theirs before it goes.
+ *
+ * A region does so for its own manifests and its own vertices' files, which nobody else publishes or names. What is of
+ * another graph goes when each region has a checkpoint of this one, whichever region sees that first. */
 #include "checkpoint/directory_int.h"
 
 #include <inttypes.h>
@@ -15,17 +18,32 @@ typedef struct retention {
     uint32_t victim_count;
     uint64_t newest; /* files of it and of later ones are never touched */
     bool damaged;
+    bool superseded; /* of a region: each has a checkpoint of this graph, so that no other's is needed */
 } retention;
 
-static bool is_kept(const ck_dir_entry *e, uint32_t newer_own, uint32_t retained) {
-    if (e->e.damage || e->e.kind == CK_BARRIER_SAVEPOINT) return true;
-    return e->e.own && (!e->e.committed || newer_own < retained);
+static bool same_generation(const ck_dir_entry *a, const ck_dir_entry *b) {
+    return a->e.regions && a->e.regions == b->e.regions && a->graph_hash == b->graph_hash;
 }
 
-static uint32_t own_after(const ck_dir_entry *e) {
+/* Newer ones of this run. What ran region by region before counts as one: its parts are of no use without each other.
+ */
+static uint32_t newer_than(const ck_checkpoint_dir *d, const ck_dir_entry *e) {
     uint32_t n = 0;
-    for (e = e->next; e; e = e->next) n += e->e.own;
+    for (const ck_dir_entry *f = e->next; f; f = f->next)
+        n += ck_dir_entry_is_mine(d, f) && (ck_dir_by_region(d) || f->e.damage || !same_generation(e, f));
     return n;
+}
+
+static bool is_of_this_region(const ck_checkpoint_dir *d, const ck_dir_entry *e) {
+    return e->e.own && ck_dir_is_of_this_graph(d, e) && e->e.region == d->region.index;
+}
+
+static bool is_kept(const retention *r, const ck_dir_entry *e, uint32_t retained) {
+    const ck_checkpoint_dir *d = r->d;
+    if (e->e.damage || e->e.kind == CK_BARRIER_SAVEPOINT) return true;
+    if (ck_dir_by_region(d) && !is_of_this_region(d, e))
+        return (e->e.own && ck_dir_is_of_this_graph(d, e)) || !r->superseded;
+    return e->e.own && (!e->e.committed || newer_than(d, e) < retained);
 }
 
 static ck_status keep(retention *r, const ck_dir_entry *e) {
@@ -39,13 +57,13 @@ static ck_status decide(retention *r, uint32_t retained) {
     uint32_t n = 0;
     for (const ck_dir_entry *e = r->d->entries; e; e = e->next) {
         n++;
-        if (e->e.own) r->newest = e->e.checkpoint;
+        if (ck_dir_by_region(r->d) ? is_of_this_region(r->d, e) : e->e.own) r->newest = e->e.checkpoint;
     }
     r->victims = ck_arena_array(&r->a, n ? n : 1, sizeof *r->victims);
     if (!r->victims) return CK_NOMEM;
     if (r->newest == 0) return CK_OK; /* a fresh start keeps the old until its own first checkpoint stands */
     for (const ck_dir_entry *e = r->d->entries; e; e = e->next) {
-        if (is_kept(e, own_after(e), retained))
+        if (is_kept(r, e, retained))
             CK_TRY(keep(r, e));
         else
             r->victims[r->victim_count++] = e->e.checkpoint;
@@ -145,7 +163,7 @@ static ck_status remove_if_orphan(void *arg, const char *path, const char *name,
     retention *r = arg;
     uint64_t id;
     if (ck_name_parse(name, &id) != CK_NAME_DATA || strcmp(path, name) == 0) return CK_OK;
-    if (id >= r->newest) return CK_OK;
+    if (id >= r->newest || !ck_dir_path_is_mine(r->d, path, id)) return CK_OK;
     ck_arena_mark mark = ck_arena_mark_now(&r->a);
     const char *segment;
     CK_TRY(segment_of(r, path, id, &segment, err));
@@ -158,15 +176,39 @@ static ck_status remove_if_orphan(void *arg, const char *path, const char *name,
     return s;
 }
 
+/* The newest of what is of another graph; 0: there is nothing that could go. Under the lock. */
+static uint64_t newest_of_others(const ck_checkpoint_dir *d) {
+    uint64_t newest = 0;
+    for (const ck_dir_entry *e = d->entries; e; e = e->next)
+        if (!e->e.damage && !(e->e.own && ck_dir_is_of_this_graph(d, e)) && e->e.kind != CK_BARRIER_SAVEPOINT)
+            newest = e->e.checkpoint;
+    return newest;
+}
+
+/* The other regions publish meanwhile. What is seen of them becomes an entry; it is never removed here. */
+static ck_status look_at_others(retention *r, ck_error *err) {
+    ck_checkpoint_dir *d = r->d;
+    pthread_mutex_lock(&d->lock);
+    uint64_t of_others = newest_of_others(d);
+    pthread_mutex_unlock(&d->lock);
+    if (!of_others) return CK_OK;
+    CK_TRY(ck_dir_look_again(d, of_others, err));
+    pthread_mutex_lock(&d->lock);
+    r->superseded = ck_dir_is_superseded(d, of_others, d->job_uuid);
+    pthread_mutex_unlock(&d->lock);
+    return CK_OK;
+}
+
 ck_status ck_checkpoint_dir_retain(ck_checkpoint_dir *d, uint32_t retained, ck_error *err) {
     CK_ASSERT(!d->read_only);
     retention r = {.d = d};
     ck_arena_init(&r.a, d->mem, SIZE_MAX);
     ck_map_init(&r.needed, &r.a, false);
+    ck_status s = ck_dir_by_region(d) ? look_at_others(&r, err) : CK_OK;
     pthread_mutex_lock(&d->lock);
-    ck_status s = decide(&r, retained ? retained : 1);
+    if (s == CK_OK && decide(&r, retained ? retained : 1) != CK_OK) s = CK_NOMEM;
     pthread_mutex_unlock(&d->lock);
-    if (s != CK_OK) s = ck_nomem(err, d->mem, 0);
+    if (s == CK_NOMEM) s = ck_nomem(err, d->mem, 0);
     if (s == CK_OK) s = remove_manifests(&r, err);
     if (s == CK_OK && r.newest && !r.damaged) s = ck_dir_walk(d, remove_if_orphan, &r, err);
     if (s == CK_OK && r.damaged)

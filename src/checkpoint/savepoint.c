@@ -90,20 +90,26 @@ static ck_status export_job(export *x, ck_error *err) {
     return publish_same(x, "job.json", job, err);
 }
 
+static ck_status export_manifest(export *x, uint64_t id, ck_error *err) {
+    ck_view text;
+    const char *name = ck_checkpoint_path_manifest(&x->a, id), *path = name ? ck_dir_join(&x->a, x->from, name) : NULL;
+    if (!path) return ck_nomem(err, x->mem, 0);
+    CK_TRY(ck_fs_read_all(x->proc, path, CK_MANIFEST_BYTES_MAX, &x->a, &text, err));
+    return publish_same(x, name, text, err);
+}
+
 static ck_status export_all(export *x, uint64_t id, ck_error *err) {
     ck_checkpoint_dir *d;
     ck_manifest *m = NULL;
-    ck_view text;
     CK_TRY(open_read_only(x->proc, x->mem, x->from, &d, err));
     ck_status s = ck_checkpoint_dir_read(d, id, &x->a, &m, err);
     ck_checkpoint_dir_close(d);
     CK_TRY(s);
-    const char *name = ck_checkpoint_path_manifest(&x->a, id), *path = name ? ck_dir_join(&x->a, x->from, name) : NULL;
-    if (!path) return ck_nomem(err, x->mem, 0);
-    CK_TRY(ck_fs_read_all(x->proc, path, CK_MANIFEST_BYTES_MAX, &x->a, &text, err));
     CK_TRY(export_job(x, err)); /* first */
     for (uint32_t i = 0; i < m->file_count; i++) CK_TRY(export_file(x, &m->files[i], err));
-    return publish_same(x, name, text, err);
+    for (uint32_t i = 0; i < m->part_count; i++) /* that of the number last: with it all are there */
+        if (m->parts[i].checkpoint != id) CK_TRY(export_manifest(x, m->parts[i].checkpoint, err));
+    return export_manifest(x, id, err);
 }
 
 ck_status ck_savepoint_export(ck_proc *proc, ck_mem mem, const char *from, uint64_t id, const char *to, ck_error *err) {
@@ -131,6 +137,8 @@ typedef struct disposal {
     ck_arena a;
     ck_file *lock; /* NULL: no job has ever run here */
     bool running;
+    const ck_dir_entry **victims; /* of a job that ran region by region one of each, that of the number last */
+    uint32_t victim_count;
 } disposal;
 
 /* Nobody may start meanwhile, and no job may end between the list of what there is and this. */
@@ -148,17 +156,81 @@ static ck_status look_for_owner(disposal *x, ck_proc *proc, const char *dir, ck_
     return x->running ? CK_OK : s;
 }
 
-static ck_status check_victim(const disposal *x, uint64_t id, ck_error *err) {
-    ck_checkpoint_entry newest;
+static const ck_dir_entry *find_entry(const disposal *x, uint64_t id) {
     const ck_dir_entry *e = x->d->entries;
     while (e && e->e.checkpoint != id) e = e->next;
+    return e;
+}
+
+static bool has_part(const ck_manifest *m, uint64_t id) {
+    for (uint32_t i = 0; i < m->part_count; i++)
+        if (m->parts[i].checkpoint == id) return true;
+    return m->part_count == 0 && m->checkpoint == id;
+}
+
+/* A savepoint of the job is one of each region, and its number the greatest of theirs. */
+static ck_status check_whole(disposal *x, uint64_t id, ck_error *err) {
+    for (const ck_dir_entry *e = find_entry(x, id)->next; e; e = e->next) {
+        ck_manifest *m;
+        if (e->e.damage || !e->e.regions || e->e.kind != CK_BARRIER_SAVEPOINT) continue;
+        ck_status s = ck_checkpoint_dir_read(x->d, e->e.checkpoint, &x->a, &m, err);
+        if (s == CK_NOMEM) return s;
+        if (s == CK_OK && has_part(m, id))
+            return ck_fail(err, CK_REFUSED, "savepoint %" PRIu64 " in %s is a part of savepoint %" PRIu64, id,
+                           x->d->path, e->e.checkpoint);
+        ck_error_reset(err);
+    }
+    return CK_OK;
+}
+
+static ck_status check_victim(disposal *x, uint64_t id, ck_error *err) {
+    ck_checkpoint_entry newest;
+    ck_manifest *m = NULL;
+    const ck_dir_entry *e = find_entry(x, id);
     if (!e) return ck_fail(err, CK_NOTFOUND, "%s has no savepoint %" PRIu64, x->d->path, id);
     if (!e->e.damage && e->e.kind != CK_BARRIER_SAVEPOINT)
         return ck_fail(err, CK_REFUSED, "checkpoint %" PRIu64 " in %s is no savepoint; retention removes it by itself",
                        id, x->d->path);
-    if (x->lock && ck_checkpoint_dir_newest(x->d, &newest) == CK_OK && newest.checkpoint == id)
+    if (!x->lock || ck_checkpoint_dir_newest(x->d, &newest) != CK_OK) return CK_OK;
+    ck_status s = ck_checkpoint_dir_read_newest(x->d, newest.checkpoint, &x->a, &m, err);
+    if (s == CK_NOMEM) return s;
+    ck_error_reset(err); /* what cannot be read is what the job would find */
+    bool needed = newest.checkpoint == id || (s == CK_OK && has_part(m, id));
+    for (uint32_t i = 0; i < x->victim_count && s == CK_OK && !needed; i++)
+        needed = has_part(m, x->victims[i]->e.checkpoint);
+    if (needed)
         return ck_fail(err, CK_REFUSED, "%s %" PRIu64 " is what job '%s' would continue from in %s",
                        e->e.damage ? "the damaged checkpoint" : "savepoint", id, x->d->job_name, x->d->path);
+    return e->e.damage || !e->e.regions ? CK_OK : check_whole(x, id, err);
+}
+
+/* Whether a savepoint that stays stands on this one: where a region had none of its own. */
+static bool is_shared(disposal *x, const ck_manifest *of, uint64_t id) {
+    for (const ck_dir_entry *e = x->d->entries; e; e = e->next) {
+        ck_manifest *m;
+        if (e->e.damage || !e->e.regions || e->e.kind != CK_BARRIER_SAVEPOINT || has_part(of, e->e.checkpoint))
+            continue;
+        if (ck_checkpoint_dir_read(x->d, e->e.checkpoint, &x->a, &m, NULL) == CK_OK && has_part(m, id)) return true;
+    }
+    return false;
+}
+
+static ck_status find_victims(disposal *x, uint64_t id, ck_error *err) {
+    const ck_dir_entry *asked = find_entry(x, id);
+    ck_manifest *m = NULL;
+    if (asked && !asked->e.damage && asked->e.regions) {
+        ck_status s = ck_checkpoint_dir_read(x->d, id, &x->a, &m, err);
+        if (s == CK_NOMEM) return s;
+        if (s != CK_OK) ck_error_reset(err), m = NULL; /* then it goes alone */
+    }
+    x->victims = ck_arena_array(&x->a, (m ? m->part_count : 0) + 1u, sizeof *x->victims);
+    if (!x->victims) return ck_nomem(err, x->a.mem, 0);
+    for (uint32_t i = 0; m && i < m->part_count; i++) {
+        const ck_dir_entry *e = find_entry(x, m->parts[i].checkpoint);
+        if (e && e != asked && e->e.kind == CK_BARRIER_SAVEPOINT && !is_shared(x, m, e->e.checkpoint))
+            x->victims[x->victim_count++] = e;
+    }
+    if (asked) x->victims[x->victim_count++] = asked;
     return CK_OK;
 }
 
@@ -169,11 +241,17 @@ static ck_status remove_one(disposal *x, const char *relative, ck_error *err) {
     return s == CK_NOTFOUND ? CK_OK : s;
 }
 
+static bool is_victim(const disposal *x, const ck_dir_entry *e) {
+    for (uint32_t i = 0; i < x->victim_count; i++)
+        if (x->victims[i] == e) return true;
+    return false;
+}
+
 static ck_status remove_files(disposal *x, const ck_dir_entry *victim, ck_error *err) {
     ck_map needed;
     ck_map_init(&needed, &x->a, false);
     for (const ck_dir_entry *e = x->d->entries; e; e = e->next) {
-        if (e == victim) continue;
+        if (is_victim(x, e)) continue;
         if (e->e.damage) return CK_OK; /* it may name any of them */
         for (uint32_t i = 1; i < e->path_count; i++)
             if (ck_map_put(&needed, ck_view_of(e->paths[i]), x, NULL) != CK_OK) return ck_nomem(err, x->d->mem, 0);
@@ -188,22 +266,37 @@ static ck_status remove_files(disposal *x, const ck_dir_entry *victim, ck_error 
 }
 
 static ck_status dispose(disposal *x, uint64_t id, ck_error *err) {
+    CK_TRY(find_victims(x, id, err));
     CK_TRY(check_victim(x, id, err));
-    const ck_dir_entry *victim = x->d->entries;
-    while (victim->e.checkpoint != id) victim = victim->next;
-    const char *manifest = ck_checkpoint_path_manifest(&x->a, id), *mark = ck_checkpoint_path_committed(&x->a, id);
-    if (!manifest || !mark) return ck_nomem(err, x->d->mem, 0);
-    CK_TRY(remove_one(x, manifest, err));
-    CK_TRY(remove_one(x, mark, err));
+    for (uint32_t i = x->victim_count;
+         i-- > 0;) { /* that of the number first: without it the rest is of no savepoint */
+        const char *manifest = ck_checkpoint_path_manifest(&x->a, x->victims[i]->e.checkpoint);
+        const char *mark = ck_checkpoint_path_committed(&x->a, x->victims[i]->e.checkpoint);
+        if (!manifest || !mark) return ck_nomem(err, x->d->mem, 0);
+        CK_TRY(remove_one(x, manifest, err));
+        CK_TRY(remove_one(x, mark, err));
+    }
     CK_TRY(x->d->proc->fs->fsync_dir(x->d->proc->fs, x->d->path, err));
-    return x->running ? CK_OK : remove_files(x, victim, err);
+    for (uint32_t i = 0; i < x->victim_count && !x->running; i++) CK_TRY(remove_files(x, x->victims[i], err));
+    return CK_OK;
+}
+
+/* Regions hold locks of their own; none of them opens the directory while job.lock is held here. */
+static ck_status look_for_regions(disposal *x, ck_error *err) {
+    bool alive = false;
+    if (x->lock && !x->running) CK_TRY(ck_dir_has_regions_alive(x->d, &alive, err));
+    x->running |= alive;
+    return CK_OK;
 }
 
 ck_status ck_savepoint_dispose(ck_proc *proc, ck_mem mem, const char *dir, uint64_t id, ck_error *err) {
     disposal x = {0};
+    ck_error unwanted = CK_ERROR_INIT;
+    if (!err) err = &unwanted;
     ck_arena_init(&x.a, mem, SIZE_MAX);
     ck_status s = look_for_owner(&x, proc, dir, err);
     if (s == CK_OK) s = open_read_only(proc, mem, dir, &x.d, err);
+    if (s == CK_OK) s = look_for_regions(&x, err);
     if (s == CK_OK) s = dispose(&x, id, err);
     if (x.lock) proc->fs->close(x.lock);
     ck_arena_destroy(&x.a);
@@ -231,7 +324,7 @@ static ck_status verify_one(verification *v, uint64_t id, ck_arena *a, ck_error 
     ck_error why = CK_ERROR_INIT;
     const char *name = ck_checkpoint_path_manifest(a, id);
     if (!name) return ck_nomem(err, v->d->mem, 0);
-    ck_status s = ck_checkpoint_dir_read(v->d, id, a, &m, &why);
+    ck_status s = ck_dir_read_alone(v->d, id, a, &m, &why);
     if (s == CK_NOMEM || s == CK_NOTFOUND) return *err = why, s;
     if (s != CK_OK) return say(v, id, name, 0, why.msg, false), CK_OK;
     bool savepoint = m->kind == CK_BARRIER_SAVEPOINT;
@@ -245,10 +338,28 @@ static ck_status verify_one(verification *v, uint64_t id, ck_arena *a, ck_error 
     return CK_OK;
 }
 
+/* All that a restore from it would read. */
+static ck_status verify_cover(verification *v, uint64_t id, ck_arena *a, ck_error *err) {
+    ck_manifest *m;
+    ck_error why = CK_ERROR_INIT;
+    ck_status s = ck_checkpoint_dir_read(v->d, id, a, &m, &why);
+    if (s == CK_NOMEM || s == CK_REFUSED) {
+        ck_manifest *alone; /* of a newer format, which is damage here; or no cover, which is no damage */
+        if (s == CK_NOMEM || ck_dir_read_alone(v->d, id, a, &alone, NULL) == CK_OK) return *err = why, s;
+    }
+    if (s == CK_CORRUPT && ck_dir_read_alone(v->d, id, a, &m, NULL) == CK_OK) { /* of another region */
+        say(v, id, v->d->path, 0, why.msg, false);
+        return verify_one(v, id, a, err);
+    }
+    for (uint32_t i = 0; s == CK_OK && i < m->part_count; i++)
+        if (m->parts[i].checkpoint != id) CK_TRY(verify_one(v, m->parts[i].checkpoint, a, err));
+    return verify_one(v, id, a, err);
+}
+
 static ck_status verify_all(verification *v, uint64_t id, ck_arena *a, ck_error *err) {
     ck_checkpoint_entry *entries;
     uint32_t count;
-    if (id) return verify_one(v, id, a, err);
+    if (id) return verify_cover(v, id, a, err);
     if (ck_checkpoint_dir_list(v->d, a, &entries, &count) != CK_OK) return ck_nomem(err, v->d->mem, 0);
     if (count == 0) return ck_fail(err, CK_NOTFOUND, "%s has no complete checkpoint to verify", v->d->path);
     for (uint32_t i = 0; i < count; i++) {
