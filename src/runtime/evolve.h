@@ -84,6 +84,12 @@ CK_NODISCARD ck_status ck_evolve_refuses_checkpoint(const ck_evolve_config *cfg,
 /* That, or for an operator: then with `hint` behind the sentence. */
 CK_NODISCARD ck_status ck_evolve_refusal(const ck_evolve_config *cfg, const ck_evolution *e, const char *hint,
                                          ck_error *err);
+/* Of a comparison of graphs what concerns a region of the wanted one: the same for `part`, its own graph. What is
+ * dropped concerns every region. In the arena. */
+CK_NODISCARD ck_status ck_evolve_cut(ck_arena *a, const ck_graph *wanted, const ck_graph *part, ck_evolution *e,
+                                     ck_error *err);
+/* Of a region's manifest the graph: all of it becomes that of the region. */
+CK_NODISCARD ck_status ck_evolve_cut_manifest(ck_arena *a, ck_manifest *m, ck_error *err);
 /* ck_evolve for the checkpoint that a job of this name would start from: --checkpoint-dir and --restore; `cfg` has all
  * but dir, manifest and committed, which are filled in. CK_NOTFOUND: there is none. Nothing is locked or written. */
 CK_NODISCARD ck_status ck_evolve_from(ck_arena *a, const char *checkpoint_dir, const char *restore,

@@ -10,13 +10,15 @@ static ck_status read_point(ck_arena *a, ck_checkpoint_dir *d, uint64_t id, bool
     ck_manifest *m;
     ck_checkpoint_entry *entries;
     uint32_t count;
-    if (id == 0) CK_TRY(ck_checkpoint_dir_newest_id(d, &id, err));
-    CK_TRY(ck_checkpoint_dir_read(d, id, a, &m, err));
+    bool newest = id == 0;
+    if (newest) CK_TRY(ck_checkpoint_dir_newest_id(d, &id, err));
+    CK_TRY((newest ? ck_checkpoint_dir_read_newest : ck_checkpoint_dir_read)(d, id, a, &m, err));
     cfg->manifest = m;
     if (ck_checkpoint_dir_list(d, a, &entries, &count) != CK_OK) return ck_nomem(err, a->mem, 0);
     cfg->committed = false;
     for (uint32_t i = 0; i < count && own; i++)
         if (entries[i].checkpoint == id) cfg->committed = entries[i].committed;
+    for (uint32_t i = 0; i < m->part_count; i++) cfg->committed &= m->parts[i].committed;
     return CK_OK;
 }
 

@@ -152,10 +152,11 @@ static ck_status settle(ck_job *j, const ck_graph *g, ck_job_config *cfg, ck_err
     ck_scheduler *s = j->scheduler;
     const ck_registry *r = j->registry;
     uint32_t parallelism = j->settle_at;
-    ck_log_line(j->proc->log, CK_LOG_WARN,
-                "%s: checkpoint %llu holds rows that were under way: they are worked off at parallelism %u, which it was "
-                "made with, up to a savepoint that the job goes on from at %u",
-                cfg->name, (unsigned long long)j->restored->checkpoint, parallelism, cfg->parallelism);
+    ck_log_line(
+        j->proc->log, CK_LOG_WARN,
+        "%s: checkpoint %llu holds rows that were under way: they are worked off at parallelism %u, which it was "
+        "made with, up to a savepoint that the job goes on from at %u",
+        cfg->name, (unsigned long long)j->restored->checkpoint, parallelism, cfg->parallelism);
     destroy(j);
     CK_TRY(ck_job_settle(s, r, g, cfg, parallelism, err));
     cfg->checkpoint.restore = NULL;
@@ -258,7 +259,8 @@ static ck_status savepoint_result(ck_job *j, ck_job_savepoint_wait *w, uint64_t 
     return ck_fail(err, w->status, "the savepoint of job %s failed: %s", j->cfg.name, w->reason ? w->reason : "");
 }
 
-static ck_status ask_savepoint(ck_job *j, bool stop, int64_t timeout_us, uint64_t *checkpoint, ck_error *err) {
+ck_status ck_job_savepoint_above(ck_job *j, bool stop, uint64_t above, int64_t timeout_us, uint64_t *checkpoint,
+                                 ck_error *err) {
     if (ck_job_follows(j))
         return ck_fail(err, CK_REFUSED, "savepoints of job %s are asked of its process 0", j->cfg.name);
     ck_job_savepoint_wait *w = ck_alloc_zero(j->mem, sizeof *w);
@@ -267,6 +269,7 @@ static ck_status ask_savepoint(ck_job *j, bool stop, int64_t timeout_us, uint64_
     bool refused = j->no_savepoints;
     w->request = ++j->next_request;
     w->stop = stop;
+    w->above = above;
     w->next = j->savepoints;
     if (!refused) j->savepoints = w;
     pthread_mutex_unlock(&j->lock);
@@ -295,11 +298,11 @@ static ck_status ask_savepoint(ck_job *j, bool stop, int64_t timeout_us, uint64_
 }
 
 ck_status ck_job_savepoint(ck_job *j, int64_t timeout_us, uint64_t *checkpoint, ck_error *err) {
-    return ask_savepoint(j, false, timeout_us, checkpoint, err);
+    return ck_job_savepoint_above(j, false, 0, timeout_us, checkpoint, err);
 }
 
 ck_status ck_job_stop(ck_job *j, int64_t timeout_us, uint64_t *checkpoint, ck_error *err) {
-    return ask_savepoint(j, true, timeout_us, checkpoint, err);
+    return ck_job_savepoint_above(j, true, 0, timeout_us, checkpoint, err);
 }
 
 void ck_job_free(ck_job *j) {

@@ -368,7 +368,8 @@ static bool next_request(ck_job *j, ck_checkpoints_event *ev) {
             continue;
         }
         if (!w->asked) {
-            *ev = (ck_checkpoints_event){.kind = w->stop ? CK_CKPT_STOP : CK_CKPT_SAVEPOINT, .request = w->request};
+            *ev = (ck_checkpoints_event){
+                .kind = w->stop ? CK_CKPT_STOP : CK_CKPT_SAVEPOINT, .request = w->request, .checkpoint = w->above};
             w->asked = found = true;
         }
         at = &w->next;
@@ -441,12 +442,15 @@ static void retired(ck_task *t) {
 /* Above every id in the directory, and above the one restored from, which may stand in another directory: barriers at
  * or below it are stale. */
 static uint64_t next_id(const ck_job *j) {
+    const ck_checkpoint_region region = ck_job_region_of_dir(j);
     uint64_t id = j->dir ? ck_checkpoint_dir_next_id(j->dir) : 1;
-    return j->restored && j->restored->checkpoint >= id ? j->restored->checkpoint + 1 : id;
+    if (j->restored && j->restored->checkpoint >= id) id = j->restored->checkpoint + 1;
+    return ck_checkpoint_region_id(&region, id ? id : 1);
 }
 
 ck_status ck_job_make_actor(ck_job *j, ck_error *err) {
     const ck_checkpoint_config *c = &j->cfg.checkpoint;
+    const ck_checkpoint_region region = ck_job_region_of_dir(j);
     ck_checkpoints_config cfg = {.enabled = j->dir && !ck_job_follows(j),
                                  .interval_us = c->interval_us,
                                  .first_at_once = j->begins_now,
@@ -456,7 +460,8 @@ ck_status ck_job_make_actor(ck_job *j, ck_error *err) {
                                  .alignment = c->alignment,
                                  .stall_us = c->stall_us,
                                  .subtasks = j->subtask_count,
-                                 .next_id = next_id(j)};
+                                 .next_id = next_id(j),
+                                 .id_step = ck_checkpoint_region_step(&region)};
     CK_TRY(ck_checkpoints_new(j->mem, &cfg, ck_mono_us(j->proc), &j->checkpoints, err));
     j->detached = ck_arena_array(&j->arena, j->subtask_count, sizeof *j->detached);
     if (!j->detached) return ck_nomem(err, j->mem, j->subtask_count);

@@ -3,8 +3,8 @@
  * and no more, its barrier comes behind the last row, and its savepoint has the operators as they would stand at the
  * checkpoint had they been there from the first row on. They are restored from it, all others from the checkpoint.
  *
- * It lives in DIR/.backfill until the state is loaded. A start that is killed on the way leaves it there and the
- * checkpoint as it was: the next one removes it and begins again. */
+ * It lives in DIR/.backfill (of a region .backfill-<n>) until the state is loaded. A start that is killed on the way
+ * leaves it there and the checkpoint as it was: the next one removes it and begins again. */
 #include <inttypes.h>
 #include <yyjson.h>
 
@@ -164,7 +164,9 @@ static ck_status read_again(ck_job *j, ck_error *err) {
 ck_status ck_job_backfill(ck_job *j, ck_error *err) {
     bool any = false;
     if (!j->dir || ck_job_follows(j)) return CK_OK;
-    const char *where = ck_arena_printf(&j->arena, "%s/.backfill", ck_checkpoint_dir_path(j->dir));
+    const char *dir = ck_checkpoint_dir_path(j->dir);
+    const char *where = ck_job_is_region(j) ? ck_arena_printf(&j->arena, "%s/.backfill-%u", dir, j->cfg.region.index)
+                                            : ck_arena_printf(&j->arena, "%s/.backfill", dir);
     if (!where) return ck_nomem(err, j->mem, 0);
     CK_TRY(ck_fs_remove_tree(j->proc, where, err));
     for (uint32_t i = 0; j->restored && !j->was_finished && i < j->evolution.count; i++)

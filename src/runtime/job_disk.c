@@ -77,7 +77,9 @@ static ck_status write_manifest(ck_job *j, ck_job_disk *d) {
                      .started_ms = d->acks->started_ms,
                      .key_groups = j->graph->key_groups,
                      .graph = j->graph_json,
-                     .graph_hash = ck_graph_hash(j->graph),
+                     .graph_hash = ck_graph_hash(j->whole),
+                     .region = ck_job_is_region(j) ? j->cfg.region.index : 0,
+                     .regions = ck_job_is_region(j) ? j->cfg.region.count : 0,
                      .state_versions = j->state_versions};
     ck_arena a;
     ck_arena_init(&a, j->mem, MANIFEST_BYTES_MAX);

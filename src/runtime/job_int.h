@@ -19,6 +19,7 @@
 #include "checkpoint/coordinator.h"
 #include "checkpoint/directory.h"
 #include "checkpoint/restore.h"
+#include "graph/regions.h"
 #include "runtime/evolve.h"
 #include "runtime/link.h"
 #include "runtime/subtask.h"
@@ -90,8 +91,9 @@ typedef struct ck_disk_lane {
 typedef struct ck_job_savepoint_wait {
     struct ck_job_savepoint_wait *next;
     uint64_t request;
-    bool stop;  /* and the job ends with it */
-    bool asked; /* the machine knows */
+    uint64_t above; /* what its id is to be */
+    bool stop;      /* and the job ends with it */
+    bool asked;     /* the machine knows */
     bool done, abandoned;
     ck_status status;
     uint64_t checkpoint;
@@ -109,10 +111,12 @@ struct ck_job {
     ck_arena arena;   /* the plan; written only by ck_job_start */
     ck_job_config cfg;
     ck_job_settings settings;
-    ck_graph *graph;
-    const char *graph_json;
-    char uuid[37];   /* without a directory */
-    ck_rocks *rocks; /* of all its stores; NULL: none */
+    ck_graph *whole;       /* the graph of all, of which this job may be a region; */
+    const ck_graph *graph; /* what it runs of that */
+    ck_graph_regions regions;
+    const char *graph_json; /* of all */
+    char uuid[37];          /* without a directory */
+    ck_rocks *rocks;        /* of all its stores; NULL: none */
     const char *state_versions;
     ck_vertex_plan plan;
     ck_job_op *ops;          /* by index in the graph */
@@ -178,6 +182,9 @@ struct ck_job {
 
 /* ---- job_plan.c ---- */
 CK_NODISCARD ck_status ck_job_make_plan(ck_job *j, const ck_graph *g, const ck_job_config *cfg, ck_error *err);
+static inline bool ck_job_is_region(const ck_job *j) { return j->cfg.region.count > 1; }
+/* What of its checkpoint directory is this job's. */
+ck_checkpoint_region ck_job_region_of_dir(const ck_job *j);
 /* What an instance of an operator is made from; in the job's arena. */
 ck_op_spec *ck_job_op_spec(ck_job *j, const ck_job_op *op, uint32_t subtask, uint32_t parallelism);
 /* The slots it opens, from its parameters alone, in the job's arena; none: *count 0. */

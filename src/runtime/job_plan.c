@@ -32,7 +32,7 @@ static ck_status copy_config(ck_job *j, const ck_graph *g, const ck_job_config *
         c->checkpoint.final_timeout_us < 0)
         return ck_fail(err, CK_INVALID, "a time of the job is negative");
     if (!copy_text(j, &c->name) || !copy_text(j, &c->checkpoint.dir) || !copy_text(j, &c->checkpoint.restore) ||
-        !copy_text(j, &c->spill_dir))
+        !copy_text(j, &c->checkpoint.fresh_uuid) || !copy_text(j, &c->spill_dir))
         return nomem(j, err);
     return CK_OK;
 }
@@ -46,9 +46,30 @@ static ck_status copy_graph(ck_job *j, const ck_graph *g, ck_error *err) {
     if (s == CK_NOMEM) s = nomem(j, err);
     if (s == CK_OK) j->graph_json = ck_arena_strndup(&j->arena, text.p, text.n);
     if (s == CK_OK && !j->graph_json) s = nomem(j, err);
-    if (s == CK_OK) s = ck_graph_decode(&j->arena, ck_bytes_as_view(&text), &j->graph, err);
+    if (s == CK_OK) s = ck_graph_decode(&j->arena, ck_bytes_as_view(&text), &j->whole, err);
     ck_bytes_destroy(&text);
     return s;
+}
+
+static ck_status take_region(ck_job *j, ck_error *err) {
+    const ck_job_region *r = &j->cfg.region;
+    j->graph = j->whole;
+    if (!ck_job_is_region(j)) return CK_OK;
+    CK_TRY(ck_graph_regions_of(&j->arena, j->whole, &j->regions, err));
+    if (r->count != j->regions.count || r->index >= r->count)
+        return ck_fail(err, CK_INVALID, "region %u of %u of a job graph that has %u", r->index, r->count,
+                       j->regions.count);
+    return ck_graph_region(&j->arena, j->whole, &j->regions, r->index, &j->graph, err);
+}
+
+ck_checkpoint_region ck_job_region_of_dir(const ck_job *j) {
+    if (!ck_job_is_region(j)) return (ck_checkpoint_region){0};
+    return (ck_checkpoint_region){.index = j->cfg.region.index,
+                                  .count = j->cfg.region.count,
+                                  .graph_hash = ck_graph_hash(j->whole),
+                                  .ops = j->regions.op_ids,
+                                  .of_op = j->regions.of_op,
+                                  .op_count = j->whole->op_count};
 }
 
 static ck_status read_settings(ck_job *j, ck_error *err) {
@@ -95,7 +116,7 @@ static ck_status make_peers(ck_job *j, ck_job_op *o, ck_error *err) {
 }
 
 static ck_status make_ops(ck_job *j, ck_error *err) {
-    ck_graph *g = j->graph;
+    const ck_graph *g = j->graph;
     j->ops = ck_arena_array(&j->arena, g->op_count, sizeof *j->ops);
     if (!j->ops) return nomem(j, err);
     for (uint32_t i = 0; i < g->op_count; i++) {
@@ -184,6 +205,7 @@ static ck_status number_subtasks(ck_job *j, ck_error *err) {
 ck_status ck_job_make_plan(ck_job *j, const ck_graph *g, const ck_job_config *cfg, ck_error *err) {
     CK_TRY(copy_config(j, g, cfg, err));
     CK_TRY(copy_graph(j, g, err));
+    CK_TRY(take_region(j, err));
     CK_TRY(ck_graph_fuse(&j->arena, j->graph, j->cfg.parallelism, &j->plan, err));
     CK_TRY(read_settings(j, err));
     CK_TRY(make_ops(j, err));

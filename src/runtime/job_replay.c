@@ -116,7 +116,8 @@ static ck_status read_files(dealer *d, ck_error *err) {
     for (uint32_t i = 0; i < m->file_count; i++) {
         if (m->files[i].kind != CK_FILE_INFLIGHT || m->files[i].vertex != ck_op_id(d->op->op->uid)) continue;
         CK_FAULT(d->j->proc, RESTORE_BEFORE_REPLAY);
-        CK_TRY(ck_inflight_read(&place, &m->files[i], m->checkpoint, &reader, err));
+        CK_TRY(ck_inflight_read(&place, &m->files[i], ck_manifest_checkpoint_of_vertex(m, m->files[i].vertex), &reader,
+                                err));
         CK_TRY(end_channel(d, err));
     }
     return CK_OK;

@@ -19,19 +19,29 @@ static ck_status nomem(ck_job *j, ck_error *err) { return ck_nomem(err, j->mem, 
 static const char hint[] = "clink explain --restore shows each operator, --allow-semantic-change goes on all the same, "
                            "--fresh starts anew in this directory";
 
-/* The same script is the same graph; another one goes on where nothing is lost by it (evolve.h). */
-static ck_status check_manifest(ck_job *j, const ck_manifest *m, const char *dir, ck_error *err) {
+/* Of this very region, and of the same script. */
+static bool is_of_this_region(const ck_job *j, const ck_manifest *m) {
+    return ck_job_is_region(j) && m->regions == j->cfg.region.count && m->region == j->cfg.region.index &&
+           m->graph_hash == ck_graph_hash(j->whole);
+}
+
+/* The same script is the same graph; another one goes on where nothing is lost by it (evolve.h). A region compares its
+ * part with its own, and all of the graph with what all of another was. */
+static ck_status check_manifest(ck_job *j, ck_manifest *m, const char *dir, ck_error *err) {
+    bool own = is_of_this_region(j, m);
+    if (own) CK_TRY(ck_evolve_cut_manifest(&j->arena, m, err));
     const ck_evolve_config cfg = {.proc = j->proc,
                                   .registry = j->registry,
                                   .dir = dir,
                                   .manifest = m,
-                                  .wanted = j->graph,
+                                  .wanted = own ? j->graph : j->whole,
                                   .settings = &j->settings,
                                   .added = j->cfg.checkpoint.added,
                                   .allow = j->cfg.checkpoint.allow_semantic_change,
                                   .committed = true}; /* what a dropped sink has left is looked at when it is read */
     CK_TRY(ck_evolve(&j->arena, &cfg, &j->evolution, err));
-    return ck_evolve_refusal(&cfg, &j->evolution, hint, err);
+    CK_TRY(ck_evolve_refusal(&cfg, &j->evolution, hint, err));
+    return own ? CK_OK : ck_evolve_cut(&j->arena, j->whole, j->graph, &j->evolution, err);
 }
 
 /* What the restored checkpoint calls this operator; NULL: it has nothing of it. */
@@ -45,42 +55,56 @@ static ck_status note_damage(ck_job *j, ck_status s) {
     return s;
 }
 
-/* Of this job; below 0: of all. *id 0: there is none. */
+/* Of this job, of a region of this one; below 0: of all. *id 0: there is none. */
 static ck_status newest_below(ck_job *j, uint64_t below, uint64_t *id) {
     ck_checkpoint_entry *entries;
     uint32_t count;
     *id = 0;
     CK_TRY(ck_checkpoint_dir_list(j->dir, &j->arena, &entries, &count));
     for (uint32_t i = 0; i < count; i++)
-        if (entries[i].own && (!below || entries[i].checkpoint < below)) *id = entries[i].checkpoint;
+        if (entries[i].mine && (!below || entries[i].checkpoint < below)) *id = entries[i].checkpoint;
     return CK_OK;
 }
 
-/* id 0: the newest. */
-static ck_status read_manifest(ck_job *j, ck_checkpoint_dir *d, uint64_t id, ck_error *err) {
+/* A region that was never in a checkpoint begins anew, whatever others have. */
+static ck_status read_point(ck_job *j, ck_checkpoint_dir *d, uint64_t id, bool newest, ck_manifest **out,
+                            ck_error *err) {
+    ck_error why = CK_ERROR_INIT;
+    *out = NULL;
+    ck_status s = (newest ? ck_checkpoint_dir_read_newest : ck_checkpoint_dir_read)(d, id, &j->arena, out, &why);
+    if (s == CK_OK || (s == CK_NOTFOUND && why.status == CK_OK)) return CK_OK;
+    if (err) *err = why;
+    return note_damage(j, s);
+}
+
+/* The checkpoint `id`, or the newest up to it; 0: the newest. */
+static ck_status read_manifest(ck_job *j, ck_checkpoint_dir *d, uint64_t id, bool newest, ck_error *err) {
     ck_manifest *m;
+    newest |= id == 0;
     if (id == 0 && d == j->dir && j->below) {
         if (newest_below(j, j->below, &id) != CK_OK) return nomem(j, err);
     } else if (id == 0) {
         CK_TRY(ck_checkpoint_dir_newest_id(d, &id, err));
     }
     j->tried = id;
-    CK_TRY(note_damage(j, ck_checkpoint_dir_read(d, id, &j->arena, &m, err)));
+    CK_TRY(read_point(j, d, id, newest, &m, err));
+    if (!m) return CK_OK;
     CK_TRY(check_manifest(j, m, ck_checkpoint_dir_path(d), err));
     j->restored_dir = ck_arena_strdup(&j->arena, ck_checkpoint_dir_path(d));
     j->restored = m;
     return j->restored_dir ? CK_OK : nomem(j, err);
 }
 
-static ck_status read_elsewhere(ck_job *j, const char *path, uint64_t id, ck_error *err) {
-    ck_checkpoint_dir_config cfg = {.proc = j->proc, .mem = j->mem, .path = path, .read_only = true};
+static ck_status read_elsewhere(ck_job *j, const char *path, uint64_t id, bool newest, ck_error *err) {
+    ck_checkpoint_dir_config cfg = {
+        .proc = j->proc, .mem = j->mem, .path = path, .read_only = true, .region = ck_job_region_of_dir(j)};
     ck_status s = CK_NOTFOUND;
     /* Its job may go on meanwhile, and its retention take what was the newest: then there is a newer one. */
     for (int tries = 0; s == CK_NOTFOUND && tries < (id ? 1 : RESTORE_TRIES); tries++) {
         ck_checkpoint_dir *d;
         ck_error_reset(err);
         CK_TRY(ck_checkpoint_dir_open(&cfg, &d, err));
-        s = read_manifest(j, d, id, err);
+        s = read_manifest(j, d, id, newest, err);
         ck_checkpoint_dir_close(d);
     }
     return s;
@@ -89,6 +113,16 @@ static ck_status read_elsewhere(ck_job *j, const char *path, uint64_t id, ck_err
 static bool has_committer(const ck_job *j) {
     for (uint32_t i = 0; i < j->graph->op_count; i++)
         if (j->ops[i].desc->committer) return true;
+    return false;
+}
+
+/* A region goes back in its own sequence only: what was before is all regions'. */
+static bool is_own_sequence(const ck_job *j, const ck_checkpoint_entry *entries, uint32_t count) {
+    const ck_checkpoint_region r = ck_job_region_of_dir(j);
+    for (uint32_t i = 0; i < count; i++)
+        if (entries[i].checkpoint == j->tried)
+            return entries[i].damage ? ck_checkpoint_region_id(&r, j->tried) == j->tried
+                                     : entries[i].regions == r.count && entries[i].region == r.index;
     return false;
 }
 
@@ -104,8 +138,8 @@ bool ck_job_may_go_back(ck_job *j) {
     if (c->allow_duplicates || !has_committer(j)) return true;
     if (ck_checkpoint_dir_list(j->dir, &j->arena, &entries, &count) != CK_OK) return false;
     for (uint32_t i = 0; i < count; i++)
-        if (entries[i].own && entries[i].checkpoint > older && entries[i].committed) return false;
-    return true;
+        if (entries[i].mine && entries[i].checkpoint > older && entries[i].committed) return false;
+    return !ck_job_is_region(j) || is_own_sequence(j, entries, count);
 }
 
 ck_status ck_job_abandon_newer(ck_job *j, ck_error *err) {
@@ -114,7 +148,7 @@ ck_status ck_job_abandon_newer(ck_job *j, ck_error *err) {
     if (!j->below) return CK_OK;
     if (ck_checkpoint_dir_list(j->dir, &j->arena, &entries, &count) != CK_OK) return nomem(j, err);
     for (uint32_t i = 0; i < count; i++)
-        if (entries[i].own && entries[i].checkpoint >= j->below)
+        if (entries[i].mine && entries[i].checkpoint >= j->below)
             CK_TRY(ck_checkpoint_dir_abandon(j->dir, entries[i].checkpoint, err));
     return CK_OK;
 }
@@ -138,11 +172,11 @@ static ck_status choose(ck_job *j, ck_error *err) {
     const char *wanted = j->cfg.checkpoint.restore, *path = NULL;
     uint64_t id = 0, newest;
     if (wanted && wanted[0]) CK_TRY(ck_restore_point_parse(&j->arena, wanted, &path, &id, err));
-    if (path) return read_elsewhere(j, path, id, err);
+    if (path) return read_elsewhere(j, path, id, false, err);
     if (!id) CK_TRY(check_lost(j, err));
-    if (wanted && wanted[0]) return read_manifest(j, j->dir, id, err);
+    if (wanted && wanted[0]) return read_manifest(j, j->dir, id, false, err);
     if (newest_below(j, j->below, &newest) != CK_OK) return nomem(j, err);
-    return newest ? read_manifest(j, j->dir, newest, err) : CK_OK;
+    return newest ? read_manifest(j, j->dir, newest, true, err) : CK_OK;
 }
 
 /* The operator that goes on with what was stored under this uid; NULL: none. */
@@ -169,11 +203,11 @@ static void note_ended(ck_job *j) {
 
 /* A follower continues from what the leader chose. */
 static ck_status choose_as_leader(ck_job *j, ck_error *err) {
-    uint64_t id = ck_links_word_of_leader(j->links)->restored, wanted;
+    uint64_t id = ck_links_word_of_leader(j->links)->restored, wanted = 0;
     const char *path = NULL, *restore = j->cfg.checkpoint.restore;
     if (id == 0) return CK_OK;
     if (restore && restore[0]) CK_TRY(ck_restore_point_parse(&j->arena, restore, &path, &wanted, err));
-    return path ? read_elsewhere(j, path, id, err) : read_manifest(j, j->dir, id, err);
+    return path ? read_elsewhere(j, path, id, !wanted, err) : read_manifest(j, j->dir, id, !wanted, err);
 }
 
 static void tell_change(const ck_job *j) {
@@ -206,7 +240,9 @@ ck_status ck_job_open_dir(ck_job *j, ck_error *err) {
                                     .path = j->cfg.checkpoint.dir,
                                     .job_name = j->cfg.name,
                                     .fresh = j->cfg.checkpoint.fresh && !follows,
-                                    .read_only = follows};
+                                    .fresh_uuid = j->cfg.checkpoint.fresh_uuid,
+                                    .read_only = follows,
+                                    .region = ck_job_region_of_dir(j)};
     CK_TRY(ck_checkpoint_dir_open(&cfg, &j->dir, err));
     CK_TRY(follows ? choose_as_leader(j, err) : choose(j, err));
     if (!j->restored) return CK_OK;
@@ -217,6 +253,12 @@ ck_status ck_job_open_dir(ck_job *j, ck_error *err) {
 }
 
 /* ---- commits ---- */
+
+/* What the directory says of its checkpoints, where the restored one is among them; else nothing. */
+typedef struct restored_marks {
+    ck_checkpoint_entry *entries;
+    uint32_t count;
+} restored_marks;
 
 ck_status ck_job_make_committers(ck_job *j, ck_error *err) {
     for (uint32_t i = 0; i < j->graph->op_count && j->dir && !ck_job_follows(j); i++) {
@@ -244,54 +286,68 @@ ck_status ck_job_commit_one(ck_job *j, ck_job_op *sink, const ck_committable *c,
     return s;
 }
 
-/* The restored checkpoint is this directory's and its marker says that all sinks have committed it: what is committed
- * may have been taken away since, and is nobody's business any more. */
-static ck_status was_committed(ck_job *j, bool own, bool *out, ck_error *err) {
-    ck_checkpoint_entry *entries;
-    uint32_t count;
-    *out = false;
-    if (!own) return CK_OK;
-    ck_status s = ck_checkpoint_dir_list(j->dir, &j->arena, &entries, &count);
-    if (s != CK_OK) return s == CK_NOMEM ? nomem(j, err) : s;
-    for (uint32_t i = 0; i < count; i++)
-        if (entries[i].checkpoint == j->restored->checkpoint) *out = entries[i].committed;
-    return CK_OK;
+/* The checkpoint of the restored ones that an operator is from; one that the job had not has them all behind it. */
+static uint64_t restored_of(const ck_job *j, const char *stored) {
+    return stored && j->restored->part_count ? ck_manifest_checkpoint_of_op(j->restored, stored)
+                                             : j->restored->checkpoint;
 }
 
-static ck_status commit_restored(ck_job *j, ck_restore *r, ck_job_op *sink, bool done, ck_error *err) {
+/* It is this directory's and its marker says that all sinks have committed it: what is committed may have been taken
+ * away since, and is nobody's business any more. */
+static bool was_committed(const restored_marks *marks, uint64_t checkpoint) {
+    for (uint32_t i = 0; i < marks->count; i++)
+        if (marks->entries[i].checkpoint == checkpoint) return marks->entries[i].committed;
+    return false;
+}
+
+static ck_status commit_restored(ck_job *j, ck_restore *r, ck_job_op *sink, const restored_marks *marks,
+                                 ck_error *err) {
     const ck_committable *items = NULL;
     uint32_t count = 0;
     const char *stored = stored_uid(j, sink->op);
+    uint64_t from = r ? restored_of(j, stored) : 0;
+    bool done = was_committed(marks, from);
     if (r && stored) CK_TRY(ck_restore_committables(r, ck_op_id(stored), &items, &count));
     for (uint32_t i = 0; i < count && !done; i++) CK_TRY(ck_job_commit_one(j, sink, &items[i], err));
     if (!CK_HAS(sink->desc->committer, abort_others)) return CK_OK;
-    return sink->desc->committer->abort_others(sink->committer, ck_checkpoint_dir_job_uuid(j->dir),
-                                               r ? j->restored->checkpoint : 0, items, count,
+    return sink->desc->committer->abort_others(sink->committer, ck_checkpoint_dir_job_uuid(j->dir), from, items, count,
                                                j->cfg.checkpoint.allow_duplicates, err);
 }
 
 /* What a sink had prepared that this script has no more could be committed by nobody. */
-static ck_status check_dropped(ck_job *j, ck_restore *r, bool done, ck_error *err) {
-    for (uint32_t i = 0; r && !done && i < j->evolution.count; i++) {
+static ck_status check_dropped(ck_job *j, ck_restore *r, const restored_marks *marks, ck_error *err) {
+    for (uint32_t i = 0; r && i < j->evolution.count; i++) {
         const ck_evolve_op *op = &j->evolution.ops[i];
         const ck_committable *items;
         uint32_t count;
-        if (op->verdict != CK_EVOLVE_DROP) continue;
+        if (op->verdict != CK_EVOLVE_DROP || was_committed(marks, restored_of(j, op->stored->uid))) continue;
         CK_TRY(ck_restore_committables(r, ck_op_id(op->stored->uid), &items, &count));
-        if (count) return ck_evolve_uncommitted(op->stored, j->restored->checkpoint, err);
+        if (count) return ck_evolve_uncommitted(op->stored, restored_of(j, op->stored->uid), err);
     }
     return CK_OK;
 }
 
+/* A region has committed its part of what another job, or another graph, left for all of them: the others do theirs. */
+static ck_status mark_restored(ck_job *j, const restored_marks *marks, ck_error *err) {
+    const ck_manifest *m = j->restored;
+    if (ck_job_is_region(j) && !is_of_this_region(j, m)) return CK_OK;
+    for (uint32_t i = 0; i < m->part_count; i++)
+        if (!was_committed(marks, m->parts[i].checkpoint))
+            CK_TRY(ck_checkpoint_dir_mark_committed(j->dir, m->parts[i].checkpoint, err));
+    if (m->part_count || was_committed(marks, m->checkpoint)) return CK_OK;
+    return ck_checkpoint_dir_mark_committed(j->dir, m->checkpoint, err);
+}
+
 /* What the restored checkpoint carries becomes real before anything runs, and what is newer goes. */
 static ck_status settle_outside(ck_job *j, ck_restore *r, ck_error *err) {
-    bool own = r && strcmp(j->restored_dir, ck_checkpoint_dir_path(j->dir)) == 0, done;
-    CK_TRY(was_committed(j, own, &done, err));
-    CK_TRY(check_dropped(j, r, done, err));
+    bool own = r && strcmp(j->restored_dir, ck_checkpoint_dir_path(j->dir)) == 0;
+    restored_marks marks = {0};
+    if (own && ck_checkpoint_dir_list(j->dir, &j->arena, &marks.entries, &marks.count) != CK_OK) return nomem(j, err);
+    CK_TRY(check_dropped(j, r, &marks, err));
     for (uint32_t i = 0; i < j->graph->op_count; i++)
-        if (j->ops[i].committer) CK_TRY(commit_restored(j, r, &j->ops[i], done, err));
+        if (j->ops[i].committer) CK_TRY(commit_restored(j, r, &j->ops[i], &marks, err));
     CK_FAULT(j->proc, RESTORE_AFTER_COMMIT);
-    return own && !done ? ck_checkpoint_dir_mark_committed(j->dir, j->restored->checkpoint, err) : CK_OK;
+    return own ? mark_restored(j, &marks, err) : CK_OK;
 }
 
 /* ---- state ---- */
