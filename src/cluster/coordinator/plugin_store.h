@@ -1,7 +1,7 @@
 /* Where a coordinator keeps the plugins of its jobs, by the SHA-256 of what they hold: beside the records in
  * --metadata-dir, in etcd (plugin_store_etcd.c), or in memory, where jobs end with the coordinator, too.
  *
- * Blocking. One thread at a time. Hashes are 64 hex digits (base/sha256.h), which whoever calls has made sure of. */
+ * Blocking. One thread at a time; where keeping is slow, threads may keep and read beside it. Hashes are 64 hex digits (base/sha256.h), which whoever calls has made sure of. */
 #ifndef CK_CLUSTER_COORDINATOR_PLUGIN_STORE_H
 #define CK_CLUSTER_COORDINATOR_PLUGIN_STORE_H
 
@@ -31,6 +31,7 @@ struct ck_plugin_store {
     uint64_t plugin_bytes_max; /* of one */
     uint64_t bytes_max;        /* of all that are not needed: who comes then drives out old ones */
     bool may_rot;              /* what is read may be something else than what was kept */
+    bool is_slow;              /* keeping waits for a disk or for others: not where somebody waits */
 };
 
 CK_NODISCARD ck_status ck_plugin_store_memory(ck_proc *proc, ck_plugin_store **out, ck_error *err);

@@ -9,22 +9,21 @@ typedef struct dir_store {
     ck_mem mem;
     ck_arena arena;
     const char *dir;
-    bool made;
 } dir_store;
 
 static const char *path_of(const dir_store *s, ck_arena *a, const char *hash) {
     return ck_arena_printf(a, "%s/%s.so", s->dir, hash);
 }
 
-/* A new file each time: what was there may be damaged. */
+/* A new file each time: what was there may be damaged. Several threads may. */
 static ck_status keep(ck_plugin_store *base, const char *hash, ck_view content, ck_error *err) {
-    dir_store *s = (dir_store *)base;
-    if (!s->made) CK_TRY(ck_fs_mkdirs(s->proc, s->dir, err));
-    s->made = true;
-    ck_arena_mark mark = ck_arena_mark_now(&s->arena);
-    const char *path = path_of(s, &s->arena, hash);
+    const dir_store *s = (const dir_store *)base;
+    ck_arena a;
+    CK_TRY(ck_fs_mkdirs(s->proc, s->dir, err));
+    ck_arena_init(&a, s->mem, ARENA_BYTES_MAX);
+    const char *path = path_of(s, &a, hash);
     ck_status st = path ? ck_durable_replace_bytes(s->proc, path, content, err) : ck_nomem(err, s->mem, 0);
-    ck_arena_reset_to(&s->arena, mark);
+    ck_arena_destroy(&a);
     return st;
 }
 
@@ -106,8 +105,11 @@ ck_status ck_plugin_store_dir(ck_proc *proc, const char *dir, ck_plugin_store **
     dir_store *s = ck_alloc_zero(mem, sizeof *s);
     *out = NULL;
     if (!s) return ck_nomem(err, mem, sizeof *s);
-    s->base = (ck_plugin_store){
-        .v = &vtbl, .plugin_bytes_max = CK_CLUSTER_PLUGIN_BYTES_MAX, .bytes_max = BYTES_MAX, .may_rot = true};
+    s->base = (ck_plugin_store){.v = &vtbl,
+                                .plugin_bytes_max = CK_CLUSTER_PLUGIN_BYTES_MAX,
+                                .bytes_max = BYTES_MAX,
+                                .may_rot = true,
+                                .is_slow = true};
     s->proc = proc, s->mem = mem;
     ck_arena_init(&s->arena, mem, ARENA_BYTES_MAX);
     s->dir = ck_arena_printf(&s->arena, "%s/plugins", dir);

@@ -5,6 +5,7 @@
  *
  * What a leader that died has begun is removed by the next one. */
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -16,6 +17,7 @@ typedef struct etcd_store {
     ck_plugin_store base;
     ck_records *records;
     ck_mem mem;
+    pthread_mutex_t keeping; /* one thread at a time */
 } etcd_store;
 
 typedef struct key {
@@ -34,12 +36,15 @@ static key key_of_part(const char *hash, uint64_t part) {
     return k;
 }
 
-static ck_status put_size(const etcd_store *s, const char *hash, bool whole, uint64_t bytes, ck_error *err) {
+typedef ck_status put_fn(ck_records *r, const char *key, const ck_view *value, ck_error *err);
+
+static ck_status put_size(const etcd_store *s, put_fn *put, const char *hash, bool whole, uint64_t bytes,
+                          ck_error *err) {
     char text[32];
     const key k = key_of(hash);
     (void)snprintf(text, sizeof text, "%s%" PRIu64, whole ? "" : "-", bytes);
     const ck_view value = ck_view_of(text);
-    return ck_records_etcd_put(s->records, k.text, &value, err);
+    return put(s->records, k.text, &value, err);
 }
 
 /* Its size goes last, so that whoever dies on the way is found out. */
@@ -52,15 +57,22 @@ static ck_status forget_parts(const etcd_store *s, const char *hash, uint64_t by
     return ck_records_etcd_put(s->records, k.text, NULL, err);
 }
 
-static ck_status keep(ck_plugin_store *base, const char *hash, ck_view content, ck_error *err) {
-    const etcd_store *s = (const etcd_store *)base;
-    CK_TRY(put_size(s, hash, false, content.n, err));
+static ck_status put_all(const etcd_store *s, const char *hash, ck_view content, ck_error *err) {
+    CK_TRY(put_size(s, ck_records_etcd_put_aside, hash, false, content.n, err));
     for (size_t at = 0; at < content.n; at += PART) {
         const key k = key_of_part(hash, at / PART);
         const ck_view part = {content.p + at, content.n - at < PART ? content.n - at : PART};
-        CK_TRY(ck_records_etcd_put(s->records, k.text, &part, err));
+        CK_TRY(ck_records_etcd_put_aside(s->records, k.text, &part, err));
     }
-    return put_size(s, hash, true, content.n, err);
+    return put_size(s, ck_records_etcd_put_aside, hash, true, content.n, err);
+}
+
+static ck_status keep(ck_plugin_store *base, const char *hash, ck_view content, ck_error *err) {
+    etcd_store *s = (etcd_store *)base;
+    pthread_mutex_lock(&s->keeping);
+    ck_status st = put_all(s, hash, content, err);
+    pthread_mutex_unlock(&s->keeping);
+    return st;
 }
 
 static ck_status read_part(ck_plugin_store *base, const char *hash, uint64_t offset, size_t n, ck_arena *a,
@@ -119,7 +131,7 @@ static ck_status forget_which(const etcd_store *s, const char *hash, bool incomp
     ck_status st = sizes(s, &a, &plugins, &whole, &count, err);
     for (uint32_t i = 0; st == CK_OK && i < count; i++) {
         bool this_one = incomplete ? !whole[i] : strcmp(plugins[i].hash, hash) == 0;
-        if (this_one && whole[i]) st = put_size(s, plugins[i].hash, false, plugins[i].bytes, err);
+        if (this_one && whole[i]) st = put_size(s, ck_records_etcd_put, plugins[i].hash, false, plugins[i].bytes, err);
         if (this_one && st == CK_OK) st = forget_parts(s, plugins[i].hash, plugins[i].bytes, err);
     }
     ck_arena_destroy(&a);
@@ -132,6 +144,7 @@ static ck_status forget(ck_plugin_store *base, const char *hash, ck_error *err) 
 
 static void close_store(ck_plugin_store *base) {
     etcd_store *s = (etcd_store *)base;
+    pthread_mutex_destroy(&s->keeping);
     ck_free(s->mem, s, sizeof *s);
 }
 
@@ -143,8 +156,10 @@ ck_status ck_plugin_store_etcd(ck_proc *proc, ck_records *records, ck_plugin_sto
     etcd_store *s = ck_alloc_zero(mem, sizeof *s);
     *out = NULL;
     if (!s) return ck_nomem(err, mem, sizeof *s);
-    s->base = (ck_plugin_store){.v = &vtbl, .plugin_bytes_max = PLUGIN_BYTES_MAX, .bytes_max = BYTES_MAX};
+    s->base =
+        (ck_plugin_store){.v = &vtbl, .plugin_bytes_max = PLUGIN_BYTES_MAX, .bytes_max = BYTES_MAX, .is_slow = true};
     s->records = records, s->mem = mem;
+    pthread_mutex_init(&s->keeping, NULL);
     ck_status st = forget_which(s, "", true, err);
     if (st != CK_OK)
         close_store(&s->base);

@@ -14,9 +14,9 @@ typedef struct records_etcd {
     ck_records base;
     ck_proc *proc;
     ck_mem mem;
-    ck_etcd *etcd;
-    const char *prefix; /* of sentences: the address as it was given */
-    ck_arena arena;     /* of the whole */
+    ck_etcd *etcd, *aside; /* aside: for another thread */
+    const char *prefix;    /* of sentences: the address as it was given */
+    ck_arena arena;        /* of the whole */
     int64_t lease, lease_us;
     uint64_t revision; /* of PREFIX/leader */
 
@@ -81,18 +81,22 @@ static ck_status hold(ck_records *base, ck_error *err) {
 /* ---- writing ---- */
 
 /* Tried as long as it leads: what was done without an answer is done again, which changes nothing. */
-static ck_status change(records_etcd *r, const ck_etcd_change *c, ck_error *err) {
+static ck_status change_by(records_etcd *r, ck_etcd *etcd, const ck_etcd_change *c, ck_error *err) {
     for (;;) {
         bool done;
         uint64_t revision;
         ck_error_reset(err);
-        ck_status s = ck_etcd_change_if(r->etcd, "leader", r->revision, c, &done, &revision, err);
+        ck_status s = ck_etcd_change_if(etcd, "leader", r->revision, c, &done, &revision, err);
         if (s == CK_OK && !done)
             return ck_fail(err, CK_REFUSED, "another coordinator leads: %s has its address", r->prefix);
         if (s != CK_IO) return s;
         CK_TRY(hold(&r->base, err));
         (void)pause_until(r, ck_mono_us(r->proc) + AGAIN_MS * 1000);
     }
+}
+
+static ck_status change(records_etcd *r, const ck_etcd_change *c, ck_error *err) {
+    return change_by(r, r->etcd, c, err);
 }
 
 static void name_record(char *name, size_t size, uint64_t number) {
@@ -124,6 +128,11 @@ static ck_status forget(ck_records *base, uint64_t number, ck_error *err) {
 
 ck_status ck_records_etcd_put(ck_records *r, const char *key, const ck_view *value, ck_error *err) {
     return change((records_etcd *)r, &(ck_etcd_change){.key = key, .value = value}, err);
+}
+
+ck_status ck_records_etcd_put_aside(ck_records *base, const char *key, const ck_view *value, ck_error *err) {
+    records_etcd *r = (records_etcd *)base;
+    return change_by(r, r->aside, &(ck_etcd_change){.key = key, .value = value}, err);
 }
 
 /* ---- reading ---- */
@@ -231,6 +240,7 @@ static void close_etcd(ck_records *base) {
     if (r->lease && ck_etcd_revoke(r->etcd, r->lease, &lost) != CK_OK)
         ck_log_line(r->proc->log, CK_LOG_INFO, "the lease in %s runs out by itself: %s", r->prefix, lost.msg);
     ck_etcd_free(r->keeper);
+    ck_etcd_free(r->aside);
     ck_etcd_free(r->etcd);
     ck_arena_destroy(&r->arena);
     pthread_cond_destroy(&r->changed);
@@ -261,6 +271,7 @@ static ck_status open_etcd(records_etcd *r, const ck_records_etcd_config *cfg, u
     if (!r->prefix) return ck_nomem(err, r->mem, 0);
     CK_TRY(ck_etcd_new(cfg->proc, cfg->url, &r->etcd, err));
     CK_TRY(ck_etcd_new(cfg->proc, cfg->url, &r->keeper, err));
+    CK_TRY(ck_etcd_new(cfg->proc, cfg->url, &r->aside, err));
     CK_TRY(stand_for_election(r, cfg, err));
     CK_TRY(ck_thread_start(&r->thread, "lease", keep_alive, r, err));
     r->started = true;

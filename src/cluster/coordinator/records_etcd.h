@@ -28,6 +28,8 @@ CK_NODISCARD ck_status ck_records_etcd_open(const ck_records_etcd_config *cfg, c
 
 /* Other keys behind PREFIX/, for as long as it leads: written as records are, and read. value NULL: the key goes. */
 CK_NODISCARD ck_status ck_records_etcd_put(ck_records *r, const char *key, const ck_view *value, ck_error *err);
+/* The same from another thread, one at a time, beside all else. */
+CK_NODISCARD ck_status ck_records_etcd_put_aside(ck_records *r, const char *key, const ck_view *value, ck_error *err);
 CK_NODISCARD ck_status ck_records_etcd_list(ck_records *r, const char *key, ck_arena *a, ck_etcd_pair **out,
                                             uint32_t *count, ck_error *err);
 /* Plugins beside the records, which outlive it. Blocks. */

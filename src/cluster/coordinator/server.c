@@ -1,20 +1,16 @@
 #include "cluster/coordinator/server.h"
 
-#include <pthread.h>
 #include <stdio.h>
 
 #include "cluster/coordinator/records_dir.h"
 #include "cluster/coordinator/records_etcd.h"
-#include "cluster/coordinator/uploads.h"
-#include "cluster/token.h"
-#include "net/connection.h"
+#include "cluster/coordinator/server_int.h"
 #include "os/clock.h"
 #include "os/random.h"
 
 enum {
     CONNECTIONS_MAX = 2048,
     QUEUE_BYTES_MAX = 32 << 20,
-    ARENA_BYTES_MAX = 64 << 20,
     PROBE_US = 2000000,
     GREETING_BYTES_MAX = 512,
     GREETING_US = 10000000,
@@ -22,43 +18,12 @@ enum {
     ETCD_JOB_BYTES_MAX = 512 << 10,           /* its record grows by hosts and what is skipped, and stays below 1 MiB */
 };
 
-typedef struct peer {
-    struct peer *next;
-    ck_coordinator_server *server;
-    ck_connection *c;
-    uint64_t number;
-    unsigned roles; /* of the token it has shown; 0: none yet */
-} peer;
-
 typedef struct probe {
     ck_coordinator_server *server;
     ck_connection *c;
     uint64_t incarnation;
     bool answered;
 } probe;
-
-struct ck_coordinator_server {
-    ck_proc *proc;
-    ck_mem mem;
-    ck_net_loop *loop;
-    ck_listener *listener;
-    ck_tokens tokens;
-    ck_token own; /* the one that is made here, or that etcd has; where the operator has given some, it is none */
-    ck_tls *tls;
-    ck_records *records; /* NULL: none are kept */
-    ck_plugin_store *plugins;
-    ck_uploads *uploads;
-    ck_coordinator *c;   /* NULL: it leads no more */
-    ck_net_timer timer;
-    ck_net_post first; /* arms the timer */
-    int64_t interval_us;
-    peer *peers;
-    uint64_t last_number;
-    uint64_t nobody;      /* incarnation whose probe was answered at once; 0: none */
-    pthread_mutex_t lock; /* guards what follows */
-    ck_status status;
-    ck_error error;
-};
 
 /* ---- the end of leading ---- */
 
@@ -126,14 +91,14 @@ static void start_probe(ck_coordinator_server *s, const ck_action *a) {
     if (st == CK_NOTFOUND) s->nobody = a->number; /* the machine hears of it when it is done with its actions */
 }
 
-static peer *peer_of(const ck_coordinator_server *s, uint64_t number) {
+peer *server_peer(const ck_coordinator_server *s, uint64_t number) {
     for (peer *p = s->peers; p; p = p->next)
         if (p->number == number) return p;
     return NULL;
 }
 
 static ck_status perform(ck_coordinator_server *s, ck_action *a, ck_error *err) {
-    peer *p = a->kind == CK_ACTION_SEND || a->kind == CK_ACTION_CLOSE ? peer_of(s, a->conn) : NULL;
+    peer *p = a->kind == CK_ACTION_SEND || a->kind == CK_ACTION_CLOSE ? server_peer(s, a->conn) : NULL;
     switch (a->kind) {
     case CK_ACTION_SEND: /* who does not read what is said to him is closed: he costs nobody else */
         if (p && ck_connection_send(p->c, &a->frame) == CK_FULL) ck_connection_close(p->c, false);
@@ -190,24 +155,22 @@ static ck_status say_hello(peer *p, const ck_message *m, ck_error *err) {
     return CK_OK;
 }
 
-static ck_status send_to(peer *p, const ck_message *m, ck_error *err) {
+ck_status server_send(peer *p, const ck_message *m, ck_error *err) {
     ck_frame *f;
     CK_TRY(ck_message_frame(p->server->mem, m, &f, err));
     if (ck_connection_send(p->c, &f) == CK_FULL) ck_connection_close(p->c, false);
     return CK_OK;
 }
 
-/* Of what the machine is not asked. */
-static ck_status answer(peer *p, ck_status status, const char *why, bool wanted, ck_error *err) {
+ck_status server_answer(peer *p, ck_status status, const char *why, bool wanted, ck_error *err) {
     const ck_message m = {.kind = CK_MSG_REPLY,
                           .as.reply = {.status = status, .error = ck_view_of(why), .wanted = wanted}};
-    return send_to(p, &m, err);
+    return server_send(p, &m, err);
 }
 
-/* Who goes on asking is answered so again. */
-static ck_status refuse(peer *p, const ck_error *why, ck_error *err) {
+ck_status server_refuse(peer *p, const ck_error *why, ck_error *err) {
     ck_log_line(p->server->proc->log, CK_LOG_DEBUG, "%s: %s", ck_connection_peer(p->c), why->msg);
-    return answer(p, why->status, why->msg, false, err);
+    return server_answer(p, why->status, why->msg, false, err);
 }
 
 static bool may_ask(const peer *p, const ck_message *m, ck_error *err) {
@@ -219,67 +182,15 @@ static bool may_ask(const peer *p, const ck_message *m, ck_error *err) {
     return false;
 }
 
-/* ---- plugins ---- */
-
-static bool is_about_plugins(const ck_message *m) {
-    return m->kind == CK_MSG_OFFER_PLUGIN || m->kind == CK_MSG_UPLOAD_PART || m->kind == CK_MSG_WANT_PLUGIN;
-}
-
-static ck_status take_offer(peer *p, const ck_msg_plugin *plugin, bool *wanted, ck_error *err) {
-    ck_coordinator_server *s = p->server;
-    uint64_t dropped;
-    ck_status st = ck_uploads_offer(s->uploads, ck_mono_us(s->proc), p->number, plugin,
-                                    (p->roles & CK_ROLE_PLUGIN) != 0, wanted, &dropped, err);
-    peer *idle = dropped ? peer_of(s, dropped) : NULL;
-    if (idle) ck_connection_close(idle->c, false);
-    return st;
-}
-
-static ck_status give_part(peer *p, const ck_msg_want_plugin *m, ck_error *err) {
-    ck_coordinator_server *s = p->server;
-    ck_error why = CK_ERROR_INIT;
-    ck_arena a;
-    ck_msg_plugin_part part = {.hash = m->hash, .offset = m->offset};
-    ck_arena_init(&a, s->mem, ARENA_BYTES_MAX);
-    ck_status st = ck_uploads_read(s->uploads, m, &a, &part.part, &why);
-    if (st != CK_OK) part.error = ck_view_of(why.msg);
-    st = st == CK_NOMEM || st == CK_CORRUPT
-             ? st
-             : send_to(p, &(ck_message){.kind = CK_MSG_PLUGIN_PART, .as.plugin_part = part}, &why);
-    if (st != CK_OK && err) *err = why;
-    ck_arena_destroy(&a);
-    return st;
-}
-
-/* A length or a hash that does not fit costs its connection, which is told why. */
-static ck_status hear_of_plugins(peer *p, const ck_message *m, ck_error *err) {
-    ck_coordinator_server *s = p->server;
-    ck_error why = CK_ERROR_INIT;
-    bool wanted = false;
-    if (m->kind == CK_MSG_WANT_PLUGIN) return give_part(p, &m->as.want_plugin, err);
-    ck_status st = m->kind == CK_MSG_OFFER_PLUGIN
-                       ? take_offer(p, &m->as.offer_plugin.plugin, &wanted, &why)
-                       : ck_uploads_part(s->uploads, ck_mono_us(s->proc), p->number, &m->as.upload_part, &why);
-    if (st == CK_OK) return answer(p, CK_OK, "", wanted, err);
-    if (st == CK_NOMEM || refuse(p, &why, err) != CK_OK) {
-        if (err) *err = why;
-        return CK_NOMEM;
-    }
-    if (st != CK_CORRUPT) return CK_OK;
-    ck_log_line(s->proc->log, CK_LOG_WARN, "%s was turned away: %s", ck_connection_peer(p->c), why.msg);
-    ck_connection_close(p->c, true);
-    return CK_OK;
-}
-
 static ck_status hear(peer *p, const ck_message *m, ck_error *err) {
     ck_coordinator_server *s = p->server;
     ck_error why = CK_ERROR_INIT;
     if (!p->roles) return say_hello(p, m, err);
     if (m->kind == CK_MSG_HELLO) return ck_fail(err, CK_CORRUPT, "a second HELLO");
-    if (!may_ask(p, m, &why)) return refuse(p, &why, err);
-    if (is_about_plugins(m)) return hear_of_plugins(p, m, err);
+    if (!may_ask(p, m, &why)) return server_refuse(p, &why, err);
+    if (plugins_are_meant(m)) return plugins_hear(p, m, err);
     if (m->kind == CK_MSG_SUBMIT && ck_uploads_check(s->uploads, &m->as.submit.plugins, &why) != CK_OK)
-        return refuse(p, &why, err);
+        return server_refuse(p, &why, err);
     ck_status st = ck_coordinator_heard(s->c, ck_mono_us(s->proc), p->number, m, err);
     if (st == CK_NOMEM)
         resign(s, st, err);
@@ -293,7 +204,7 @@ static ck_status framed(void *arg, ck_connection *c, ck_frame **f, ck_error *err
     (void)c;
     ck_arena a;
     ck_message m;
-    ck_arena_init(&a, p->server->mem, ARENA_BYTES_MAX);
+    ck_arena_init(&a, p->server->mem, SERVER_ARENA_BYTES_MAX);
     ck_status s = p->server->c ? ck_message_read(*f, &a, &m, err) : ck_fail(err, CK_CLOSED, "this one leads no more");
     if (s == CK_OK) s = hear(p, &m, err);
     ck_arena_destroy(&a);
@@ -397,7 +308,7 @@ static ck_status open_plugins(ck_coordinator_server *s, const ck_coordinator_ser
 static ck_status lead(ck_coordinator_server *s, const ck_coordinator_server_config *cfg, ck_error *err) {
     ck_coordinator_config machine = cfg->machine;
     ck_arena a;
-    ck_arena_init(&a, s->mem, ARENA_BYTES_MAX);
+    ck_arena_init(&a, s->mem, SERVER_ARENA_BYTES_MAX);
     machine.mem = s->mem;
     machine.seed = ck_random_u64(s->proc);
     machine.secrets = s->proc->random;
@@ -458,6 +369,7 @@ ck_status ck_coordinator_server_start(const ck_coordinator_server_config *cfg, c
     s->interval_us = cfg->machine.watchdog_interval_us;
     s->timer.fire = ticked;
     pthread_mutex_init(&s->lock, NULL);
+    pthread_cond_init(&s->changed, NULL);
     ck_status st = ck_tls_new(s->proc, &cfg->tls, &s->tls, err);
     if (st == CK_OK && cfg->token_file) st = ck_tokens_read(s->proc, cfg->token_file, &s->tokens, err);
     if (st == CK_OK) st = lead(s, cfg, err);
@@ -481,12 +393,14 @@ ck_status ck_coordinator_server_state(ck_coordinator_server *s, ck_error *err) {
 void ck_coordinator_server_stop(ck_coordinator_server *s) {
     if (!s) return;
     if (s->listener) ck_listener_close(s->listener);
+    plugins_stop(s);
     ck_net_loop_free(s->loop); /* peers and probes close */
     ck_coordinator_free(s->c);
     ck_uploads_free(s->uploads);
     ck_plugin_store_close(s->plugins);
     ck_records_close(s->records);
     ck_tls_free(s->tls);
+    pthread_cond_destroy(&s->changed);
     pthread_mutex_destroy(&s->lock);
     ck_free(s->mem, s, sizeof *s);
 }

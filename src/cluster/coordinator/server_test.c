@@ -6,11 +6,14 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
+#include <pthread.h>
 
+#include "base/sha256.h"
 #include "cluster/client.h"
 #include "cluster/coordinator/records_dir.h"
 #include "cluster/token.h"
 #include "os/durable.h"
+#include "os/io.h"
 #include "os/socket.h"
 #include "os/test_proc.h"
 
@@ -20,6 +23,7 @@ typedef struct fixture {
     ck_test_proc t;
     ck_arena arena;
     char token_file[120], metadata[120], address[40];
+    const char *allow_plugins;
     ck_coordinator_server *server;
 } fixture;
 
@@ -28,6 +32,7 @@ static ck_coordinator_server_config config(fixture *f) {
                                           .host = "127.0.0.1",
                                           .metadata_dir = f->metadata,
                                           .token_file = f->token_file,
+                                          .allow_plugins = f->allow_plugins,
                                           .machine = ck_coordinator_defaults((ck_mem){0}, 0)};
 }
 
@@ -279,6 +284,109 @@ static void a_record_that_cannot_be_written_ends_its_leading(void **state) {
     assert_int_equal(ask(f, f->token_file, CK_COMMAND_LIST, 0, &r, &err), CK_CLOSED); /* nor does it answer */
 }
 
+/* ---- plugins, on a disk that takes its time ---- */
+
+typedef struct slow_io {
+    ck_io base; /* first */
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    ck_io_job *held; /* one at a time */
+} slow_io;
+
+static void hold(ck_io *io, ck_io_job *j) {
+    slow_io *s = (slow_io *)io;
+    pthread_mutex_lock(&s->lock);
+    assert_null(s->held);
+    s->held = j;
+    pthread_cond_broadcast(&s->changed);
+    pthread_mutex_unlock(&s->lock);
+}
+
+static ck_io_job *wait_held(slow_io *s) {
+    pthread_mutex_lock(&s->lock);
+    while (!s->held) pthread_cond_wait(&s->changed, &s->lock);
+    ck_io_job *j = s->held;
+    s->held = NULL;
+    pthread_mutex_unlock(&s->lock);
+    return j;
+}
+
+static void *release(void *job) {
+    ck_io_job *j = job;
+    j->run(j);
+    j->done(j);
+    return NULL;
+}
+
+/* A submit that brings a plugin; what is said of the job itself comes behind that. */
+typedef struct submitter {
+    fixture *f;
+    pthread_t thread;
+    ck_status status;
+    ck_error error;
+} submitter;
+
+static void *submit(void *arg) {
+    submitter *x = arg;
+    fixture *f = x->f;
+    const ck_client_config cfg = {
+        .proc = &f->t.proc, .address = f->address, .token_file = f->token_file, .timeout_us = 60000000};
+    const ck_view content = CK_VIEW("no library, but whoever keeps it does not ask");
+    char hash[CK_SHA256_CHARS + 1];
+    ck_sha256_of(content, hash);
+    const ck_client_plugin plugin = {{ck_view_of(hash), content.n, CK_VIEW("x.so")}, content};
+    const ck_message m = {.kind = CK_MSG_SUBMIT, .as.submit.plugins = {&plugin.said, 1}};
+    ck_msg_reply r;
+    ck_arena a;
+    x->error = CK_ERROR_INIT;
+    ck_arena_init(&a, ck_proc_mem(&f->t.proc, CK_MEM_PLAN), 1 << 20);
+    x->status = ck_client_submit(&cfg, &plugin, 1, &m, &a, &r, &x->error);
+    ck_arena_destroy(&a);
+    return NULL;
+}
+
+static void start_with_plugins(fixture *f, slow_io *io) {
+    *io = (slow_io){.base = {hold}, .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+    ck_coordinator_server_stop(f->server);
+    f->allow_plugins = "any";
+    f->t.proc.io = &io->base;
+    start(f);
+}
+
+static void who_brings_a_plugin_is_the_only_one_that_waits_for_the_disk(void **state) {
+    fixture *f = *state;
+    slow_io io;
+    ck_msg_reply r;
+    ck_error err = CK_ERROR_INIT;
+    start_with_plugins(f, &io);
+    for (int again = 0; again < 2; again++) { /* it is kept, and the second time looked at */
+        submitter x = {.f = f};
+        assert_int_equal(pthread_create(&x.thread, NULL, submit, &x), 0);
+        ck_io_job *j = wait_held(&io);
+        OK(ask(f, f->token_file, CK_COMMAND_LIST, 0, &r, &err));
+        (void)release(j);
+        assert_int_equal(pthread_join(x.thread, NULL), 0);
+        assert_int_equal(x.status, CK_INVALID);
+        assert_string_equal(x.error.msg, "a job without a name");
+    }
+}
+
+/* Whichever of the two is first. */
+static void a_stop_waits_for_what_is_under_way(void **state) {
+    fixture *f = *state;
+    slow_io io;
+    pthread_t disk;
+    submitter x = {.f = f};
+    start_with_plugins(f, &io);
+    assert_int_equal(pthread_create(&x.thread, NULL, submit, &x), 0);
+    assert_int_equal(pthread_create(&disk, NULL, release, wait_held(&io)), 0);
+    ck_coordinator_server_stop(f->server);
+    f->server = NULL;
+    assert_int_equal(pthread_join(disk, NULL), 0);
+    assert_int_equal(pthread_join(x.thread, NULL), 0);
+    assert_int_not_equal(x.status, CK_OK);
+}
+
 int main(void) {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
@@ -290,6 +398,8 @@ int main(void) {
         T(a_directory_has_one_coordinator_and_epochs_grow),
         T(records_come_back_and_damaged_ones_are_named),
         T(a_record_that_cannot_be_written_ends_its_leading),
+        T(who_brings_a_plugin_is_the_only_one_that_waits_for_the_disk),
+        T(a_stop_waits_for_what_is_under_way),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
 #include "os/fs.h"
 
 enum { LIST_BYTES_MAX = 1 << 20, ARENA_BYTES_MAX = 8 << 20 };
+#define NOBODY UINT64_MAX /* no connection's number */
 
 typedef struct upload {
     struct upload *next;
@@ -14,7 +15,21 @@ typedef struct upload {
     uint64_t bytes; /* announced */
     ck_bytes content;
     int64_t heard_us;
+    bool is_kept; /* just now, by work; its connection is 0 when that has closed meanwhile */
 } upload;
+
+struct ck_uploads_work {
+    const ck_uploads *u;
+    upload *x; /* to be kept; NULL: whether kept is what it is called */
+    ck_kept_plugin kept;
+    bool is_whole;
+    ck_status status;
+    ck_error error;
+    /* of the offer: */
+    uint64_t conn;
+    bool may_upload;
+    char name[CK_CLUSTER_NAME_MAX + 1];
+};
 
 struct ck_uploads {
     ck_uploads_config cfg;
@@ -80,12 +95,11 @@ static ck_status find_kept(const ck_uploads *u, ck_arena *a, ck_view hash, const
     return CK_OK;
 }
 
-/* Read again, where that may be something else by now. */
+/* Read again: it may be something else by now. */
 static bool is_whole(const ck_uploads *u, const ck_kept_plugin *k) {
     ck_sha256 sum;
     char hex[CK_SHA256_CHARS + 1];
     uint64_t at = 0;
-    if (!u->cfg.store->may_rot) return true;
     ck_sha256_init(&sum);
     while (at < k->bytes) {
         ck_arena a;
@@ -102,12 +116,14 @@ static bool is_whole(const ck_uploads *u, const ck_kept_plugin *k) {
     return strcmp(hex, k->hash) == 0;
 }
 
-static ck_status is_here(const ck_uploads *u, const ck_msg_plugin *p, bool *here, ck_error *err) {
+/* By its size. */
+static ck_status is_here(const ck_uploads *u, const ck_msg_plugin *p, bool *here, ck_kept_plugin *kept, ck_error *err) {
     const ck_kept_plugin *k;
     ck_arena a;
     ck_arena_init(&a, u->mem, ARENA_BYTES_MAX);
     ck_status s = find_kept(u, &a, p->hash, &k, err);
-    *here = s == CK_OK && k && k->bytes == p->bytes && is_whole(u, k);
+    *here = s == CK_OK && k && k->bytes == p->bytes;
+    if (*here) *kept = *k;
     ck_arena_destroy(&a);
     return s;
 }
@@ -119,6 +135,7 @@ static ck_status make_room(const ck_uploads *u, ck_arena *a, uint64_t bytes, ck_
     uint64_t all = 0;
     CK_TRY(ck_plugin_store_list(u->cfg.store, a, &kept, &count, err));
     for (uint32_t i = 0; i < count; i++) all += kept[i].bytes;
+    for (const upload *x = u->first; x; x = x->next) all += x->is_kept ? x->bytes : 0;
     while (bytes > u->cfg.store->bytes_max || all > u->cfg.store->bytes_max - bytes) {
         ck_kept_plugin *oldest = NULL;
         for (uint32_t i = 0; i < count; i++)
@@ -145,7 +162,8 @@ static upload *upload_of(const ck_uploads *u, uint64_t conn) {
 
 void ck_uploads_closed(ck_uploads *u, uint64_t conn) {
     for (upload **link = &u->first, *x; (x = *link) != NULL;) {
-        if (x->conn != conn) {
+        if (x->conn != conn || x->is_kept) {
+            if (x->conn == conn) x->conn = 0; /* its work ends it */
             link = &x->next;
             continue;
         }
@@ -153,6 +171,12 @@ void ck_uploads_closed(ck_uploads *u, uint64_t conn) {
         ck_bytes_destroy(&x->content);
         ck_free(u->mem, x, sizeof *x);
     }
+}
+
+static void end_upload(ck_uploads *u, upload *x) {
+    x->is_kept = false;
+    x->conn = NOBODY;
+    ck_uploads_closed(u, NOBODY);
 }
 
 static bool there_is_room(const ck_uploads *u, uint64_t bytes) {
@@ -167,7 +191,7 @@ static ck_status wait_for_none(ck_uploads *u, int64_t now_us, uint64_t bytes, ui
     upload *stillest = NULL;
     if (there_is_room(u, bytes)) return CK_OK;
     for (upload *x = u->first; x; x = x->next)
-        if (!stillest || x->heard_us < stillest->heard_us) stillest = x;
+        if (!x->is_kept && (!stillest || x->heard_us < stillest->heard_us)) stillest = x;
     if (stillest && now_us - stillest->heard_us >= CK_UPLOAD_IDLE_US) {
         *dropped = stillest->conn;
         ck_uploads_closed(u, stillest->conn);
@@ -196,16 +220,17 @@ static ck_status make_room_for(const ck_uploads *u, uint64_t bytes, ck_error *er
     return s;
 }
 
-ck_status ck_uploads_offer(ck_uploads *u, int64_t now_us, uint64_t conn, const ck_msg_plugin *p, bool may_upload,
-                           bool *wanted, uint64_t *dropped, ck_error *err) {
-    bool here;
-    *wanted = false, *dropped = 0;
-    if (!ck_sha256_is_hex(p->hash) || p->bytes == 0)
-        return ck_fail(err, CK_CORRUPT, "an offered plugin without a SHA-256, or without bytes");
-    ck_uploads_closed(u, conn); /* one at a time; another offer gives the last one up */
-    CK_TRY(check_allowed(u, p, err));
-    CK_TRY(is_here(u, p, &here, err));
-    if (here) return CK_OK;
+static ck_status new_work(const ck_uploads *u, ck_uploads_work **out, ck_error *err) {
+    ck_uploads_work *w = *out = ck_alloc_zero(u->mem, sizeof *w);
+    if (!w) return ck_nomem(err, u->mem, sizeof *w);
+    w->u = u;
+    w->error = CK_ERROR_INIT;
+    return CK_OK;
+}
+
+/* It is not here, or is not what it is called. */
+static ck_status take_in(ck_uploads *u, int64_t now_us, uint64_t conn, const ck_msg_plugin *p, bool may_upload,
+                         bool *wanted, uint64_t *dropped, ck_error *err) {
     if (!may_upload)
         return ck_fail(err, CK_REFUSED, "plugin %.*s is not here, and uploading it wants a token with the role plugin",
                        (int)p->name.n, p->name.p);
@@ -218,29 +243,106 @@ ck_status ck_uploads_offer(ck_uploads *u, int64_t now_us, uint64_t conn, const c
     return begin(u, now_us, conn, p, err);
 }
 
-/* It is all here. */
-static ck_status finish(ck_uploads *u, const upload *x, ck_error *err) {
-    char hex[CK_SHA256_CHARS + 1];
-    ck_sha256_of(ck_bytes_as_view(&x->content), hex);
-    if (strcmp(hex, x->hash) != 0)
-        return ck_fail(err, CK_CORRUPT, "what came as plugin %s has another SHA-256 than was said", x->name);
-    CK_TRY(make_room_for(u, x->bytes, err)); /* others may have come meanwhile */
-    ck_status s = ck_plugin_store_keep(u->cfg.store, x->hash, ck_bytes_as_view(&x->content), err);
-    if (s != CK_OK) ck_error_prefix(err, "plugin %s could not be kept: ", x->name);
-    return s;
+static ck_status look_closer(const ck_uploads *u, uint64_t conn, const ck_msg_plugin *p, bool may_upload,
+                             const ck_kept_plugin *kept, ck_uploads_work **work, ck_error *err) {
+    CK_TRY(new_work(u, work, err));
+    ck_uploads_work *w = *work;
+    w->kept = *kept;
+    w->conn = conn, w->may_upload = may_upload;
+    (void)snprintf(w->name, sizeof w->name, "%.*s", (int)p->name.n, p->name.p ? p->name.p : "");
+    return CK_AGAIN;
 }
 
-ck_status ck_uploads_part(ck_uploads *u, int64_t now_us, uint64_t conn, const ck_msg_upload_part *m, ck_error *err) {
+ck_status ck_uploads_offer(ck_uploads *u, int64_t now_us, uint64_t conn, const ck_msg_plugin *p, bool may_upload,
+                           bool *wanted, uint64_t *dropped, ck_uploads_work **work, ck_error *err) {
+    bool here;
+    ck_kept_plugin kept;
+    *wanted = false, *dropped = 0, *work = NULL;
+    if (!ck_sha256_is_hex(p->hash) || p->bytes == 0)
+        return ck_fail(err, CK_CORRUPT, "an offered plugin without a SHA-256, or without bytes");
+    ck_uploads_closed(u, conn); /* one at a time; another offer gives the last one up */
+    CK_TRY(check_allowed(u, p, err));
+    CK_TRY(is_here(u, p, &here, &kept, err));
+    if (here && u->cfg.store->may_rot) return look_closer(u, conn, p, may_upload, &kept, work, err);
+    return here ? CK_OK : take_in(u, now_us, conn, p, may_upload, wanted, dropped, err);
+}
+
+/* It is all here. */
+static ck_status finish(ck_uploads *u, upload *x, ck_uploads_work **work, ck_error *err) {
+    CK_TRY(make_room_for(u, x->bytes, err)); /* others may have come meanwhile */
+    CK_TRY(new_work(u, work, err));
+    (*work)->x = x;
+    x->is_kept = true;
+    return CK_AGAIN;
+}
+
+ck_status ck_uploads_part(ck_uploads *u, int64_t now_us, uint64_t conn, const ck_msg_upload_part *m,
+                          ck_uploads_work **work, ck_error *err) {
     upload *x = upload_of(u, conn);
-    if (!x) return ck_fail(err, CK_CORRUPT, "a part of a plugin that was not asked for");
+    *work = NULL;
+    if (!x || x->is_kept) return ck_fail(err, CK_CORRUPT, "a part of a plugin that was not asked for");
     if (m->offset != x->content.n || m->part.n == 0 || m->part.n > x->bytes - x->content.n)
         return ck_fail(err, CK_CORRUPT, "a part of plugin %s that does not fit behind what has come", x->name);
     if (ck_bytes_view(&x->content, m->part) != CK_OK) return ck_nomem(err, u->mem, m->part.n);
     x->heard_us = now_us;
     if (x->content.n < x->bytes) return CK_OK;
-    ck_status s = finish(u, x, err);
-    ck_uploads_closed(u, conn);
+    ck_status s = finish(u, x, work, err);
+    if (s != CK_AGAIN) ck_uploads_closed(u, conn);
     return s;
+}
+
+/* ---- what takes long ---- */
+
+static ck_status keep(const ck_uploads *u, const upload *x, ck_error *err) {
+    ck_status s = ck_plugin_store_keep(u->cfg.store, x->hash, ck_bytes_as_view(&x->content), err);
+    if (s != CK_OK) ck_error_prefix(err, "plugin %s could not be kept: ", x->name);
+    return s;
+}
+
+static ck_status check_hash(const upload *x, ck_error *err) {
+    char hex[CK_SHA256_CHARS + 1];
+    ck_sha256_of(ck_bytes_as_view(&x->content), hex);
+    if (strcmp(hex, x->hash) == 0) return CK_OK;
+    return ck_fail(err, CK_CORRUPT, "what came as plugin %s has another SHA-256 than was said", x->name);
+}
+
+void ck_uploads_run(ck_uploads_work *w) {
+    if (!w->x) {
+        w->is_whole = is_whole(w->u, &w->kept);
+        return;
+    }
+    w->status = check_hash(w->x, &w->error);
+    if (w->status == CK_OK && w->u->cfg.store->is_slow) w->status = keep(w->u, w->x, &w->error);
+}
+
+static ck_status end_keeping(ck_uploads *u, ck_uploads_work *w, ck_error *err) {
+    if (w->status == CK_OK && !u->cfg.store->is_slow) w->status = keep(u, w->x, &w->error);
+    end_upload(u, w->x);
+    if (w->status != CK_OK && err) *err = w->error;
+    return w->status;
+}
+
+/* The offer goes on where it was. */
+static ck_status end_looking(ck_uploads *u, int64_t now_us, const ck_uploads_work *w, bool *wanted, uint64_t *dropped,
+                             ck_error *err) {
+    const ck_msg_plugin p = {ck_view_of(w->kept.hash), w->kept.bytes, ck_view_of(w->name)};
+    return w->is_whole ? CK_OK : take_in(u, now_us, w->conn, &p, w->may_upload, wanted, dropped, err);
+}
+
+ck_status ck_uploads_end(ck_uploads *u, int64_t now_us, ck_uploads_work **pw, bool *wanted, uint64_t *dropped,
+                         ck_error *err) {
+    ck_uploads_work *w = *pw;
+    *pw = NULL, *wanted = false, *dropped = 0;
+    ck_status s = w->x ? end_keeping(u, w, err) : end_looking(u, now_us, w, wanted, dropped, err);
+    ck_free(u->mem, w, sizeof *w);
+    return s;
+}
+
+void ck_uploads_drop(ck_uploads *u, ck_uploads_work **pw) {
+    ck_uploads_work *w = *pw;
+    *pw = NULL;
+    if (w->x) end_upload(u, w->x);
+    ck_free(u->mem, w, sizeof *w);
 }
 
 /* ---- for jobs and workers ---- */

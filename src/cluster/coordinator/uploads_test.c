@@ -73,16 +73,35 @@ static ck_msg_plugin plugin_of(fixture *f, size_t n, char filler, ck_view *conte
     return (ck_msg_plugin){ck_view_of(hash), n, CK_VIEW("x.so")};
 }
 
+/* What takes long is done here. */
+static ck_status done(fixture *f, int64_t now_us, ck_status s, ck_uploads_work *w, bool *wanted, uint64_t *dropped) {
+    assert_int_equal(s == CK_AGAIN, w != NULL);
+    if (!w) return s;
+    ck_uploads_run(w);
+    return ck_uploads_end(f->u, now_us, &w, wanted, dropped, &f->err);
+}
+
+static ck_status offer_as(fixture *f, int64_t now_us, uint64_t conn, const ck_msg_plugin *p, bool may_upload,
+                          bool *wanted, uint64_t *dropped) {
+    ck_uploads_work *w;
+    ck_error_reset(&f->err);
+    ck_status s = ck_uploads_offer(f->u, now_us, conn, p, may_upload, wanted, dropped, &w, &f->err);
+    return done(f, now_us, s, w, wanted, dropped);
+}
+
 static ck_status offer(fixture *f, int64_t now_us, uint64_t conn, const ck_msg_plugin *p, bool *wanted,
                        uint64_t *dropped) {
-    ck_error_reset(&f->err);
-    return ck_uploads_offer(f->u, now_us, conn, p, true, wanted, dropped, &f->err);
+    return offer_as(f, now_us, conn, p, true, wanted, dropped);
 }
 
 static ck_status part(fixture *f, uint64_t conn, ck_view content, size_t at, size_t n) {
     ck_error_reset(&f->err);
     const ck_msg_upload_part m = {.offset = at, .part = {content.p + (at < content.n ? at : 0), n}};
-    return ck_uploads_part(f->u, 0, conn, &m, &f->err);
+    ck_uploads_work *w;
+    bool wanted;
+    uint64_t dropped;
+    ck_status s = ck_uploads_part(f->u, 0, conn, &m, &w, &f->err);
+    return done(f, 0, s, w, &wanted, &dropped);
 }
 
 static void upload(fixture *f, uint64_t conn, const ck_msg_plugin *p, ck_view content) {
@@ -232,11 +251,10 @@ static void uploading_has_a_role_of_its_own(void **state) {
     uint64_t dropped;
     ck_view content;
     ck_msg_plugin p = plugin_of(f, 10, 'h', &content);
-    assert_int_equal(ck_uploads_offer(f->u, 0, 1, &p, false, &wanted, &dropped, &f->err), CK_REFUSED);
+    assert_int_equal(offer_as(f, 0, 1, &p, false, &wanted, &dropped), CK_REFUSED);
     ASSERT_SAID(f, "uploading it wants a token with the role plugin");
     upload(f, 2, &p, content);
-    OK(ck_uploads_offer(f->u, 0, 1, &p, false, &wanted, &dropped,
-                        &f->err)); /* it is here: whoever submits may use it */
+    OK(offer_as(f, 0, 1, &p, false, &wanted, &dropped)); /* it is here: whoever submits may use it */
     assert_false(wanted);
 }
 
@@ -334,6 +352,51 @@ static void a_damaged_file_is_asked_for_again(void **state) {
     ck_plugin_store_close(again);
 }
 
+/* Nobody waits for the answer any more: the upload goes with its work, and has its place until then. */
+static void a_connection_that_closes_while_its_plugin_is_kept_leaves_nothing(void **state) {
+    fixture *f = *state;
+    bool wanted;
+    uint64_t dropped;
+    ck_view content, other;
+    ck_uploads_work *w;
+    ck_msg_plugin p = plugin_of(f, 1000, 'a', &content), q = plugin_of(f, 3000, 'b', &other);
+    f->store->bytes_max = 3000;
+    OK(offer(f, 0, 1, &p, &wanted, &dropped));
+    const ck_msg_upload_part m = {.part = content};
+    assert_int_equal(ck_uploads_part(f->u, 0, 1, &m, &w, &f->err), CK_AGAIN);
+    assert_int_equal(offer(f, 0, 2, &q, &wanted, &dropped), CK_FULL); /* what is being kept is counted */
+    ck_uploads_closed(f->u, 1);
+    ck_uploads_run(w);
+    ck_uploads_drop(f->u, &w);
+    assert_null(w);
+    OK(offer(f, 0, 2, &q, &wanted, &dropped));
+    assert_true(wanted);
+}
+
+/* One that stands still makes way, and not one whose bytes a disk is at. */
+static void what_is_being_kept_does_not_make_way(void **state) {
+    fixture *f = *state;
+    bool wanted;
+    uint64_t dropped;
+    ck_view content;
+    ck_uploads_work *w[CK_UPLOADS_MAX];
+    ck_msg_plugin p;
+    for (uint64_t conn = 1; conn <= CK_UPLOADS_MAX; conn++) {
+        p = plugin_of(f, 100, (char)('a' + conn), &content);
+        OK(offer(f, 0, conn, &p, &wanted, &dropped));
+        const ck_msg_upload_part m = {.part = content};
+        assert_int_equal(ck_uploads_part(f->u, 0, conn, &m, &w[conn - 1], &f->err), CK_AGAIN);
+    }
+    p = plugin_of(f, 100, 'z', &content);
+    assert_int_equal(offer(f, 2ll * CK_UPLOAD_IDLE_US, 9, &p, &wanted, &dropped), CK_FULL);
+    assert_int_equal(dropped, 0);
+    for (int i = 0; i < CK_UPLOADS_MAX; i++) {
+        ck_uploads_run(w[i]);
+        OK(ck_uploads_end(f->u, 0, &w[i], &wanted, &dropped, &f->err));
+    }
+    OK(offer(f, 0, 9, &p, &wanted, &dropped));
+}
+
 int main(void) {
 #define M(name) cmocka_unit_test_setup_teardown(name, setup_memory, teardown)
 #define D(name) cmocka_unit_test_setup_teardown(name, setup_dir, teardown)
@@ -351,6 +414,10 @@ int main(void) {
         M(announced_bytes_are_bounded),
         M(the_oldest_that_no_job_needs_make_room),
         D(a_damaged_file_is_asked_for_again),
+        M(a_connection_that_closes_while_its_plugin_is_kept_leaves_nothing),
+        D(a_connection_that_closes_while_its_plugin_is_kept_leaves_nothing),
+        M(what_is_being_kept_does_not_make_way),
+        D(what_is_being_kept_does_not_make_way),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
