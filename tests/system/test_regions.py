@@ -1,5 +1,8 @@
 """Regions of one job, each run by a process of its own in one checkpoint directory (tests/regions/region_run.c), and what goes on from it: the
-regions themselves after kills, `clink run` of the whole at another parallelism, a changed script, and the tools that read directories."""
+regions themselves after kills, `clink run` of the whole at another parallelism, a changed script, and the tools that read directories.
+
+`python3 tests/system/test_regions.py` makes a new tests/golden/regions/NAME, when a format gets a new version; those that are there are never
+changed."""
 import json
 import os
 import select
@@ -10,10 +13,11 @@ import time
 from collections import Counter
 
 import pytest
-from conftest import BUILD, CLINK, read_rows, run_clink
+from conftest import BUILD, CLINK, TOP, read_rows, run_clink
 
 REGION_RUN = os.path.join(BUILD, "region_run")
 PATIENCE_S = 240
+GOLDEN = os.path.join(TOP, "tests", "golden", "regions")
 
 DDL = """
 CREATE TABLE {t} (k VARCHAR, v BIGINT) WITH (connector='file', format='json', path='{where}/in_{t}.ndjson'{more});
@@ -34,7 +38,7 @@ class Region:
         env = {**os.environ, **({"CLINK_FAULT": fault} if fault else {})}
         args = [REGION_RUN, job.script, job.ck, index, count, parallelism, interval_ms, *([restore] if restore else [])]
         self.p = subprocess.Popen([str(a) for a in args], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=open(job.where / "region.err", "a"),
-                                  env=env, text=True, bufsize=1)
+                                  env=env, text=True, bufsize=1, cwd=job.where)
         job.running.append(self)
 
     def line(self):
@@ -65,6 +69,10 @@ class Job:
     def __init__(self, where):
         self.where, self.ck, self.script, self.running = where, where / "ck", where / "job.sql", []
         self.rows = {}
+
+    def read_input(self, *tables):
+        for t in tables:
+            self.rows[t] = [json.loads(line) for line in (self.where / f"in_{t}.ndjson").read_text().splitlines()]
 
     def append(self, table, n):
         had = self.rows.setdefault(table, [])
@@ -276,6 +284,24 @@ def test_savepoints_and_tools(job):
     assert not kept & set(job.manifests())
 
 
+def test_newer_than_its_own_part(job):
+    """What a sink has committed is compared with the part it is restored from, not with the number of the whole."""
+    a, b = two(job)
+    job.wait_read("a", "b")
+    part = a.say("savepoint", 0)
+    job.append("a", 60)
+    job.wait_read("a")
+    job.wait_newer(0, part)
+    a.kill()
+    number = b.say("stop", job.newest_of(0) + 1000)
+    b.ends()
+    assert number > job.newest_of(0) + 1000
+    r = run_clink("run", job.script, "--name", "regions", "--checkpoint-dir", job.ck, "--restore", number, ok=False)
+    assert r.code != 0 and f"after the restored {part}: going back would write its rows again" in r.err
+    job.run_whole("a", "b")  # the newest of each
+    job.check("a", "b")
+
+
 def test_one_owner(job):
     a, b = two(job)
     r = run_clink("run", job.script, "--name", "regions", "--checkpoint-dir", job.ck, ok=False)
@@ -342,3 +368,43 @@ def test_finished_when_all_have(job):
     r = run_clink("run", job.script, "--name", "regions", "--checkpoint-dir", job.ck)
     assert "finished" in r.err
     job.check("a", "b")
+
+
+@pytest.mark.parametrize("by", ["whole", "region"])
+@pytest.mark.parametrize("name", sorted(os.listdir(GOLDEN)))
+def test_what_an_older_build_left_goes_on(name, by, tmp_path):
+    """Both regions stopped half way with a savepoint."""
+    shutil.copytree(os.path.join(GOLDEN, name), tmp_path / "old")
+    job = Job(tmp_path / "old")
+    job.read_input("a", "b")
+    shown = run_clink("check-savepoint", "ck", "--expected", "job.sql", cwd=job.where).out
+    assert "sum_a" in shown and "sum_b" in shown
+    if by == "whole":
+        run_clink("run", "job.sql", "--name", "regions", "--checkpoint-dir", "ck", "-p", "3", cwd=job.where)
+    for i in range(2):
+        Region(job, i, 2, parallelism=1).begins().ends("finished" if by == "region" else "had finished")
+    job.check("a", "b")
+
+
+def make_golden():
+    from pathlib import Path
+
+    where = Path(GOLDEN) / time.strftime("%Y-%m-%d")
+    where.mkdir(parents=True)
+    job = Job(where)
+    job.append("a", 400)
+    job.append("b", 300)
+    text = "".join(DDL.format(t=t, where=".", more=", rate_limit=100") for t in "ab") + "".join(INSERTS.format(t=t) for t in "ab")
+    job.script.write_text(text.replace("'./", "'"))
+    regions = two(job, interval_ms=300)
+    job.wait_until(lambda: all(len(read_rows(where / f"copy_{t}")) > 100 for t in "ab"), "nothing comes out")
+    above = max(job.manifests())
+    numbers = [r.say("stop", above) for r in regions]
+    for r in regions:
+        r.ends()
+    print("savepoint", max(numbers), "in", where)
+    (where / "region.err").unlink()
+
+
+if __name__ == "__main__":
+    make_golden()
