@@ -32,7 +32,7 @@ typedef struct ck_checkpoint_dir_config {
     const char *fresh_uuid; /* fresh: that UUID; where the directory has it already nothing is forgotten. NULL: any */
     bool read_only;         /* no lock, nothing is created or cleaned */
     ck_checkpoint_region region; /* read_only: what a read gives */
-    int64_t lock_wait_us;        /* of a region: how long another region's opening may take; 0 = 10 s */
+    int64_t lock_wait_us;        /* of a region: how long one other region's opening may take; 0 = 10 s */
 } ck_checkpoint_dir_config;
 
 /* Takes job.lock (CK_REFUSED when another run is alive, naming its process), reads or makes job.json (CK_REFUSED

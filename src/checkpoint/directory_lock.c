@@ -138,13 +138,17 @@ static ck_status look_at_regions(ck_checkpoint_dir *d, bool *busy, ck_error *err
     return s;
 }
 
-static ck_status take_job_lock(ck_checkpoint_dir *d, bool *busy, ck_error *err) {
+/* *last: the attempt of whoever had it last. */
+static ck_status take_job_lock(ck_checkpoint_dir *d, bool *busy, uint64_t *last, ck_error *err) {
     owner o;
+    bool torn;
     *busy = false;
     if (!d->lock_file) CK_TRY(open_lock(d, "job.lock", &d->lock_file, err));
     ck_status s = d->proc->fs->lock(d->lock_file, err);
     if (s == CK_EXISTS) {
         *busy = true;
+        (void)last_owner(d, d->lock_file, &o, &torn);
+        *last = o.attempt;
         (void)is_held(d, d->lock_file, err);
         return CK_OK;
     }
@@ -171,18 +175,19 @@ static ck_status take_region_lock(ck_checkpoint_dir *d, ck_error *err) {
     return write_line(d, d->region_lock, line, err);
 }
 
-/* The openings of a job's regions follow each other; a run of the whole, or of another graph, may be about to end. */
+/* The openings of a job's regions follow each other, and while they do it is worth waiting; a run of the whole, or of
+ * another graph, may be about to end. */
 static ck_status take_as_region(ck_checkpoint_dir *d, int64_t wait_us, ck_error *err) {
     const struct timespec pause = {.tv_nsec = LOCK_PAUSE_MS * 1000000L};
-    bool busy;
+    uint64_t last = 0, before = 0;
+    bool busy = false;
     CK_TRY(take_region_lock(d, err));
     for (int64_t waited_us = 0;; waited_us += LOCK_PAUSE_MS * 1000) {
-        if (d->attempt == 0)
-            CK_TRY(take_job_lock(d, &busy, err));
-        else
-            busy = false;
-        if (!busy) CK_TRY(look_at_regions(d, &busy, err));
+        if (d->attempt == 0) CK_TRY(take_job_lock(d, &busy, &last, err));
+        if (d->attempt != 0) CK_TRY(look_at_regions(d, &busy, err));
         if (!busy) return CK_OK;
+        if (last != before) waited_us = 0;
+        before = last;
         if (waited_us >= wait_us) return CK_REFUSED;
         (void)nanosleep(&pause, NULL);
         ck_error_reset(err);
@@ -191,10 +196,11 @@ static ck_status take_as_region(ck_checkpoint_dir *d, int64_t wait_us, ck_error 
 
 ck_status ck_dir_take_locks(ck_checkpoint_dir *d, int64_t wait_us, ck_error *err) {
     bool busy;
+    uint64_t last;
     ck_error unwanted = CK_ERROR_INIT;
     if (!err) err = &unwanted;
     if (ck_dir_by_region(d)) return take_as_region(d, wait_us ? wait_us : LOCK_WAIT_US, err);
-    CK_TRY(take_job_lock(d, &busy, err));
+    CK_TRY(take_job_lock(d, &busy, &last, err));
     if (!busy) CK_TRY(look_at_regions(d, &busy, err));
     return busy ? CK_REFUSED : CK_OK;
 }
