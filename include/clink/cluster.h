@@ -93,14 +93,16 @@ typedef struct clink_cluster {
  * few seconds old: rows null and memory 0 before anything is known, the watermark null where there is none, the note
  * what it waits for, as clink_job_watermark says it. wait: answer when the job has ended, and however it did this is
  * CLINK_OK. max_restarts: on a worker's loss, -1 = auto. The engine's memory_bytes, where it was given, bounds the
- * job's memory over all workers, each subtask's share being the same. */
+ * job's memory over all workers, each subtask's share being the same. A job of parts that have nothing to do with each
+ * other, which restart each alone, also has "regions": [{"region", "status", "error", "attempt", "restarts", "tasks",
+ * "tasks_running", "checkpoint"}], in all answers but those of CLINK_JOB_LIST; without, no subtask has a region. */
 CLINK_API clink_status clink_submit(clink_engine *engine, const clink_cluster *cluster, const char *sql,
                                     const clink_run *run, int64_t max_restarts, int32_t wait, char **json,
                                     clink_error *error);
 
 typedef enum clink_job_command {
     CLINK_JOB_LIST = 1,  /* of all: one object a line */
-    CLINK_JOB_STATUS,    /* and its "subtasks": [{"role", "index", "status", "worker", "error"}] */
+    CLINK_JOB_STATUS,    /* and its "subtasks": [{"role", "index", "region", "status", "worker", "error"}] */
     CLINK_JOB_CANCEL,    /* asks: its tasks end after the answer */
     CLINK_JOB_DROP,      /* the job is forgotten at once, whatever it does */
     CLINK_JOB_SAVEPOINT, /* answers when it is complete: "savepoint" is its number */

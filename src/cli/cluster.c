@@ -101,10 +101,28 @@ static void print_progress(yyjson_val *job) {
                mebibytes(limit), note[0] ? ", " : "", note);
 }
 
-static void print_subtasks(yyjson_val *subtasks) {
+static void print_region(yyjson_val *region) {
+    char number[24], status[32], attempt[24], restarts[24], running[24], tasks[24], checkpoint[24], error[2100];
+    copy_value(region, "region", number, sizeof number);
+    copy_value(region, "status", status, sizeof status);
+    copy_value(region, "attempt", attempt, sizeof attempt);
+    copy_value(region, "restarts", restarts, sizeof restarts);
+    copy_value(region, "tasks_running", running, sizeof running);
+    copy_value(region, "tasks", tasks, sizeof tasks);
+    copy_value(region, "checkpoint", checkpoint, sizeof checkpoint);
+    copy_value(region, "error", error, sizeof error);
+    printf("  region %s %s, attempt %s, %s restarts, %s of %s subtasks run, checkpoint %s%s%s\n", number, status,
+           attempt, restarts, running, tasks, checkpoint, error[0] ? ": " : "", error);
+}
+
+/* Each under its region, where the job has some. */
+static void print_subtasks(yyjson_val *subtasks, yyjson_val *regions) {
     size_t i, n;
+    uint64_t shown = 0;
     yyjson_val *subtask;
     yyjson_arr_foreach(subtasks, i, n, subtask) {
+        uint64_t region = yyjson_get_uint(yyjson_obj_get(subtask, "region"));
+        for (; regions && shown <= region; shown++) print_region(yyjson_arr_get(regions, (size_t)shown));
         char role[300], index[24], status[32], worker[256], error[2100];
         copy_value(subtask, "role", role, sizeof role);
         copy_value(subtask, "index", index, sizeof index);
@@ -123,7 +141,7 @@ static void print_job(const char *line, size_t bytes) {
         print_line(job);
         print_savepoint(job);
         if (subtasks) print_progress(job);
-        print_subtasks(subtasks);
+        print_subtasks(subtasks, yyjson_obj_get(job, "regions"));
     } else {
         printf("%.*s\n", (int)bytes, line); /* without memory: as it came */
     }

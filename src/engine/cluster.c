@@ -12,6 +12,7 @@
 #include "engine/cluster_int.h"
 #include "engine/evolve_int.h"
 #include "format/utf8.h"
+#include "graph/regions.h"
 #include "os/thread.h"
 #include "runtime/restore_gate.h"
 #include "yyjson.h"
@@ -182,27 +183,48 @@ static ck_status find_step(const clink_job *j, const ck_sql_step **out, ck_error
     return *out ? check_graph((*out)->graph, err) : ck_fail(err, CK_INVALID, "the script has nothing to run");
 }
 
-/* A role a vertex, in the order the runtime numbers subtasks in. */
-static ck_status make_roles(clink_job *j, const ck_graph *g, ck_proto_list *out, ck_error *err) {
+typedef struct role_list {
+    ck_msg_role *items; /* room for a graph's operators */
+    uint32_t count;
+} role_list;
+
+/* A role a vertex, in the order the runtime numbers subtasks in; g is all, or one region. */
+static ck_status add_roles(clink_job *j, const ck_graph *g, uint32_t region, role_list *to, ck_error *err) {
     ck_vertex_plan plan;
+    const uint32_t first = to->count;
     CK_TRY(ck_graph_fuse(&j->arena, g, j->run.parallelism, &plan, err));
-    ck_msg_role *roles = ck_arena_array(&j->arena, plan.count, sizeof *roles);
-    if (!roles) return ck_nomem(err, j->arena.mem, 0);
     for (uint32_t v = 0; v < plan.count; v++) {
-        roles[v] = (ck_msg_role){.name = ck_view_of(plan.vertices[v].ops[0]->uid),
-                                 .parallelism = plan.vertices[v].parallelism};
         uint32_t *peers = ck_arena_array(&j->arena, plan.count, sizeof *peers), count = 0;
         if (!peers) return ck_nomem(err, j->arena.mem, 0);
-        for (uint32_t to = 0; to < plan.count; to++)
-            for (uint32_t i = 0; i < plan.vertices[to].ops[0]->input_count; i++) {
-                const ck_graph_op *from = ck_graph_find(g, plan.vertices[to].ops[0]->inputs[i].uid);
+        for (uint32_t k = 0; k < plan.count; k++)
+            for (uint32_t i = 0; i < plan.vertices[k].ops[0]->input_count; i++) {
+                const ck_graph_op *from = ck_graph_find(g, plan.vertices[k].ops[0]->inputs[i].uid);
                 if (plan.vertex_of_op[from - g->ops] != v) continue;
-                peers[count++] = to;
+                peers[count++] = first + k;
                 break;
             }
-        roles[v].peers = (ck_proto_uints){peers, count};
+        to->items[to->count++] = (ck_msg_role){.name = ck_view_of(plan.vertices[v].ops[0]->uid),
+                                               .parallelism = plan.vertices[v].parallelism,
+                                               .peers = {peers, count},
+                                               .region = region};
     }
-    *out = (ck_proto_list){roles, plan.count};
+    return CK_OK;
+}
+
+/* Region by region, where a part of the job can be gone on with without the rest: without checkpoints no part can. */
+static ck_status make_roles(clink_job *j, const ck_graph *g, ck_proto_list *out, ck_error *err) {
+    ck_graph_regions regions;
+    role_list roles = {ck_arena_array(&j->arena, g->op_count, sizeof *roles.items), 0};
+    if (!roles.items) return ck_nomem(err, j->arena.mem, 0);
+    CK_TRY(ck_graph_regions_of(&j->arena, g, &regions, err));
+    bool split = j->run.checkpoint_dir && regions.count > 1 && regions.count <= CK_CLUSTER_REGIONS_MAX;
+    if (!split) CK_TRY(add_roles(j, g, 0, &roles, err));
+    for (uint32_t i = 0; split && i < regions.count; i++) {
+        const ck_graph *region;
+        CK_TRY(ck_graph_region(&j->arena, g, &regions, i, &region, err));
+        CK_TRY(add_roles(j, region, i, &roles, err));
+    }
+    *out = (ck_proto_list){roles.items, roles.count};
     return CK_OK;
 }
 
@@ -290,6 +312,22 @@ static void put_progress(yyjson_mut_doc *d, yyjson_mut_val *o, const ck_progress
     put_text(d, o, "watermark_note", p->note);
 }
 
+static void put_regions(yyjson_mut_doc *d, yyjson_mut_val *o, const ck_proto_list *regions) {
+    yyjson_mut_val *list = yyjson_mut_obj_add_arr(d, o, "regions");
+    for (uint32_t k = 0; k < regions->count; k++) {
+        const ck_msg_region_info *i = (const ck_msg_region_info *)regions->items + k;
+        yyjson_mut_val *x = yyjson_mut_arr_add_obj(d, list);
+        yyjson_mut_obj_add_uint(d, x, "region", k);
+        put_text(d, x, "status", i->state);
+        put_text(d, x, "error", i->error);
+        yyjson_mut_obj_add_uint(d, x, "attempt", i->attempt);
+        yyjson_mut_obj_add_uint(d, x, "restarts", i->restarts);
+        yyjson_mut_obj_add_uint(d, x, "tasks", i->tasks);
+        yyjson_mut_obj_add_uint(d, x, "tasks_running", i->tasks_running);
+        yyjson_mut_obj_add_uint(d, x, "checkpoint", i->checkpoint);
+    }
+}
+
 static yyjson_mut_val *job_object(yyjson_mut_doc *d, const ck_msg_job_info *i, const ck_msg_reply *r) {
     yyjson_mut_val *o = yyjson_mut_obj(d);
     yyjson_mut_obj_add_uint(d, o, "id", i->id);
@@ -303,6 +341,7 @@ static yyjson_mut_val *job_object(yyjson_mut_doc *d, const ck_msg_job_info *i, c
     yyjson_mut_obj_add_uint(d, o, "tasks_running", i->tasks_running);
     yyjson_mut_obj_add_uint(d, o, "checkpoint", i->checkpoint);
     put_progress(d, o, &i->progress);
+    if (i->regions.count) put_regions(d, o, &i->regions);
     if (r->checkpoint) yyjson_mut_obj_add_uint(d, o, "savepoint", r->checkpoint);
     if (r->checkpoint) put_text(d, o, "checkpoint_dir", r->checkpoint_dir);
     if (r->tasks.count == 0) return o;
@@ -312,6 +351,7 @@ static yyjson_mut_val *job_object(yyjson_mut_doc *d, const ck_msg_job_info *i, c
         yyjson_mut_val *x = yyjson_mut_arr_add_obj(d, list);
         put_text(d, x, "role", t->role);
         yyjson_mut_obj_add_uint(d, x, "index", t->index);
+        if (i->regions.count) yyjson_mut_obj_add_uint(d, x, "region", t->region);
         put_text(d, x, "status", t->state);
         put_text(d, x, "worker", t->worker);
         put_text(d, x, "error", t->error);

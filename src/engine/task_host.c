@@ -13,6 +13,7 @@
 #include "base/sha256.h"
 #include "clink/cluster.h"
 #include "engine/cluster_int.h"
+#include "graph/regions.h"
 #include "net/connection.h"
 #include "os/clock.h"
 #include "os/confined.h"
@@ -45,8 +46,9 @@ typedef struct task_host {
     ck_connection *c;
     ck_msg_deploy deploy;
     engine_job_spec spec;
-    const ck_graph *graph;
-    ck_vertex_plan plan;
+    const ck_graph *graph; /* of all */
+    ck_vertex_plan plan;   /* of what this host's job runs of it: all, or a region */
+    uint64_t job_tasks;    /* of all regions */
     ck_job *job;
     uint64_t told;        /* the last checkpoint that was */
     ck_progress progress; /* as last said; its note is the one below */
@@ -131,20 +133,40 @@ static uint32_t process_of(void *arg, uint64_t vertex, uint32_t subtask) {
     return 0;
 }
 
+static uint64_t tasks_of(const ck_vertex_plan *plan) {
+    uint64_t n = 0;
+    for (uint32_t v = 0; v < plan->count; v++) n += plan->vertices[v].parallelism;
+    return n;
+}
+
+/* The part of the graph that the DEPLOY is for. */
+static ck_status plan_part(task_host *h, const ck_graph *g, ck_error *err) {
+    const ck_msg_deploy *d = &h->deploy;
+    const uint32_t parallelism = (uint32_t)h->spec.parallelism;
+    ck_graph_regions regions;
+    const ck_graph *part = g;
+    CK_TRY(ck_graph_fuse(&h->arena, g, parallelism, &h->plan, err));
+    h->job_tasks = tasks_of(&h->plan);
+    if (d->region_count == 0) return CK_OK;
+    CK_TRY(ck_graph_regions_of(&h->arena, g, &regions, err));
+    if (d->region_count != regions.count || d->region >= regions.count)
+        return ck_fail(err, CK_CORRUPT, "a DEPLOY for a region that its job has not");
+    CK_TRY(ck_graph_region(&h->arena, g, &regions, (uint32_t)d->region, &part, err));
+    return ck_graph_fuse(&h->arena, part, parallelism, &h->plan, err);
+}
+
 static ck_status read_deploy(task_host *h, ck_error *err) {
     ck_frame *f = keep_frame(h);
     ck_message m;
     ck_graph *g;
-    uint64_t tasks = 0;
     CK_TRY(ck_message_read(f, &h->arena, &m, err));
     if (m.kind != CK_MSG_DEPLOY) return ck_fail(err, CK_CORRUPT, "a %s for a DEPLOY", ck_message_name(m.kind));
     h->deploy = m.as.deploy;
     h->fence = m.as.deploy.fence;
     CK_TRY(ck_proto_read(&engine_job_spec_type, h->deploy.spec, &h->arena, &h->spec, err));
     CK_TRY(ck_graph_decode(&h->arena, h->spec.graph, &g, err));
-    CK_TRY(ck_graph_fuse(&h->arena, g, (uint32_t)h->spec.parallelism, &h->plan, err));
-    for (uint32_t v = 0; v < h->plan.count; v++) tasks += h->plan.vertices[v].parallelism;
-    if (tasks != h->deploy.placement.count || h->deploy.process >= h->deploy.process_count)
+    CK_TRY(plan_part(h, g, err));
+    if (tasks_of(&h->plan) != h->deploy.placement.count || h->deploy.process >= h->deploy.process_count)
         return ck_fail(err, CK_CORRUPT, "a DEPLOY that does not fit its job");
     h->graph = g;
     return CK_OK;
@@ -210,7 +232,7 @@ static ck_status read_skips(task_host *h, ck_skip **out, ck_error *err) {
 
 /* What the slots of its tasks have, or its tasks' part of what the job was given, whichever is less. */
 static size_t memory_limit(const task_host *h) {
-    const size_t here = h->deploy.tasks.count, all = h->deploy.placement.count;
+    const size_t here = h->deploy.tasks.count, all = (size_t)h->job_tasks;
     const size_t slots = here ? h->slot_bytes * here : h->slot_bytes;
     const size_t asked = all ? (size_t)(h->spec.memory_bytes / all) * here : 0;
     return asked && asked < slots ? asked : slots;
@@ -222,6 +244,7 @@ static ck_job_config job_config(task_host *h, const char **addresses, const ck_s
     const ck_msg_deploy *d = &h->deploy;
     return (ck_job_config){
         .name = ck_arena_strndup(&h->arena, d->name.p, d->name.n),
+        .region = {(uint32_t)d->region, (uint32_t)d->region_count},
         .parallelism = (uint32_t)s->parallelism,
         .batch_rows = (uint32_t)s->batch_rows,
         .flush_us = (int64_t)s->flush_us,
@@ -281,8 +304,7 @@ static ck_status take_savepoint(task_host *h, const ck_msg_take_savepoint *m, ck
     ck_error why = CK_ERROR_INIT;
     uint64_t checkpoint = 0;
     int64_t timeout_us = (int64_t)m->timeout_ms * 1000;
-    ck_status s = m->stop ? ck_job_stop(h->job, timeout_us, &checkpoint, &why)
-                          : ck_job_savepoint(h->job, timeout_us, &checkpoint, &why);
+    ck_status s = ck_job_savepoint_above(h->job, m->stop, m->above, timeout_us, &checkpoint, &why);
     if (s != CK_OK) checkpoint = 0;
     if (s == CK_AGAIN && !why.msg[0]) (void)ck_fail(&why, s, "the savepoint was not complete in time");
     return say(h,

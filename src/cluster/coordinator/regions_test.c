@@ -401,29 +401,29 @@ static void all_have_slots_or_none(void **state) {
 }
 
 int main(void) {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(each_is_deployed_as_a_job_of_its_own),
-        TEST(a_job_of_one_is_told_of_no_regions),
-        TEST(only_the_region_that_lost_a_task_restarts),
-        TEST(an_error_redeploys_its_region_alone),
-        TEST(each_has_a_budget),
-        TEST(one_that_fails_for_good_ends_the_others),
-        TEST(one_that_is_suspended_leaves_the_others_running),
-        TEST(it_has_finished_when_all_have),
-        TEST(a_cancel_is_of_all),
-        TEST(so_is_a_drop),
-        TEST(a_region_is_no_job_to_a_client),
-        TEST(a_savepoint_is_one_of_each),
-        TEST(without_one_of_them_there_is_none),
-        TEST(one_that_has_finished_has_its_last_checkpoint_for_one),
-        TEST(a_stop_that_one_does_not_come_to_is_no_end),
-        TEST(the_next_leader_finds_both),
-        TEST(it_restarts_what_does_not_come_back),
-        TEST(it_ends_what_was_to_follow),
-        TEST(a_record_that_lacks_a_region_is_damaged),
-        TEST(regions_that_are_none_are_refused),
-        TEST(all_have_slots_or_none),
+        T(each_is_deployed_as_a_job_of_its_own),
+        T(a_job_of_one_is_told_of_no_regions),
+        T(only_the_region_that_lost_a_task_restarts),
+        T(an_error_redeploys_its_region_alone),
+        T(each_has_a_budget),
+        T(one_that_fails_for_good_ends_the_others),
+        T(one_that_is_suspended_leaves_the_others_running),
+        T(it_has_finished_when_all_have),
+        T(a_cancel_is_of_all),
+        T(so_is_a_drop),
+        T(a_region_is_no_job_to_a_client),
+        T(a_savepoint_is_one_of_each),
+        T(without_one_of_them_there_is_none),
+        T(one_that_has_finished_has_its_last_checkpoint_for_one),
+        T(a_stop_that_one_does_not_come_to_is_no_end),
+        T(the_next_leader_finds_both),
+        T(it_restarts_what_does_not_come_back),
+        T(it_ends_what_was_to_follow),
+        T(a_record_that_lacks_a_region_is_damaged),
+        T(regions_that_are_none_are_refused),
+        T(all_have_slots_or_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
