@@ -1,12 +1,14 @@
 """Several coordinators, one etcd: whoever leads dies, stops or is cut off, and the jobs go on as if nothing had been."""
 import http.server
 import json
+import os
 import re
 import signal
 import threading
 import time
 
 import pytest
+import test_region_failover as regions
 from etcd_server import Etcd
 from postgres_server import free_port
 from test_cluster import COPY, GROUPED, KEPT, Cluster, check, children, until
@@ -70,6 +72,22 @@ def test_a_killed_leader_costs_the_jobs_nothing(cluster, sql):
     s = cluster.until_status(1, "finished", "failed")
     assert s["status"] == "finished" and s["attempt"] == 1 and s["restarts"] == 0, s  # it never stopped
     check(cluster, sql)
+
+
+def test_a_killed_leader_and_a_host_cost_one_region_a_restart(cluster):
+    """Both at once: who leads next finds the other region as it was."""
+    cluster.both()
+    cluster.worker("w1", 4), cluster.worker("w2", 4)
+    cluster.submit(regions.TWO, *KEPT)
+    regions.until_both(cluster)
+    survivor = regions.host_of(cluster, regions.RIGHT)
+    os.kill(regions.host_of(cluster, regions.LEFT), signal.SIGKILL)
+    cluster.coordinators["a"].kill()
+    cluster.until_said("b", "coordinator at")
+    assert regions.regions_of_hosts(cluster).get(survivor, regions.RIGHT) == regions.RIGHT
+    s = cluster.until_status(1, "finished", "failed")
+    assert s["status"] == "finished" and [r["attempt"] for r in s["regions"]] == [2, 1], s
+    regions.check(cluster)
 
 
 def test_who_stands_by_says_where_the_leader_is_reached(cluster):

@@ -71,26 +71,6 @@ def test_a_failing_a_hungry_and_a_crashing_job_leave_the_others_running(cluster)
     assert rows == sorted(read_rows(cluster.cwd / "alone"), key=lambda r: r["k"])
 
 
-def test_inserts_of_one_job_that_have_nothing_to_do_with_each_other_restart_together(cluster):
-    """docs/decisions/0025-regions.md: the one that lost nothing is right all the same."""
-    two = ENDLESS + ENDLESS.replace("TABLE t ", "TABLE t2 ").replace("TABLE o ", "TABLE o2 ").replace("INTO o SELECT k, v FROM t", "INTO o2 SELECT k % 997, v + 1 FROM t2")
-    cluster.coordinator()
-    cluster.worker("w1", 2), cluster.worker("w2", 2)
-    cluster.submit(two.replace("path='out'", "path='a'", 1).replace("path='out'", "path='b'"), *KEPT)
-    s = cluster.until_checkpoint(1)
-    assert len({x["worker"] for x in s["subtasks"]}) == 2, s
-    os.kill(hosts_of(cluster.workers["w2"], 1)[0], signal.SIGKILL)
-    s = until("a restart", lambda: (s := cluster.status(1))["restarts"] == 1 and s)
-    cluster.until_checkpoint(1, above=s["checkpoint"])
-    cluster.ask("stop", 1)
-    assert cluster.until_status(1, "finished", "failed")["status"] == "finished"
-    a, b = read_rows(cluster.cwd / "a"), read_rows(cluster.cwd / "b")
-    bounded = two.replace("rate_limit='2000'", f"rows='{len(a)}'", 1).replace("rate_limit='2000'", f"rows='{len(b)}'")
-    run_clink("run", "-e", bounded.replace("path='out'", "path='c'", 1).replace("path='out'", "path='d'"), cwd=cluster.cwd)
-    for got, wanted in ((a, "c"), (b, "d")):
-        assert sorted(map(str, got)) == sorted(map(str, read_rows(cluster.cwd / wanted)))
-
-
 def test_memory_of_a_worker_is_shared_out_over_its_slots(cluster):
     cluster.coordinator()
     cluster.worker("w1", 4, "--memory", "64M")
