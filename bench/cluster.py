@@ -1,5 +1,5 @@
 """What a cluster of real processes takes: from a kill to new committed output, from a submit to the first row, to deploy many subtasks, and what a
-shuffle between processes costs beside one inside a process.   cluster.py [-r 5] [--only kill,silence,deploy,first,shuffle]
+shuffle between processes costs beside one inside a process.   cluster.py [-r 5] [--only kill,silence,regions,deploy,first,shuffle]
 Phases of a kill: detect (until the job is no longer running), drain (until the next attempt begins), deploy (until all its subtasks are there), restore (until
 it has read rows, which is known within 20 ms), replay (until it has read what was read since the checkpoint; that comes with a heartbeat, so up to a third of
 the timeout late), catch up (until its next checkpoint is complete, which has the rest of an interval in it). They are polled every 5 ms over one connection
@@ -7,7 +7,9 @@ after the other; what is over between two looks takes 0.
 Phases of a first row, from the moment before the process of `clink submit` is made: accepted (the coordinator deploys the job), spawned (the worker has made the
 task host's process), here (that process asks for its part), ready (it has built it), started (it is told to run), row (the first row is in the pipe that the
 sink, `print`, writes to). "answered" is the end of `clink submit`, beside them; "committed" a job's like it with a file and a checkpoint every 10 ms, until the
-first part can be seen. The processes say when; the time is that of reading it."""
+first part can be seen. The processes say when; the time is that of reading it.
+Regions: of two unconnected inserts the first, with state, loses its task host; the longest time without new committed rows of the second, which
+checkpoints every 50 ms, in the three seconds from the kill on, and in the three before it."""
 import argparse
 import json
 import os
@@ -35,6 +37,12 @@ COMMITTED = FIRST.replace("connector='print'", "connector='file', format='json',
 SHUFFLE = """CREATE TABLE t (k BIGINT, v BIGINT) WITH (connector='datagen', rows='20000000', 'fields.k.kind'='sequence');
 CREATE TABLE o (g BIGINT, n BIGINT, s BIGINT, PRIMARY KEY (g) NOT ENFORCED) WITH (connector='blackhole');
 INSERT INTO o SELECT k % 1000, COUNT(*), SUM(v) FROM (SELECT DISTINCT k, v FROM t WHERE k % 1000 < 100) GROUP BY k % 1000"""
+
+
+REGIONS = STATE.replace(str(KEYS), "260000") + """;
+CREATE TABLE u (k BIGINT) WITH (connector='datagen', rate_limit='20000', 'fields.k.kind'='sequence');
+CREATE TABLE p (k BIGINT) WITH (connector='file', format='json', path='out');
+INSERT INTO p SELECT k FROM u"""
 
 
 class Lines:
@@ -170,6 +178,35 @@ def kill(silence):
         c.stop()
 
 
+def longest_gap(out, seconds):
+    """Between two moments at which new files have appeared, in milliseconds; parts that are not committed are hidden."""
+    seen, longest = None, 0
+    last = began = time.monotonic()
+    while time.monotonic() < began + seconds:
+        now, there = time.monotonic(), frozenset(n for n in os.listdir(out) if n[0] not in "._")
+        if there != seen:
+            longest, last, seen = max(longest, now - last), now, there
+        time.sleep(0.002)
+    return max(longest, time.monotonic() - last) * 1000
+
+
+def regions():
+    """-> milliseconds of the longest gaps: undisturbed, and with the other region's host killed"""
+    c = Cluster(2, 4)
+    try:
+        job = c.submit(REGIONS.replace("RATE", "200000"), "--checkpoint-dir", "ck", "--checkpoint-interval-ms", 50)
+        c.until(job, lambda s: s["checkpoint"] > 0 and (s["rows_in"] or 0) >= 400000)
+        calm = longest_gap(os.path.join(c.dir, "out"), 3)
+        t = [x for x in c.ask("status", job)["subtasks"] if x.get("region", 0) == 0]
+        victims = children(c.workers[t[0]["worker"]].pid)
+        if len(victims) != 1:
+            raise RuntimeError("the first region is not alone on its worker")
+        os.kill(victims[0], signal.SIGKILL)
+        return [calm, longest_gap(os.path.join(c.dir, "out"), 3), c.ask("status", job)["attempt"]]
+    finally:
+        c.stop()
+
+
 def deploy():
     """-> milliseconds from the submit of 1,000 subtasks until all run"""
     c = Cluster(1, 1100)
@@ -251,6 +288,7 @@ def shuffle():
 
 BENCHES = {"kill": (lambda: kill(False), [f"{p} ms" for p in (*PHASES, "in all")]),
            "silence": (lambda: kill(True), [f"{p} ms" for p in (*PHASES, "in all")]),
+           "regions": (regions, ["longest gap before ms", "from the kill on ms", "attempts"]),
            "deploy": (deploy, ["ms", "subtasks"]),
            "first": (first, [f"{p} ms" for p in (*FIRST_PHASES, "in all", "answered", "committed")]),
            "shuffle": (shuffle, ["one process CPU s", "two processes CPU s"])}
