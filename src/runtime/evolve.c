@@ -412,20 +412,58 @@ static ck_status same_options(evolving *e, const ck_graph_op *a, const ck_graph_
     return CK_OK;
 }
 
+static bool is_table_of(const ck_graph *g, const ck_graph_op *op) {
+    const ck_graph_op *other = ck_graph_find(g, op->uid);
+    return other && strcmp(other->type, op->type) == 0;
+}
+
 /* A table that is written to as before is the same sink under another name. */
-static ck_status pair_renamed_sinks(evolving *e, ck_graph_pair *pairs, uint32_t count) {
-    for (uint32_t i = 0; i < count; i++) {
-        if (!pairs[i].wanted || pairs[i].stored || !is_sink(pairs[i].wanted)) continue;
-        for (uint32_t k = 0; k < count && !pairs[i].stored; k++) {
-            bool same;
-            if (!pairs[k].stored || pairs[k].wanted) continue;
-            CK_TRY(same_options(e, pairs[k].stored, pairs[i].wanted, &same));
+static ck_status find_renamed_sinks(evolving *e, ck_graph_pair *pairs, uint32_t *count) {
+    const ck_graph *stored = e->stored, *wanted = e->cfg->wanted;
+    bool *taken = ck_arena_array(e->arena, stored->op_count + 1u, sizeof *taken);
+    if (!taken) return nomem(e);
+    for (uint32_t i = 0; i < wanted->op_count; i++) {
+        const ck_graph_op *w = &wanted->ops[i];
+        bool same = !is_sink(w) || is_table_of(stored, w);
+        for (uint32_t k = 0; k < stored->op_count && !same; k++) {
+            const ck_graph_op *s = &stored->ops[k];
+            if (taken[k] || !is_sink(s) || is_table_of(wanted, s)) continue;
+            CK_TRY(same_options(e, s, w, &same));
             if (!same) continue;
-            pairs[i].stored = pairs[k].stored;
-            pairs[k].stored = NULL;
+            taken[k] = true;
+            pairs[(*count)++] = (ck_graph_pair){.stored = s, .wanted = w};
         }
     }
     return CK_OK;
+}
+
+static ck_status match(evolving *e, ck_graph_matched *out) {
+    const ck_graph *wanted = e->cfg->wanted;
+    uint32_t count = 0;
+    if (!e->changed) return ck_pair_by_uid(e->arena, e->stored, wanted, &out->pairs, &out->count, e->err);
+    ck_graph_pair *sure = ck_arena_array(e->arena, wanted->op_count + 1u, sizeof *sure);
+    if (!sure) return nomem(e);
+    CK_TRY(find_renamed_sinks(e, sure, &count));
+    return ck_graph_match(e->arena, e->stored, wanted, sure, count, out) == CK_OK ? CK_OK : nomem(e);
+}
+
+/* One of several that do the same: whose state it has, or who has its state, nobody knows. */
+static void judge_undecided(evolving *e, ck_evolve_op *to, const ck_graph_pair *p) {
+    bool again = e->cfg->added == CK_ADDED_BACKFILL;
+    to->why = p->undecided;
+    to->refused = !again;
+    to->verdict = p->stored ? CK_EVOLVE_DROP : again ? CK_EVOLVE_BACKFILL : CK_EVOLVE_REBUILD;
+}
+
+/* Its state, or what it has written, came from state that goes on elsewhere now. */
+static ck_status judge_lost(evolving *e, ck_evolve_op *to, const ck_graph_pair *p) {
+    if (!p->lost || to->refused) return CK_OK;
+    to->refused = true;
+    return add_why(
+               e, to,
+               ck_arena_printf(e->arena, "%s fed it, and goes on as %s, which does not", p->lost->uid, p->lost_to->uid))
+               ? CK_OK
+               : nomem(e);
 }
 
 static ck_status judge(evolving *e, const ck_graph_pair *p) {
@@ -433,7 +471,14 @@ static ck_status judge(evolving *e, const ck_graph_pair *p) {
     if (!op || !(keeps(e, op) || (p->stored && keeps(e, p->stored)))) return CK_OK;
     ck_evolve_op *to = &e->ops[e->count++];
     *to = (ck_evolve_op){.stored = p->stored, .wanted = p->wanted, .why = ""};
-    if (p->stored && p->wanted) return compare(e, to, p);
+    if (p->undecided) {
+        judge_undecided(e, to, p);
+        return CK_OK;
+    }
+    if (p->stored && p->wanted) {
+        CK_TRY(compare(e, to, p));
+        return judge_lost(e, to, p);
+    }
     if (p->wanted) {
         to->verdict = CK_EVOLVE_NEW;
         to->why = op->state_fingerprint && !is_sink(op) ? "starts empty: it sees rows from this checkpoint on" : "";
@@ -448,16 +493,14 @@ static ck_status judge(evolving *e, const ck_graph_pair *p) {
 }
 
 static ck_status judge_all(evolving *e) {
-    ck_graph_pair *pairs;
-    uint32_t n;
-    CK_TRY((e->changed ? ck_graph_match : ck_pair_by_uid)(e->arena, e->stored, e->cfg->wanted, &pairs, &n, e->err));
+    ck_graph_matched m = {0};
+    CK_TRY(match(e, &m));
     CK_TRY(ck_graph_columns(e->arena, e->stored, &e->was_columns, e->err));
     CK_TRY(ck_graph_columns(e->arena, e->cfg->wanted, &e->now_columns, e->err));
-    CK_TRY(pair_renamed_sinks(e, pairs, n));
     CK_TRY(ck_manifest_stored(e->cfg->proc, e->arena, e->cfg->dir, e->cfg->manifest, &e->state, e->err));
-    if (!(e->ops = ck_arena_array(e->arena, n + 1u, sizeof *e->ops))) return nomem(e);
-    for (uint32_t i = 0; i < n; i++) CK_TRY(judge(e, &pairs[i]));
-    CK_TRY(ck_judge_new(e->arena, e->cfg, e->stored, pairs, n, e->ops, e->count, e->err));
+    if (!(e->ops = ck_arena_array(e->arena, m.count + 1u, sizeof *e->ops))) return nomem(e);
+    for (uint32_t i = 0; i < m.count; i++) CK_TRY(judge(e, &m.pairs[i]));
+    CK_TRY(ck_judge_new(e->arena, e->cfg, e->stored, m.pairs, m.count, e->ops, e->count, e->err));
     return ck_judge_backfill(e->arena, e->cfg, e->ops, e->count, &e->rewound, e->err);
 }
 

@@ -73,8 +73,7 @@ typedef struct ck_evolve_config {
 } ck_evolve_config;
 
 /* Reads the heads of the manifest's files when the graphs differ; everything lives in the arena. CK_CORRUPT: the
- * manifest's graph or a file does not parse. CK_REFUSED: operators that cannot be told apart, named. Refused operators
- * are no error here. Blocks. */
+ * manifest's graph or a file does not parse. Refused operators are no error here. Blocks. */
 CK_NODISCARD ck_status ck_evolve(ck_arena *a, const ck_evolve_config *cfg, ck_evolution *out, ck_error *err);
 /* CK_REFUSED: output that a sink had prepared, and that this script has no more, could be committed by nobody. */
 ck_status ck_evolve_uncommitted(const ck_graph_op *sink, uint64_t checkpoint, ck_error *err);
