@@ -71,7 +71,12 @@ static bool begins_afresh(const ck_checkpoint_dir *d, const ck_checkpoint_dir_co
     return cfg->fresh && !(cfg->fresh_uuid && d->job_uuid && strcmp(cfg->fresh_uuid, d->job_uuid) == 0);
 }
 
-/* A new directory, a fresh start, or a lost job.json: it is written. */
+static ck_status put_job(ck_checkpoint_dir *d, ck_error *err) {
+    const char *path = ck_dir_join(&d->arena, d->path, "job.json");
+    return path ? write_job(d, path, err) : ck_nomem(err, d->mem, 0);
+}
+
+/* A new directory, or a lost job.json: it is written. Of a fresh start when it begins; regions find each other by it. */
 static ck_status settle_identity(ck_checkpoint_dir *d, const ck_checkpoint_dir_config *cfg, bool fresh, ck_error *err) {
     if (d->job_uuid && !fresh) return CK_OK;
     d->job_name = cfg->job_name;
@@ -82,8 +87,8 @@ static ck_status settle_identity(ck_checkpoint_dir *d, const ck_checkpoint_dir_c
         ck_random_uuid(d->proc, made);
         d->job_uuid = made;
     }
-    const char *path = ck_dir_join(&d->arena, d->path, "job.json");
-    return path ? write_job(d, path, err) : ck_nomem(err, d->mem, 0);
+    d->unbegun = fresh && !ck_dir_by_region(d);
+    return d->unbegun ? CK_OK : put_job(d, err);
 }
 
 /* ---- what is there ---- */
@@ -352,10 +357,10 @@ static ck_status open_with(ck_checkpoint_dir *d, const ck_checkpoint_dir_config 
     if (!d->read_only) CK_TRY(settle_identity(d, cfg, fresh, err));
     for (ck_dir_entry *e = d->entries; e; e = e->next) /* the damaged are not passed over, but by a fresh start */
         e->e.own = e->e.damage ? !fresh : strcmp(e->paths[0], d->job_uuid) == 0;
-    if (fresh && !d->read_only && m.alone_count) {
+    if (fresh && !d->read_only && !d->unbegun && m.alone_count) {
         m = (marks){.d = d, .a = a, .sweep = true};
         CK_TRY(ck_dir_walk(d, see_marker, &m, err));
-    } else {
+    } else if (!d->unbegun) {
         note_lost(d, &m);
     }
     d->job_name = ck_arena_strdup(&d->arena, d->job_name);
@@ -387,6 +392,19 @@ ck_status ck_checkpoint_dir_open(const ck_checkpoint_dir_config *cfg, ck_checkpo
     }
     *out = d;
     return CK_OK;
+}
+
+/* Markers last: what they say of the life before holds until this one has begun. */
+ck_status ck_checkpoint_dir_begin(ck_checkpoint_dir *d, ck_error *err) {
+    ck_arena a;
+    if (!d->unbegun) return CK_OK;
+    CK_TRY(put_job(d, err));
+    d->unbegun = false;
+    ck_arena_init(&a, d->mem, SIZE_MAX);
+    marks m = {.d = d, .a = &a, .sweep = true};
+    ck_status s = ck_dir_walk(d, see_marker, &m, err);
+    ck_arena_destroy(&a);
+    return s;
 }
 
 void ck_checkpoint_dir_close(ck_checkpoint_dir *d) {

@@ -28,7 +28,7 @@ typedef struct ck_checkpoint_dir_config {
     ck_mem mem;             /* CK_MEM_PLAN */
     const char *path;       /* made when missing, unless read_only */
     const char *job_name;   /* read_only: NULL takes any */
-    bool fresh;             /* forget what is there: a new UUID; ids still go on above the old ones */
+    bool fresh;             /* forget what is there: a new UUID (see ck_checkpoint_dir_begin); ids go on above the old */
     const char *fresh_uuid; /* fresh: that UUID; where the directory has it already nothing is forgotten. NULL: any */
     bool read_only;         /* no lock, nothing is created or cleaned */
     ck_checkpoint_region region; /* read_only: what a read gives */
@@ -44,6 +44,10 @@ typedef struct ck_checkpoint_dir_config {
  * while job.lock is held for longer than an opening takes, and while a region of another graph is alive. */
 CK_NODISCARD ck_status ck_checkpoint_dir_open(const ck_checkpoint_dir_config *cfg, ck_checkpoint_dir **out,
                                               ck_error *err);
+/* A fresh opening only draws its UUID: this makes it the directory's, and takes the markers of the life before away. To
+ * be called before anything is prepared under it; a start that is refused until then leaves the job that was there.
+ * Without effect after any other opening. */
+CK_NODISCARD ck_status ck_checkpoint_dir_begin(ck_checkpoint_dir *d, ck_error *err);
 void ck_checkpoint_dir_close(ck_checkpoint_dir *d); /* lets go of the lock; NULL is fine */
 
 const char *ck_checkpoint_dir_path(const ck_checkpoint_dir *d);

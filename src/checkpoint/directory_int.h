@@ -32,6 +32,7 @@ struct ck_checkpoint_dir {
     ck_file *lock_file;   /* job.lock; a region has it while it opens */
     ck_file *region_lock; /* of a region */
     bool lock_torn;       /* job.lock's last line has no end: whoever wrote it died */
+    bool unbegun;         /* opened fresh, and the directory is still the other life's */
     uint64_t attempt;
     uint64_t lost;        /* see ck_checkpoint_dir_lost; set by opening */
     pthread_mutex_t lock; /* guards what follows; no I/O under it */

@@ -125,7 +125,7 @@ static ck_status publish(ck_checkpoint_dir *d, const ck_manifest *m, ck_arena *a
 }
 
 ck_status ck_checkpoint_dir_publish(ck_checkpoint_dir *d, const ck_manifest *m, ck_error *err) {
-    CK_ASSERT(!d->read_only);
+    CK_ASSERT(!d->read_only && !d->unbegun);
     ck_arena a;
     ck_arena_init(&a, d->mem, SIZE_MAX);
     ck_status s = publish(d, m, &a, err);

@@ -299,7 +299,8 @@ static inline ck_status sample_dir(ck_proc *proc, const char *path, bool fresh, 
                                    ck_error *err) {
     const ck_checkpoint_dir_config cfg = {
         .proc = proc, .mem = ck_proc_mem(proc, CK_MEM_PLAN), .path = path, .job_name = "orders", .fresh = fresh};
-    return ck_checkpoint_dir_open(&cfg, out, err);
+    CK_TRY(ck_checkpoint_dir_open(&cfg, out, err));
+    return ck_checkpoint_dir_begin(*out, err);
 }
 
 #endif

@@ -338,10 +338,28 @@ static ck_status mark_restored(ck_job *j, const restored_marks *marks, ck_error 
     return ck_checkpoint_dir_mark_committed(j->dir, m->checkpoint, err);
 }
 
+/* Sinks know their output by the job's UUID. A checkpoint of another one - of this directory before --fresh, or of
+ * another directory - may have output behind it all the same. */
+static ck_status check_behind(ck_job *j, ck_error *err) {
+    const ck_manifest *m = j->restored;
+    if (!m || j->cfg.checkpoint.allow_duplicates || strcmp(m->job_uuid, ck_checkpoint_dir_job_uuid(j->dir)) == 0)
+        return CK_OK;
+    for (uint32_t i = 0; i < j->graph->op_count; i++) {
+        const ck_job_op *o = &j->ops[i];
+        const char *stored = stored_uid(j, o->op);
+        if (!o->committer || !stored || !CK_HAS(o->desc->committer, check_behind)) continue;
+        ck_status s = o->desc->committer->check_behind(o->committer, m->job_uuid, stored, restored_of(j, stored), err);
+        if (s != CK_OK) return (void)ck_error_prefix(err, "%s: ", o->op->uid), s;
+    }
+    return CK_OK;
+}
+
 /* What the restored checkpoint carries becomes real before anything runs, and what is newer goes. */
 static ck_status settle_outside(ck_job *j, ck_restore *r, ck_error *err) {
     bool own = r && strcmp(j->restored_dir, ck_checkpoint_dir_path(j->dir)) == 0;
     restored_marks marks = {0};
+    CK_TRY(check_behind(j, err));
+    CK_TRY(ck_checkpoint_dir_begin(j->dir, err));
     if (own && ck_checkpoint_dir_list(j->dir, &j->arena, &marks.entries, &marks.count) != CK_OK) return nomem(j, err);
     CK_TRY(check_dropped(j, r, &marks, err));
     for (uint32_t i = 0; i < j->graph->op_count; i++)

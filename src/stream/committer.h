@@ -30,6 +30,10 @@ typedef struct ck_committer_vtbl {
     ck_status (*abort_others)(void *self, const char *job_uuid, uint64_t restored, const ck_committable *keep,
                               size_t keep_count, bool allow_duplicates, ck_error *err);
     void (*close)(void *self);
+    /* Before anything is committed, where the restored checkpoint is another job's (an earlier identity of this
+     * directory, another directory): CK_REFUSED where that job's sink has committed more than it had at `restored`.
+     * Looks only. NULL: going back behind committed output does no harm, or cannot be told. */
+    ck_status (*check_behind)(void *self, const char *job_uuid, const char *sink_uid, uint64_t restored, ck_error *err);
 } ck_committer_vtbl;
 
 #endif

@@ -261,9 +261,12 @@ def refused_from_before(c):
     c.killed(2, "commit.after_committed:3")
     done, committed = c.checkpoints()
     seen = collections.Counter(c.sink.rows(c))
-    r = c.run(2, None, "--restore", max(n for n in done if n < committed[-1]))
-    assert r.code == 1 and "--allow-duplicates" in r.err, f"exit {r.code}: {r.err}"
-    assert collections.Counter(c.sink.rows(c)) == seen
+    before = max(n for n in done if n < committed[-1])
+    elsewhere = c.ck + "-elsewhere"
+    for r in (c.run(2, None, "--restore", before), c.run(2, None, "--restore", before, "--fresh"),  # as another job, too
+              c.run(2, None, "--restore", f"{c.ck}:{before}", ck=elsewhere)):
+        assert r.code == 1 and "going back" in r.err and "--allow-duplicates" in r.err, f"exit {r.code}: {r.err}"
+        assert collections.Counter(c.sink.rows(c)) == seen
     c.finish(2)
 
 

@@ -105,6 +105,12 @@ def test_ten_checkpoints_after_a_savepoint(tmp_path):
     assert held[at]["kind"] == "savepoint" and all(f["kind"] == "base" for f in held[at]["files"])
     refused = run_clink("run", tmp_path / "job.sql", "--checkpoint-dir", ck, "--restore", at, ok=False)
     assert refused.code == 1 and "--allow-duplicates" in refused.err
+    was = (ck / "job.json").read_text()
+    for flags in (["--checkpoint-dir", ck, "--restore", at, "--fresh"],  # another identity has the same output behind it
+                  ["--checkpoint-dir", tmp_path / "ck2", "--restore", f"{ck}:{at}"]):
+        refused = run_clink("run", tmp_path / "job.sql", *flags, ok=False)
+        assert refused.code == 1 and "going back" in refused.err and "--allow-duplicates" in refused.err, refused.err
+    assert (ck / "job.json").read_text() == was  # and a fresh start that is refused leaves the job that was there
     again = Run(tmp_path, "--checkpoint-dir", ck, "--restore", at, "--allow-duplicates", "-p", 3)
     try:
         newest = max(manifests(ck))

@@ -223,26 +223,38 @@ static bool is_part_of(const file_committer *c, const char *name, const char *jo
     return true;
 }
 
-static ck_status abort_in(file_committer *c, ck_arena *a, const char *job_uuid, uint64_t restored,
-                          const ck_committable *keep, size_t keep_count, bool allow_duplicates, ck_error *err) {
-    const char **names;
-    size_t count;
+/* What is in the output directory; nothing where there is none. */
+static ck_status list(file_committer *c, ck_arena *a, const char ***names, size_t *count, ck_error *err) {
     ck_stat st;
+    *count = 0;
     ck_status s = c->proc->fs->stat(c->proc->fs, c->dir, &st, err);
     if (s == CK_NOTFOUND) ck_error_reset(err);
     if (s == CK_NOTFOUND || (s == CK_OK && !st.is_dir)) return CK_OK; /* the sink says what is wrong with it */
     if (s != CK_OK) return s;
-    CK_TRY(c->proc->fs->list(c->proc->fs, c->dir, a, &names, &count, err));
-    for (size_t i = 0; i < count; i++) { /* first see whether going back is allowed; then undo */
+    return c->proc->fs->list(c->proc->fs, c->dir, a, names, count, err);
+}
+
+/* Files that are replaced whole go back with the job. */
+static ck_status check_newer(const file_committer *c, const char *const *names, size_t count, const char *job_uuid,
+                             uint64_t restored, ck_error *err) {
+    for (size_t i = 0; c->numbered_by_checkpoint && i < count; i++) {
         uint64_t checkpoint;
-        if (c->numbered_by_checkpoint && !allow_duplicates && is_part_of(c, names[i], job_uuid, &checkpoint) &&
-            checkpoint > restored)
+        if (is_part_of(c, names[i], job_uuid, &checkpoint) && checkpoint > restored)
             return ck_fail(err, CK_REFUSED,
                            "%s/%s was committed by checkpoint %llu, after the restored %llu: going back would write "
                            "its rows again (--allow-duplicates does it)",
                            c->dir, names[i], (unsigned long long)checkpoint, (unsigned long long)restored);
     }
+    return CK_OK;
+}
+
+static ck_status abort_in(file_committer *c, ck_arena *a, const char *job_uuid, uint64_t restored,
+                          const ck_committable *keep, size_t keep_count, bool allow_duplicates, ck_error *err) {
+    const char **names;
+    size_t count;
     bool removed = false;
+    CK_TRY(list(c, a, &names, &count, err));
+    if (!allow_duplicates) CK_TRY(check_newer(c, names, count, job_uuid, restored, err)); /* then undo */
     for (size_t i = 0; i < count; i++) {
         if (!is_staged_by(names[i], job_uuid)) continue;
         const char *slash = c->dir[strlen(c->dir) - 1] == '/' ? "" : "/";
@@ -266,9 +278,24 @@ static ck_status committer_abort_others(void *self, const char *job_uuid, uint64
     return s;
 }
 
+static ck_status committer_check_behind(void *self, const char *job_uuid, const char *sink_uid, uint64_t restored,
+                                        ck_error *err) {
+    file_committer *c = self;
+    const char **names;
+    size_t count;
+    ck_arena a;
+    (void)sink_uid; /* the directory is the sink's */
+    ck_arena_init(&a, ck_mem_as(c->mem, CK_MEM_PLAN), SIZE_MAX);
+    ck_status s = list(c, &a, &names, &count, err);
+    if (s == CK_OK) s = check_newer(c, names, count, job_uuid, restored, err);
+    ck_arena_destroy(&a);
+    return s;
+}
+
 const ck_committer_vtbl ck_file_committer_vtbl = {
     .struct_bytes = sizeof(ck_committer_vtbl),
     .commit = committer_commit,
     .abort_others = committer_abort_others,
+    .check_behind = committer_check_behind,
     .close = committer_close,
 };

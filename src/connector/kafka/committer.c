@@ -191,20 +191,19 @@ static ck_status committer_commit(void *self, const ck_committable *committable,
 
 /* ---- a life begins ---- */
 
-static ck_status check_newer(const kafka_committer *c, uint64_t restored, ck_error *err) {
-    for (uint32_t i = 0; i < c->tokens.count; i++)
-        if (c->tokens.checkpoints[i] > restored)
+static ck_status check_newer(const kafka_committer *c, const ck_kafka_tokens *t, uint64_t restored, ck_error *err) {
+    for (uint32_t i = 0; i < t->count; i++)
+        if (t->checkpoints[i] > restored)
             return ck_fail(err, CK_REFUSED,
                            "topic %s has what checkpoint %llu committed, after the restored %llu: going back would "
                            "write its rows again (--allow-duplicates does it)",
-                           c->options.topic, (unsigned long long)c->tokens.checkpoints[i],
-                           (unsigned long long)restored);
+                           c->options.topic, (unsigned long long)t->checkpoints[i], (unsigned long long)restored);
     return CK_OK;
 }
 
 static ck_status open_and_begin(kafka_committer *c, uint64_t restored, bool allow_duplicates, ck_error *err) {
     CK_TRY(open_as(c, c->self.job, c->self.op_id, err));
-    if (!allow_duplicates) CK_TRY(check_newer(c, restored, err));
+    if (!allow_duplicates) CK_TRY(check_newer(c, &c->tokens, restored, err));
     return begin_life(c, err);
 }
 
@@ -243,9 +242,25 @@ static ck_status committer_abort_others(void *self, const char *job_uuid, uint64
     return s;
 }
 
+/* Opening makes the topic of the tokens. */
+static ck_status committer_check_behind(void *self, const char *job_uuid, const char *sink_uid, uint64_t restored,
+                                        ck_error *err) {
+    kafka_committer *c = self;
+    ck_kafka_owner other = {job_uuid, ck_op_id(sink_uid)};
+    ck_kafka_tokens t = {0};
+    if (!c->on) return CK_OK;
+    ck_status s = open_as(c, c->self.job, c->self.op_id, err);
+    if (s == CK_OK) s = ck_kafka_tokens_read(c->proc, &c->options, &other, true, c->mem, &t, err);
+    if (s == CK_OK) s = check_newer(c, &t, restored, err);
+    ck_kafka_tokens_destroy(&t);
+    if (s != CK_OK) shut(c);
+    return s;
+}
+
 const ck_committer_vtbl ck_kafka_committer_vtbl = {
     .struct_bytes = sizeof(ck_committer_vtbl),
     .commit = committer_commit,
     .abort_others = committer_abort_others,
+    .check_behind = committer_check_behind,
     .close = committer_close,
 };

@@ -275,13 +275,16 @@ static ck_status commit_once(pg_committer *c, const ck_write_ahead_file *f, uint
 
 typedef struct task {
     const ck_write_ahead_file *file; /* NULL: a life begins */
+    const char *other, *other_sink;  /* another job is asked about, in place of both */
     uint64_t checkpoint;             /* of the file, or restored from */
     bool allow_duplicates;
 } task;
 
 static ck_status begin(pg_committer *c, uint64_t restored, bool allow_duplicates, ck_error *err);
+static ck_status look_behind(pg_committer *c, const task *t, ck_error *err);
 
 static ck_status once(pg_committer *c, const task *t, ck_error *err) {
+    if (t->other) return look_behind(c, t, err);
     return t->file ? commit_once(c, t->file, t->checkpoint, err) : begin(c, t->checkpoint, t->allow_duplicates, err);
 }
 
@@ -293,7 +296,7 @@ static ck_status carry_out(pg_committer *c, const task *t, ck_error *err) {
         ck_status s = once(c, t, &failed);
         if (s == CK_OK) return CK_OK;
         ck_pg_writer_abort(&c->writer);
-        if (!t->file) c->began[0] = 0; /* it may have been undone */
+        if (!t->file && !t->other) c->began[0] = 0; /* it may have been undone */
         if (!failed.retriable || ck_mono_us(c->proc) - since >= c->options.retry_ms * 1000) {
             if (err) *err = failed;
             ck_error_prefix(err, "table \"%s\": ", c->table.table);
@@ -325,9 +328,9 @@ static ck_status committer_commit(void *self, const ck_committable *committable,
 
 /* ---- a life begins ---- */
 
-static ck_status check_newer(pg_committer *c, uint64_t restored, ck_error *err) {
+static ck_status check_newer(pg_committer *c, const char *job, const char *sink, uint64_t restored, ck_error *err) {
     PGresult *r;
-    const char *values[] = {c->job, c->sink};
+    const char *values[] = {job, sink};
     CK_TRY(ask(c, "SELECT coalesce(max(checkpoint), 0) FROM %s WHERE job = $1 AND sink = $2", 2, values, &r, err));
     uint64_t newest = strtoull(c->writer.pg.lib->PQgetvalue(r, 0, 0), NULL, 10);
     c->writer.pg.lib->PQclear(r);
@@ -361,10 +364,25 @@ static ck_status begin(pg_committer *c, uint64_t restored, bool allow_duplicates
     CK_TRY(make_tokens(c, err));
     end_others(c); /* outside the transaction: a failure in it would end it */
     CK_TRY(ck_pg_run(&c->writer.pg, "BEGIN", err));
-    if (!allow_duplicates) CK_TRY(check_newer(c, restored, err));
+    if (!allow_duplicates) CK_TRY(check_newer(c, c->job, c->sink, restored, err));
     CK_TRY(begin_life(c, c->job, c->sink, err));
     CK_TRY(add_tokens(c, restored, err));
     return ck_pg_run(&c->writer.pg, "COMMIT", err);
+}
+
+static ck_status look_behind(pg_committer *c, const task *t, ck_error *err) {
+    CK_TRY(ck_pg_writer_open(&c->writer, err));
+    CK_TRY(make_tokens(c, err));
+    return check_newer(c, t->other, t->other_sink, t->checkpoint, err);
+}
+
+static ck_status committer_check_behind(void *self, const char *job_uuid, const char *sink_uid, uint64_t restored,
+                                        ck_error *err) {
+    pg_committer *c = self;
+    char sink[24];
+    if (!c->on) return CK_OK;
+    print_sink(sink, ck_op_id(sink_uid));
+    return carry_out(c, &(task){.other = job_uuid, .other_sink = sink, .checkpoint = restored}, err);
 }
 
 static ck_status committer_abort_others(void *self, const char *job_uuid, uint64_t restored, const ck_committable *keep,
@@ -380,5 +398,6 @@ const ck_committer_vtbl ck_pg_committer_vtbl = {
     .struct_bytes = sizeof(ck_committer_vtbl),
     .commit = committer_commit,
     .abort_others = committer_abort_others,
+    .check_behind = committer_check_behind,
     .close = committer_close,
 };
