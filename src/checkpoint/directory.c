@@ -76,7 +76,8 @@ static ck_status put_job(ck_checkpoint_dir *d, ck_error *err) {
     return path ? write_job(d, path, err) : ck_nomem(err, d->mem, 0);
 }
 
-/* A new directory, or a lost job.json: it is written. Of a fresh start when it begins; regions find each other by it. */
+/* A new directory, or a lost job.json: it is written. Of a fresh start when it begins; regions find each other by it.
+ */
 static ck_status settle_identity(ck_checkpoint_dir *d, const ck_checkpoint_dir_config *cfg, bool fresh, ck_error *err) {
     if (d->job_uuid && !fresh) return CK_OK;
     d->job_name = cfg->job_name;

@@ -306,35 +306,78 @@ ck_status ck_savepoint_dispose(ck_proc *proc, ck_mem mem, const char *dir, uint6
 
 /* ---- verify ---- */
 
+enum { LISTS_MAX = 8 }; /* a job may publish faster than anybody reads */
+
 typedef struct verification {
+    ck_proc *proc;
+    ck_mem mem;
+    const char *dir;
     ck_checkpoint_dir *d;
     ck_verify_fn fn;
     void *arg;
-    uint64_t damaged;
+    uint64_t manifests, damaged;
+    ck_bytes seen; /* uint64_t: ids looked at */
 } verification;
 
-static void say(verification *v, uint64_t id, const char *path, uint64_t bytes, const char *damage, bool savepoint) {
-    v->damaged += damage != NULL;
-    v->fn(v->arg, &(ck_verified){id, bytes, path, damage, savepoint});
+/* Of one checkpoint: said when all of it has been read, as long as it has not gone meanwhile. */
+typedef struct findings {
+    ck_verified *at;
+    uint32_t n;
+    bool any_damage;
+} findings;
+
+static void find(findings *f, uint64_t id, const char *path, uint64_t bytes, const char *damage, bool savepoint) {
+    f->any_damage |= damage != NULL;
+    f->at[f->n++] = (ck_verified){id, bytes, path, damage, savepoint};
+}
+
+static void say(verification *v, const ck_verified *found) {
+    v->damaged += found->damage != NULL;
+    v->fn(v->arg, found);
+}
+
+static ck_status verify_files(verification *v, const ck_manifest *m, findings *f, ck_arena *a, ck_error *err) {
+    for (uint32_t i = 0; i < m->file_count; i++) {
+        ck_error why = CK_ERROR_INIT;
+        const char *damage = NULL;
+        ck_status s = ck_snapshot_verify(v->proc, v->mem, v->dir, &m->files[i], &why);
+        if (s == CK_NOMEM) return *err = why, s;
+        if (s != CK_OK && !(damage = ck_arena_strdup(a, why.msg))) return ck_nomem(err, a->mem, 0);
+        find(f, m->checkpoint, m->files[i].path, m->files[i].bytes, damage, m->kind == CK_BARRIER_SAVEPOINT);
+    }
+    return CK_OK;
 }
 
 /* Whose deltas stand on what, and what every file holds, is the manifest's word; here it is the bytes. */
-static ck_status verify_one(verification *v, uint64_t id, ck_arena *a, ck_error *err) {
-    ck_manifest *m;
+static ck_status read_one(verification *v, uint64_t id, findings *f, ck_arena *a, ck_error *err) {
+    ck_manifest *m = NULL;
     ck_error why = CK_ERROR_INIT;
-    const char *name = ck_checkpoint_path_manifest(a, id);
-    if (!name) return ck_nomem(err, v->d->mem, 0);
-    ck_status s = ck_dir_read_alone(v->d, id, a, &m, &why);
-    if (s == CK_NOMEM || s == CK_NOTFOUND) return *err = why, s;
-    if (s != CK_OK) return say(v, id, name, 0, why.msg, false), CK_OK;
-    bool savepoint = m->kind == CK_BARRIER_SAVEPOINT;
-    say(v, id, name, 0, NULL, savepoint);
-    for (uint32_t i = 0; i < m->file_count; i++) {
-        why = CK_ERROR_INIT;
-        s = ck_snapshot_verify(v->d->proc, v->d->mem, v->d->path, &m->files[i], &why);
-        if (s == CK_NOMEM) return *err = why, s;
-        say(v, id, m->files[i].path, m->files[i].bytes, s == CK_OK ? NULL : why.msg, savepoint);
-    }
+    const char *name = ck_checkpoint_path_manifest(a, id), *damage = NULL;
+    ck_status s = name ? ck_dir_read_alone(v->d, id, a, &m, &why) : CK_NOMEM;
+    if (s == CK_NOTFOUND) return *err = why, s;
+    if (s == CK_OK) /* a manifest that is damaged may have been left half decoded */
+        f->at = ck_arena_array(a, m->file_count + 1u, sizeof *f->at);
+    else if (s != CK_NOMEM && (damage = ck_arena_strdup(a, why.msg)))
+        f->at = ck_arena_array(a, 1, sizeof *f->at);
+    if (!f->at) return ck_nomem(err, a->mem, 0);
+    find(f, id, name, 0, damage, !damage && m->kind == CK_BARRIER_SAVEPOINT);
+    return damage ? CK_OK : verify_files(v, m, f, a, err);
+}
+
+static bool is_gone(const verification *v, uint64_t id, ck_arena *a) {
+    ck_stat st;
+    const char *name = ck_checkpoint_path_manifest(a, id), *path = name ? ck_dir_join(a, v->dir, name) : NULL;
+    return path && v->proc->fs->stat(v->proc->fs, path, &st, NULL) == CK_NOTFOUND;
+}
+
+/* CK_NOTFOUND: retention, or whoever disposes of it, has taken it. */
+static ck_status verify_one(verification *v, uint64_t id, ck_arena *a, ck_error *err) {
+    findings f = {0};
+    CK_TRY(read_one(v, id, &f, a, err));
+    if (f.any_damage && is_gone(v, id, a))
+        return ck_fail(err, CK_NOTFOUND, "checkpoint %" PRIu64 " of %s went while it was read", id, v->dir);
+    for (uint32_t i = 0; i < f.n; i++) say(v, &f.at[i]);
+    v->manifests++;
     return CK_OK;
 }
 
@@ -348,7 +391,7 @@ static ck_status verify_cover(verification *v, uint64_t id, ck_arena *a, ck_erro
         if (s == CK_NOMEM || ck_dir_read_alone(v->d, id, a, &alone, NULL) == CK_OK) return *err = why, s;
     }
     if (s == CK_CORRUPT && ck_dir_read_alone(v->d, id, a, &m, NULL) == CK_OK) { /* of another region */
-        say(v, id, v->d->path, 0, why.msg, false);
+        say(v, &(ck_verified){id, 0, v->dir, why.msg, false});
         return verify_one(v, id, a, err);
     }
     for (uint32_t i = 0; s == CK_OK && i < m->part_count; i++)
@@ -356,29 +399,60 @@ static ck_status verify_cover(verification *v, uint64_t id, ck_arena *a, ck_erro
     return verify_one(v, id, a, err);
 }
 
-static ck_status verify_all(verification *v, uint64_t id, ck_arena *a, ck_error *err) {
+/* Whether it was looked at; then it was. */
+static ck_status see_id(verification *v, uint64_t id, bool *was, ck_error *err) {
+    const uint64_t *ids = (const uint64_t *)(const void *)v->seen.p;
+    *was = false;
+    for (size_t i = 0; i < v->seen.n / sizeof id && !*was; i++) *was = ids[i] == id;
+    if (*was) return CK_OK;
+    return ck_bytes_append(&v->seen, &id, sizeof id) == CK_OK ? CK_OK : ck_nomem(err, v->mem, v->seen.n);
+}
+
+/* Those the directory has now and has not been seen to have. *any: there are such. */
+static ck_status verify_listed(verification *v, bool *any, ck_arena *a, ck_error *err) {
     ck_checkpoint_entry *entries;
     uint32_t count;
-    if (id) return verify_cover(v, id, a, err);
-    if (ck_checkpoint_dir_list(v->d, a, &entries, &count) != CK_OK) return ck_nomem(err, v->d->mem, 0);
-    if (count == 0) return ck_fail(err, CK_NOTFOUND, "%s has no complete checkpoint to verify", v->d->path);
+    *any = false;
+    if (ck_checkpoint_dir_list(v->d, a, &entries, &count) != CK_OK) return ck_nomem(err, a->mem, 0);
     for (uint32_t i = 0; i < count; i++) {
         ck_arena_mark mark = ck_arena_mark_now(a);
-        CK_TRY(verify_one(v, entries[i].checkpoint, a, err));
+        bool was;
+        CK_TRY(see_id(v, entries[i].checkpoint, &was, err));
+        if (was) continue;
+        *any = true;
+        ck_status s = verify_one(v, entries[i].checkpoint, a, err);
+        if (s == CK_NOTFOUND) ck_error_reset(err);
+        if (s != CK_OK && s != CK_NOTFOUND) return s;
         ck_arena_reset_to(a, mark);
     }
     return CK_OK;
 }
 
+/* A job that runs there publishes and retires meanwhile: what has come is looked at, too. */
+static ck_status verify_all(verification *v, ck_arena *a, ck_error *err) {
+    bool any = true;
+    for (int lists = 0; any && lists < LISTS_MAX; lists++) {
+        ck_arena_mark mark = ck_arena_mark_now(a);
+        ck_checkpoint_dir_close(v->d);
+        v->d = NULL;
+        CK_TRY(open_read_only(v->proc, v->mem, v->dir, &v->d, err));
+        CK_TRY(verify_listed(v, &any, a, err));
+        ck_arena_reset_to(a, mark);
+    }
+    return v->manifests ? CK_OK : ck_fail(err, CK_NOTFOUND, "%s has no complete checkpoint to verify", v->dir);
+}
+
 ck_status ck_checkpoint_verify(ck_proc *proc, ck_mem mem, const char *dir, uint64_t id, ck_verify_fn fn, void *arg,
                                uint64_t *damaged, ck_error *err) {
-    verification v = {.fn = fn, .arg = arg};
+    verification v = {.proc = proc, .mem = mem, .dir = dir, .fn = fn, .arg = arg};
     ck_error unwanted = CK_ERROR_INIT;
     if (!err) err = &unwanted;
-    CK_TRY(open_read_only(proc, mem, dir, &v.d, err));
     ck_arena a;
     ck_arena_init(&a, mem, SIZE_MAX);
-    ck_status s = verify_all(&v, id, &a, err);
+    ck_bytes_init(&v.seen, mem, SIZE_MAX);
+    ck_status s = id ? open_read_only(proc, mem, dir, &v.d, err) : verify_all(&v, &a, err);
+    if (s == CK_OK && id) s = verify_cover(&v, id, &a, err);
+    ck_bytes_destroy(&v.seen);
     ck_arena_destroy(&a);
     ck_checkpoint_dir_close(v.d);
     *damaged = v.damaged;

@@ -32,7 +32,8 @@ typedef struct ck_verified {
 } ck_verified;
 typedef void (*ck_verify_fn)(void *arg, const ck_verified *v);
 /* Every file of every manifest (id 0) or of one, against size and checksum. *damaged counts what is not whole. A
- * directory without checkpoints is CK_NOTFOUND: nothing verified is no success. */
+ * directory without checkpoints is CK_NOTFOUND: nothing verified is no success. Of a directory that a job runs in: what
+ * retention takes meanwhile is left out, and what is published meanwhile is verified. */
 CK_NODISCARD ck_status ck_checkpoint_verify(ck_proc *proc, ck_mem mem, const char *dir, uint64_t id, ck_verify_fn fn,
                                             void *arg, uint64_t *damaged, ck_error *err);
 

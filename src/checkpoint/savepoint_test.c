@@ -232,6 +232,41 @@ static void damage_has_a_name(void **state) {
     world_close(&w);
 }
 
+/* Retention takes the oldest just when its files are read, and the job completes one more. */
+static world *retiring;
+static ck_status open_while_it_retires(ck_fs *fs, const char *path, ck_open_mode mode, ck_file **out, ck_error *err) {
+    world *w = retiring;
+    if (w && strstr(path, "/checkpoint-1.snap")) {
+        char manifest[400];
+        retiring = NULL;
+        snprintf(manifest, sizeof manifest, "%s/checkpoint-1.json", w->dir);
+        assert_int_equal(ck_fs_system()->unlink(ck_fs_system(), manifest, err), CK_OK);
+        assert_int_equal(ck_fs_system()->unlink(ck_fs_system(), path, err), CK_OK);
+        take(w, 3, CK_BARRIER_PERIODIC);
+    }
+    return ck_fs_system()->open(fs, path, mode, out, err);
+}
+
+static void verified_while_a_job_runs(void **state) {
+    (void)state;
+    world w;
+    seen s;
+    world_open(&w);
+    take(&w, 1, CK_BARRIER_SAVEPOINT);
+    take(&w, 2, CK_BARRIER_SAVEPOINT);
+    ck_fs fs = *ck_fs_system();
+    fs.open = open_while_it_retires;
+    retiring = &w;
+    w.t.proc.fs = &fs;
+    assert_int_equal(verify(&w, w.dir, 0, &s), CK_OK);
+    w.t.proc.fs = ck_fs_system();
+    assert_null(retiring);
+    assert_int_equal(s.damaged, 0);
+    assert_int_equal(s.whole, 2 * 3);
+    assert_int_equal(verify(&w, w.dir, 1, &s), CK_NOTFOUND);
+    world_close(&w);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(kept_elsewhere),
@@ -241,6 +276,7 @@ int main(void) {
         cmocka_unit_test(a_damaged_one_disposed_of),
         cmocka_unit_test(disposed_of_while_the_job_ends),
         cmocka_unit_test(damage_has_a_name),
+        cmocka_unit_test(verified_while_a_job_runs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
