@@ -40,6 +40,7 @@ typedef struct ck_proc {
     ck_faults *faults;
     const ck_log *log;
     ck_cpu cpu;
+    bool spills_all, evicts_all; /* for tests: every page of state spills; every row that can leaves for RocksDB */
 } ck_proc;
 
 static inline ck_mem ck_proc_mem(ck_proc *p, ck_mem_category c) { return (ck_mem){&p->budget, c}; }

@@ -43,6 +43,8 @@ static ck_status wire_proc(clink_engine *e, const clink_options *o, ck_error *er
     e->proc.faults = &e->faults;
     e->proc.log = &e->log;
     e->proc.cpu = ck_cpu_detect();
+    e->proc.spills_all = getenv("CLINK_SPILL_ALL") != NULL;
+    e->proc.evicts_all = getenv("CLINK_ROCKSDB_ALL") != NULL;
     CK_TRY(ck_metrics_new(&e->proc, &e->proc.metrics, err));
     CK_TRY(ck_faults_parse(&e->faults, getenv("CLINK_FAULT"), err));
     CK_TRY(ck_modules_new(e->proc.heap, &e->proc.modules, err));

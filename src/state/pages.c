@@ -1,7 +1,6 @@
 /* See pages_int.h. */
 #include "state/pages_int.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -26,11 +25,11 @@ void ck_page_pool_init(ck_page_pool *p, ck_mem mem) {
 }
 
 /* The last quarter of the account, of a small one the last half, is for what cannot spill: queues, decoding, the
- * buffers snapshots are written from, trees and directories. CLINK_SPILL_ALL is set (tests): every page spills. */
-ck_status ck_page_pool_spill_to(ck_page_pool *p, const char *dir, ck_error *err) {
+ * buffers snapshots are written from, trees and directories. */
+ck_status ck_page_pool_spill_to(ck_page_pool *p, const char *dir, bool all, ck_error *err) {
     size_t limit = p->mem.budget->limit, quarter = limit / 4, rest = quarter + SPILL_REST;
     p->spill_above = limit ? limit - (rest < limit / 2 ? rest : limit / 2) : SIZE_MAX;
-    if (getenv("CLINK_SPILL_ALL")) p->spill_above = 0;
+    if (all) p->spill_above = 0;
     return ck_spill_new(p->mem, dir, &p->spill, err);
 }
 
@@ -155,7 +154,8 @@ static bool refill(ck_page_pool *p) {
 
 /* The first touch of a page costs a fault; a chunk at a time it costs a system call for sixteen. Huge pages would need
  * even fewer, but a virtual machine often has to ask its host for one, 512 faults there, while it has small ones at
- * hand: a GROUP BY of 10 million keys spent a third of its time so. Only large state gets them, where they save more. */
+ * hand: a GROUP BY of 10 million keys spent a third of its time so. Only large state gets them, where they save more.
+ */
 static void populate(const ck_page_pool *p, uint8_t *chunk) {
 #ifdef MADV_POPULATE_WRITE
     if (!p->heap_extents && p->used_bytes >= POPULATE_FROM) madvise(chunk, CK_PAGE_CHUNK, MADV_POPULATE_WRITE);

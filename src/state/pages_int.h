@@ -42,8 +42,8 @@ typedef struct ck_page_pool {
 } ck_page_pool;
 
 void ck_page_pool_init(ck_page_pool *p, ck_mem mem);
-/* Before the first block; dir outlives the pool. */
-CK_NODISCARD ck_status ck_page_pool_spill_to(ck_page_pool *p, const char *dir, ck_error *err);
+/* Before the first block; dir outlives the pool. all: every block spills, for tests. */
+CK_NODISCARD ck_status ck_page_pool_spill_to(ck_page_pool *p, const char *dir, bool all, ck_error *err);
 /* Every block must have been freed. */
 void ck_page_pool_destroy(ck_page_pool *p);
 

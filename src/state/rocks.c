@@ -5,7 +5,6 @@
 #include <rocksdb/c.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
 
@@ -124,7 +123,7 @@ ck_status ck_rocks_new(ck_proc *proc, ck_mem mem, const char *dir, ck_rocks **ou
     ck_mem m = ck_mem_as(mem, CK_MEM_ROCKSDB);
     ck_rocks *r = ck_alloc_zero(m, sizeof *r);
     if (!r) return ck_nomem(err, m, sizeof *r);
-    r->lib = table, r->mem = m, r->all = getenv("CLINK_ROCKSDB_ALL") != NULL;
+    r->lib = table, r->mem = m, r->all = proc->evicts_all;
     ck_status s = ck_scratch_dir_new(m, dir, "clink-rocksdb", &r->dir, err);
     if (s != CK_OK) {
         ck_free(m, r, sizeof *r);

@@ -23,7 +23,7 @@ enum { CK_ROCKS_HEAD = 6, CK_ROCKS_MANY = 128 }; /* bytes before `...` of a row'
 bool ck_rocks_store_number(ck_rocks *r, uint16_t *out);
 /* Makes the database when there is none yet. */
 CK_NODISCARD ck_status ck_rocks_open(ck_rocks *r, ck_error *err);
-/* CLINK_ROCKSDB_ALL is set (tests): every row that can leave does, whenever it may. */
+/* ck_proc.evicts_all: every row that can leave does, whenever it may. */
 bool ck_rocks_takes_all(const ck_rocks *r);
 bool ck_rocks_is_open(const ck_rocks *r);
 

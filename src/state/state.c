@@ -25,7 +25,8 @@ ck_status ck_state_store_new(const ck_state_config *cfg, ck_state_store **out, c
 ck_status ck_state_spill_to(ck_state_store *s, const char *dir, ck_error *err) {
     CK_ASSERT(!s->pool.spill && s->pool.used_bytes == 0);
     const char *copy = ck_arena_strdup(&s->arena, dir);
-    return copy ? ck_page_pool_spill_to(&s->pool, copy, err) : ck_nomem(err, s->mem, strlen(dir) + 1);
+    if (!copy) return ck_nomem(err, s->mem, strlen(dir) + 1);
+    return ck_page_pool_spill_to(&s->pool, copy, s->cfg.proc && s->cfg.proc->spills_all, err);
 }
 
 void ck_state_store_free(ck_state_store *s) {
