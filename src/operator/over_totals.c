@@ -1,6 +1,8 @@
 /* Counts, sums and ranks along the rows of a key. One loop a total over all rows of the chunk: rows of a place in the
  * order come in, rows that leave the frame go out, then the place has its result. Integers and decimals are summed
- * exactly; doubles with a compensation, NaN and infinities counted apart, so that they can leave again. */
+ * exactly; doubles with a compensation, NaN and infinities counted apart, so that they can leave again. A sum of
+ * doubles that has passed their range says nothing of the rows that stay when large ones leave: then the run is done
+ * once more, from the rows of the frame and with the exponents of long double. */
 #include "operator/over_int.h"
 
 #include <math.h>
@@ -96,17 +98,85 @@ static inline void add_double(doubles *d, double x, int weight) {
     if (d->n == 0) d->sum = d->rest = 0;
 }
 
-static inline double as_read(const doubles *d) {
+/* What the rows make that are no numbers to add; 0: nothing. */
+static inline double special_of(const doubles *d) {
     if (d->nans > 0 || (d->infinities > 0 && d->negative_infinities > 0)) return (double)NAN;
-    if (d->infinities > 0) return (double)INFINITY;
-    if (d->negative_infinities > 0) return -(double)INFINITY;
+    return d->infinities > 0 ? (double)INFINITY : d->negative_infinities > 0 ? -(double)INFINITY : 0;
+}
+
+static inline double as_read(const doubles *d) {
+    double special = special_of(d);
+    if (special != 0) return special;
     return isfinite(d->sum) ? d->sum + d->rest : d->sum;
+}
+
+/* ---- past the range of doubles ---- */
+
+typedef struct wide { /* as doubles, whose counts it has */
+    long double sum, rest;
+    doubles d;
+} wide;
+
+static void add_long(wide *w, long double x) {
+    long double next = w->sum + x;
+    w->rest += fabsl(w->sum) >= fabsl(x) ? (w->sum - next) + x : (x - next) + w->sum;
+    w->sum = next;
+}
+
+static void add_wide_double(wide *w, double x, int weight) {
+    if (isfinite(x)) {
+        add_long(w, weight < 0 ? -(long double)x : (long double)x);
+        w->d.n += weight;
+    } else {
+        add_double(&w->d, x, weight);
+    }
+    if (w->d.n == 0) w->sum = w->rest = 0;
+}
+
+static double wide_as_read(const wide *w) {
+    double special = special_of(&w->d);
+    return special != 0 ? special : (double)(w->sum + w->rest);
+}
+
+/* The sum of the frame before the run, from its rows: those that have been said and have not left it. */
+static void wide_begin(wide *w, const ck_over *op, const ck_over_total *t, const ck_over_run *r, const doubles *was) {
+    ck_range range;
+    ck_row *row;
+    *w = (wide){.d = *was};
+    ck_range_open(&range, op->rows, r->partition, (ck_view){0}, (ck_view){0});
+    for (int64_t i = 0; i < r->held && ck_range_next(&range, &row); i++) {
+        if (i < r->left || ck_row_null(row, t->arg_null)) continue;
+        double x = ck_row_f64(row, t->arg_at);
+        if (isfinite(x)) add_long(w, x); /* the others are counted in was */
+    }
+}
+
+/* *d was the total before the run and becomes the one behind it. Infinity stands for a total that no double holds: the
+ * next run begins with the frame's rows again. */
+static void sum_f64_again(const ck_over *op, const ck_over_total *t, ck_over_sum *out, const ck_over_run *r,
+                          doubles *d) {
+    int64_t *counts = ck_over_i64(&out->n);
+    double *sums = ck_over_f64(&out->sum);
+    wide w;
+    wide_begin(&w, op, t, r, d);
+#define ADD(row, weight)                                                                                               \
+    do {                                                                                                               \
+        if (!ck_row_null(row, t->arg_null)) add_wide_double(&w, ck_row_f64(row, t->arg_at), (weight));                 \
+    } while (0)
+#define PUT(i) (counts[i] = w.d.n, sums[i] = wide_as_read(&w))
+    ALONG_RUN(op, r, ADD, PUT);
+#undef ADD
+#undef PUT
+    *d = w.d;
+    d->sum = (double)(w.sum + w.rest);
+    d->rest = isfinite(d->sum) ? (double)((w.sum - d->sum) + w.rest) : 0;
 }
 
 static void sum_f64_run(const ck_over *op, const ck_over_total *t, ck_over_sum *out, const ck_over_run *r) {
     doubles d = {ck_row_f64(r->key, t->at[SUM]),        ck_row_f64(r->key, t->at[REST]),
                  ck_row_i64(r->key, t->at[N]),          ck_row_i64(r->key, t->at[NANS]),
                  ck_row_i64(r->key, t->at[INFINITIES]), ck_row_i64(r->key, t->at[NEGATIVE_INFINITIES])};
+    const doubles was = d;
     int64_t *counts = ck_over_i64(&out->n);
     double *sums = ck_over_f64(&out->sum);
 #define ADD(row, w)                                                                                                    \
@@ -117,6 +187,10 @@ static void sum_f64_run(const ck_over *op, const ck_over_total *t, ck_over_sum *
     ALONG_RUN(op, r, ADD, PUT);
 #undef ADD
 #undef PUT
+    if (CK_UNLIKELY(!isfinite(d.sum)) && op->plan.bounded) { /* else nothing leaves, and the rows are not kept */
+        d = was;
+        sum_f64_again(op, t, out, r, &d);
+    }
     ck_row_set_i64(r->key, t->at[N], d.n);
     ck_row_set_f64(r->key, t->at[SUM], d.sum);
     ck_row_set_f64(r->key, t->at[REST], d.rest);

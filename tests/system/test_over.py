@@ -1,7 +1,9 @@
 """OVER against DuckDB: random frames and functions over rows that come out of order within the watermark."""
 import json
+import math
 import os
 import random
+from fractions import Fraction
 
 import duckdb
 import pytest
@@ -72,3 +74,30 @@ def test_a_value_for_rows_that_are_not_there(tmp_path, call):
     con.execute(f"CREATE TABLE t AS SELECT * FROM read_json('{tmp_path}/t.ndjson', columns={{id:'BIGINT', k:'BIGINT', g:'BIGINT', v:'BIGINT'}})")
     r = run_clink("run", "-p", 2, "-e", f"CREATE TABLE t (id BIGINT, k BIGINT, g BIGINT, v BIGINT) WITH (connector='file', path='{tmp_path}/t.ndjson');" + query)
     assert sorted((x["id"], x["x"]) for x in r.rows) == sorted(con.execute(query).fetchall())
+
+
+def exact(values):
+    """Their sum as a double; a total that no double holds is infinite."""
+    total = sum(map(Fraction, values))
+    try:
+        return float(total)
+    except OverflowError:
+        return math.inf if total > 0 else -math.inf
+
+
+@pytest.mark.parametrize("time", ["", ", WATERMARK FOR ts AS ts"])
+@pytest.mark.parametrize("frame,size", [("ROWS BETWEEN 3 PRECEDING AND CURRENT ROW", 4), ("RANGE BETWEEN INTERVAL '6' SECOND PRECEDING AND CURRENT ROW", 7)])
+def test_sums_that_pass_the_range_of_doubles_and_come_back(tmp_path, frame, size, time):
+    rnd = random.Random(SEED)
+    print(f"CLINK_SEED={SEED}")
+    values = [rnd.choice([1.7e308, 1e308, -1e308, 5.0, -3.0, 0.25, 12.0, 7.0]) for _ in range(400)]
+    (tmp_path / "t.ndjson").write_text("".join(json.dumps({"d": d, "ts": f"2024-01-01 00:{i // 60:02d}:{i % 60:02d}"}) + "\n" for i, d in enumerate(values)))
+    frames = [values[max(0, i + 1 - size):i + 1] for i in range(len(values))]
+    sums = [exact(f) for f in frames]
+    want = [(s, s / len(f)) for s, f in zip(sums, frames)]
+    assert math.inf in sums and any(math.isfinite(s) and abs(s) < 1e3 for s in sums)
+    query = f"SELECT ts, SUM(d) OVER w AS s, AVG(d) OVER w AS a FROM t WINDOW w AS (ORDER BY ts {frame})"
+    for batch in (1, 7, 4096):
+        r = run_clink("run", "--set", f"batch_rows={batch}", "-e",
+                      f"CREATE TABLE t (d DOUBLE, ts TIMESTAMP(3){time}) WITH (connector='file', path='{tmp_path}/t.ndjson');" + query)
+        assert [(float(x["s"]), float(x["a"])) for x in sorted(r.rows, key=lambda x: x["ts"])] == want
