@@ -35,6 +35,7 @@ void ck_suggest_offer(ck_suggest *s, ck_view candidate) {
     ck_view w = s->wanted;
     if (w.n == 0 || candidate.n == 0 || w.n > NAME_MAX_BYTES || candidate.n > NAME_MAX_BYTES) return;
     size_t d = distance(w, candidate);
+    if (d >= w.n && d >= candidate.n) return; /* they have nothing in common: "a" for "b" */
     if (w.n >= 3 && candidate.n > w.n && ck_view_eq_nocase(w, (ck_view){candidate.p, w.n}) && d > 1) d = 1;
     /* "paralel" for "parallelism": the beginning of a longer name, with an edit in it. */
     for (size_t n = w.n - 1; w.n >= 5 && candidate.n > w.n + 1 && n <= w.n + 1; n++) {

@@ -57,11 +57,20 @@ static void test_the_first_of_equals_wins(void **state) {
     assert_string_equal(nearest("hat", names, 2), "cat");
 }
 
+static void test_another_letter_is_another_name(void **state) {
+    (void)state;
+    static const char *const names[] = {"a", "bb"};
+    assert_null(nearest("x", names, 1));
+    assert_string_equal(nearest("b", names, 2), "bb");
+    assert_string_equal(nearest("A", names, 2), "a");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_nearest_is_found),
         cmocka_unit_test(test_long_names_are_never_near),
         cmocka_unit_test(test_the_first_of_equals_wins),
+        cmocka_unit_test(test_another_letter_is_another_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -275,6 +275,12 @@ clink_status clink_explain(clink_engine *e, const char *sql, const clink_run *ru
 
 static ck_status letters_of(clink_engine *e, const char *table, char **letters, int32_t *header, ck_error *err) {
     const ck_catalog_entry *t = ck_catalog_find(e->catalog, ck_view_of(table), false);
+    ck_suggest near;
+    ck_suggest_init(&near, ck_view_of(table));
+    if (!t) ck_catalog_offer(e->catalog, false, &near);
+    if (near.best.n)
+        return ck_fail(err, CK_INVALID, "the script makes no table \"%s\"; did you mean \"%.*s\"?", table,
+                       (int)near.best.n, near.best.p);
     if (!t || t->kind != CK_ENTRY_TABLE) return ck_fail(err, CK_INVALID, "the script makes no table \"%s\"", table);
     const char *name = ck_table_decl_option(&t->table.decl, "dead_letter_table"),
                *h = ck_table_decl_option(&t->table.decl, "header");

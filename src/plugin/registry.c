@@ -70,7 +70,8 @@ ck_status ck_registry_connector(const ck_registry *r, const char *name, const ck
     if (s == CK_INVALID && err && !strstr(err->msg, "did you mean")) {
         char all[400];
         list_names(&r->connectors, all, sizeof all);
-        return *name ? ck_fail(err, CK_INVALID, "unknown connector %.100s; there are %s", name, all)
+        return *name ? ck_fail(err, CK_INVALID, "unknown connector %.100s; there are %s, and those of --plugin FILE.so",
+                               name, all)
                      : ck_fail(err, CK_INVALID, "the connector's name is empty; there are %s", all);
     }
     CK_TRY(s);

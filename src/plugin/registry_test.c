@@ -43,7 +43,7 @@ static void names_lead_to_descriptors(void **state) {
     assert_int_equal(ck_registry_op(&r, "fliter", &d, &err), CK_INVALID);
     assert_string_equal(err.msg, "unknown operator type fliter, did you mean filter?");
     assert_int_equal(ck_registry_connector(&r, "kafka", &c, &err), CK_INVALID);
-    assert_string_equal(err.msg, "unknown connector kafka; there are file");
+    assert_string_equal(err.msg, "unknown connector kafka; there are file, and those of --plugin FILE.so");
 
     assert_int_equal(ck_registry_add_op(&r, &filter, &err), CK_EXISTS);
     assert_int_equal(ck_registry_add_op(&r, &neither, &err), CK_INVALID);

@@ -198,7 +198,7 @@ static ck_status show_create(ck_script *s, const ck_ast_statement *st) {
     if (st->show.object == CK_OBJECT_FUNCTION) {
         const ck_ast_ident *id = &st->show.name.first->ident;
         if (!(e = ck_catalog_find_function(s->b.catalog, id->text, id->quoted)))
-            return ck_bind_fail(&s->b, at, "CREATE FUNCTION has made no \"%.*s\"", ck_cut(id->text), id->text.p);
+            return ck_bind_no_own_function(&s->b, id);
         begin(s, &text);
         return text_step(s, &text, ck_bytes_printf(&text, "%s;\n", e->sql));
     }

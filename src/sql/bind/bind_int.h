@@ -3,6 +3,7 @@
 #ifndef CK_SQL_BIND_BIND_INT_H
 #define CK_SQL_BIND_BIND_INT_H
 
+#include "base/suggest.h"
 #include "sql/bind/bind.h"
 #include "sql/parse/ast.h"
 #include "sql/plan/plan.h"
@@ -166,6 +167,10 @@ ck_status ck_bind_fail(ck_binder *b, ck_pos at, const char *fmt, ...) CK_PRINTF(
 ck_status ck_bind_refuse(ck_binder *b, ck_pos at, const char *fmt, ...) CK_PRINTF(3, 4); /* CK_REFUSED */
 /* An error of a lower room, in b->err without a place, gets this one. CK_OK passes. */
 ck_status ck_bind_at(ck_binder *b, ck_pos at, ck_status s);
+/* DROP or SHOW CREATE FUNCTION of what is none. */
+ck_status ck_bind_no_own_function(ck_binder *b, const ck_ast_ident *name);
+/* "; did you mean "x"?" behind what is said of the wanted name, "" where nothing is near. */
+const char *ck_bind_near(ck_binder *b, const ck_suggest *near);
 ck_status ck_bind_nomem(ck_binder *b);
 static inline int ck_cut(ck_view v) { return v.n > 80 ? 80 : (int)v.n; } /* for %.*s */
 #define CK_BIND_ARRAY(b, count, type) ((type *)ck_plan_array(&(b)->plan, (count), sizeof(type)))

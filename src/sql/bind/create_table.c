@@ -137,7 +137,10 @@ static ck_status not_enforced(ck_binder *b, ck_pos at, bool enforced) {
 
 static ck_status key_column(ck_binder *b, const ck_table_column *columns, uint32_t count, const ck_ast_ident *name,
                             uint32_t *out) {
+    ck_suggest near;
+    ck_suggest_init(&near, name->text);
     for (uint32_t i = 0; i < count; i++) {
+        ck_suggest_offer(&near, ck_view_of(columns[i].name));
         if (!ck_view_eq_nocase(ck_view_of(columns[i].name), name->text)) continue;
         if (columns[i].physical < 0)
             return ck_bind_refuse(b, name->pos, "column \"%s\" is computed and cannot be in the PRIMARY KEY",
@@ -145,7 +148,8 @@ static ck_status key_column(ck_binder *b, const ck_table_column *columns, uint32
         *out = (uint32_t)columns[i].physical;
         return CK_OK;
     }
-    return ck_bind_fail(b, name->pos, "PRIMARY KEY: there is no column \"%.*s\"", ck_cut(name->text), name->text.p);
+    return ck_bind_fail(b, name->pos, "PRIMARY KEY: there is no column \"%.*s\"%s", ck_cut(name->text), name->text.p,
+                        ck_bind_near(b, &near));
 }
 
 static ck_status add_key(ck_binder *b, ck_catalog_entry *e, const ck_table_column *columns, uint32_t count,

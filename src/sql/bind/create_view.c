@@ -44,6 +44,14 @@ ck_status ck_bind_create_view(ck_binder *b, const ck_ast_create_view *v, ck_pos 
     return s;
 }
 
+ck_status ck_bind_no_own_function(ck_binder *b, const ck_ast_ident *name) {
+    ck_suggest near;
+    ck_suggest_init(&near, name->text);
+    ck_catalog_offer(b->catalog, true, &near);
+    return ck_bind_fail(b, name->pos, "CREATE FUNCTION has made no \"%.*s\"%s", ck_cut(name->text), name->text.p,
+                        ck_bind_near(b, &near));
+}
+
 ck_status ck_bind_drop(ck_binder *b, const ck_ast_statement *s) {
     static const char *const words[] = {"TABLE", "VIEW", "FUNCTION"};
     ck_entry_kind kind = s->drop.object == CK_OBJECT_VIEW       ? CK_ENTRY_VIEW
@@ -59,9 +67,7 @@ ck_status ck_bind_drop(ck_binder *b, const ck_ast_statement *s) {
         ck_catalog_entry *e = function ? ck_catalog_find_function(b->catalog, n->ident.text, n->ident.quoted)
                                        : ck_catalog_find(b->catalog, n->ident.text, n->ident.quoted);
         if (!e && s->drop.if_exists) continue;
-        if (!e && function)
-            return ck_bind_fail(b, n->ident.pos, "CREATE FUNCTION has made no \"%.*s\"", ck_cut(n->ident.text),
-                                n->ident.text.p);
+        if (!e && function) return ck_bind_no_own_function(b, &n->ident);
         if (!e) CK_TRY(ck_bind_find_entry(b, &one, n->ident.pos, &e));
         if (e->kind != kind)
             return ck_bind_fail(b, n->ident.pos, "\"%s\" is a %s; DROP %s removes it", e->name,

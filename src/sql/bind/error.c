@@ -24,6 +24,12 @@ ck_status ck_bind_refuse(ck_binder *b, ck_pos at, const char *fmt, ...) {
     return CK_REFUSED;
 }
 
+const char *ck_bind_near(ck_binder *b, const ck_suggest *near) {
+    if (!near->best.n) return "";
+    const char *text = ck_arena_printf(b->plan.arena, "; did you mean \"%.*s\"?", ck_cut(near->best), near->best.p);
+    return text ? text : "";
+}
+
 ck_status ck_bind_at(ck_binder *b, ck_pos at, ck_status s) {
     return s == CK_OK ? s : ck_source_place(b->source, at, s, b->err);
 }

@@ -29,17 +29,21 @@ static const ck_ast_option *option(const ck_ast_options *list, const char *name)
 static ck_status column_of(ck_binder *b, const ck_catalog_entry *e, ck_view name, bool quoted, ck_pos at,
                            const char *clause, uint32_t *out) {
     const ck_table_def *t = &e->table;
-    uint32_t near = CK_NO_COLUMN;
+    uint32_t folded = CK_NO_COLUMN;
+    ck_suggest near;
+    ck_suggest_init(&near, name);
     for (uint32_t i = 0; i < t->column_count; i++) {
+        ck_suggest_offer(&near, ck_view_of(t->columns[i].name));
         if (ck_view_eq(ck_view_of(t->columns[i].name), name)) {
             *out = i;
             return CK_OK;
         }
-        if (!quoted && ck_view_eq_nocase(ck_view_of(t->columns[i].name), name)) near = i;
+        if (!quoted && ck_view_eq_nocase(ck_view_of(t->columns[i].name), name)) folded = i;
     }
-    *out = near;
-    if (near != CK_NO_COLUMN) return CK_OK;
-    return ck_bind_fail(b, at, "%s: there is no column \"%.*s\"", clause, ck_cut(name), name.p);
+    *out = folded;
+    if (folded != CK_NO_COLUMN) return CK_OK;
+    return ck_bind_fail(b, at, "%s: there is no column \"%.*s\"%s", clause, ck_cut(name), name.p,
+                        ck_bind_near(b, &near));
 }
 
 static ck_status check_type(ck_binder *b, const ck_table_column *c, ck_pos at) {

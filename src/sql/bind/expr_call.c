@@ -7,8 +7,11 @@
 
 static bool is_called(const ck_ast_expr *e, const char *name) { return ck_view_eq_nocase(e->name, ck_view_of(name)); }
 
+static ck_status no_such_function(ck_binder *b, const ck_ast_expr *e);
+static const char *lower_name(ck_binder *b, ck_view name);
+
 /* Something only aggregates may carry, on a function that is none. */
-static ck_status refuse_extras(ck_binder *b, const ck_ast_expr *e) {
+static ck_status refuse_extras(ck_binder *b, const ck_ast_expr *e, const ck_catalog_entry *own) {
     const ck_ast_call *c = e->call;
     if (!c) return CK_OK;
     const char *what = c->over                              ? "OVER"
@@ -19,6 +22,9 @@ static ck_status refuse_extras(ck_binder *b, const ck_ast_expr *e) {
                        : c->nulls != CK_NULL_TREATMENT_NONE ? "IGNORE or RESPECT NULLS"
                                                             : NULL;
     if (!what) return CK_OK;
+    const char *name = lower_name(b, e->name);
+    if (!name) return ck_bind_nomem(b);
+    if (!own && !ck_library_function(b->catalog->proc->library, name)) return no_such_function(b, e);
     return ck_bind_fail(b, e->sign, "%.*s is not an aggregate function and takes no %s", ck_cut(e->name), e->name.p,
                         what);
 }
@@ -64,24 +70,36 @@ static ck_status not_foreign(ck_binder *b, const ck_ast_expr *e) {
                : ck_bind_fail(b, e->sign, "there is no function \"%.*s\"; %s", ck_cut(e->name), e->name.p, advice);
 }
 
-static ck_status no_such_function(ck_binder *b, const ck_ast_expr *e, const char *name) {
-    ck_suggest near;
-    ck_suggest_init(&near, e->name);
-    for (const ck_catalog_entry *f = b->catalog->entries; f; f = f->next)
-        if (f->kind == CK_ENTRY_FUNCTION) ck_suggest_offer(&near, ck_view_of(f->name));
-    if (!near.best.n) {
-        ck_suggest_offer(&near, ck_function_suggest(name));
-        const ck_library *l = b->catalog->proc->library;
-        for (const ck_library_item *i = l ? l->items : NULL; i; i = i->next) {
-            if (i->function) ck_suggest_offer(&near, ck_view_of(i->function->name));
-            if (i->aggregate) ck_suggest_offer(&near, ck_view_of(i->aggregate->name));
-        }
-        for (size_t i = 0; i < ck_aggregate_count(); i++) ck_suggest_offer(&near, ck_view_of(ck_aggregate_at(i)->name));
+/* Names that SQL functions, windows of time and OVER have beside those of the library. */
+static void offer_words(ck_suggest *near, const ck_ast_expr *e) {
+    static const char *const ranks[] = {"row_number", "rank", "dense_rank", "first_value", "last_value", "lag", "lead"};
+    for (size_t i = 0; i < CK_ARRAY_COUNT(time_windows); i++) ck_suggest_offer(near, ck_view_of(time_windows[i]));
+    for (size_t i = 0; e->call && e->call->over && i < CK_ARRAY_COUNT(ranks); i++)
+        ck_suggest_offer(near, ck_view_of(ranks[i]));
+}
+
+static void offer_functions(ck_binder *b, ck_suggest *near, const ck_ast_expr *e, const char *name) {
+    const ck_library *l = b->catalog->proc->library;
+    ck_suggest_offer(near, ck_function_suggest(name));
+    for (const ck_library_item *i = l ? l->items : NULL; i; i = i->next) {
+        if (i->function) ck_suggest_offer(near, ck_view_of(i->function->name));
+        if (i->aggregate) ck_suggest_offer(near, ck_view_of(i->aggregate->name));
     }
-    if (near.best.n && ck_ascii_lower(near.best.p[0]) >= 'a')
-        return ck_bind_fail(b, e->sign, "there is no function \"%.*s\"; did you mean \"%.*s\"?", ck_cut(e->name),
-                            e->name.p, ck_cut(near.best), near.best.p);
-    return ck_bind_fail(b, e->sign, "there is no function \"%.*s\"", ck_cut(e->name), e->name.p);
+    for (size_t i = 0; i < ck_aggregate_count(); i++) ck_suggest_offer(near, ck_view_of(ck_aggregate_at(i)->name));
+    offer_words(near, e);
+}
+
+static ck_status no_such_function(ck_binder *b, const ck_ast_expr *e) {
+    const char *name = lower_name(b, e->name);
+    ck_suggest near;
+    if (!name) return ck_bind_nomem(b);
+    ck_suggest_init(&near, e->name);
+    ck_catalog_offer(b->catalog, true, &near);
+    if (!near.best.n) offer_functions(b, &near, e, name);
+    if (near.best.n && ck_ascii_lower(near.best.p[0]) < 'a') near.best.n = 0; /* the table's own: no name to call */
+    return ck_bind_fail(b, e->sign, "there is no function \"%.*s\"%s", ck_cut(e->name), e->name.p,
+                        near.best.n ? ck_bind_near(b, &near)
+                                    : "; one of your own comes with --plugin FILE.so or CREATE FUNCTION");
 }
 
 static ck_status scalar(ck_binder *b, const ck_bind_place *place, const ck_ast_expr *e, ck_expr **out) {
@@ -90,7 +108,7 @@ static ck_status scalar(ck_binder *b, const ck_bind_place *place, const ck_ast_e
     if (of_window) return CK_OK;
     const ck_catalog_entry *own = ck_catalog_find_function(b->catalog, e->name, false);
     if (!own) CK_TRY(not_foreign(b, e));
-    CK_TRY(refuse_extras(b, e));
+    CK_TRY(refuse_extras(b, e, own));
     if (own) return ck_bind_own_function(b, place, own, e, out);
     if (is_called(e, "timestampdiff") || is_called(e, "timestampadd"))
         return with_unit_word(b, place, is_called(e, "timestampdiff") ? "timestampdiff" : "timestampadd", e, out);
@@ -110,7 +128,7 @@ static ck_status scalar(ck_binder *b, const ck_bind_place *place, const ck_ast_e
     if (!fn && (is_called(e, "extract") || is_called(e, "if") || is_called(e, "substring") || is_called(e, "position")))
         fn = ck_library_function(b->catalog->proc->library,
                                  name); /* forms of the grammar, whatever the table calls them */
-    if (!fn) return no_such_function(b, e, name);
+    if (!fn) return no_such_function(b, e);
     return ck_bind_function(b, name, args, e->args.count, e->sign, out);
 }
 

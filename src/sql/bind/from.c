@@ -150,14 +150,10 @@ ck_status ck_bind_find_entry(ck_binder *b, const ck_ast_names *name, ck_pos pos,
         return ck_bind_refuse(b, pos, "view \"%.*s\" is used inside itself, and recursive queries are not supported",
                               ck_cut(id->text), id->text.p);
     ck_suggest_init(&near, id->text);
-    for (const ck_catalog_entry *e = b->catalog->entries; e; e = e->next)
-        if (e->kind != CK_ENTRY_FUNCTION) ck_suggest_offer(&near, ck_view_of(e->name));
+    ck_catalog_offer(b->catalog, false, &near);
     for (const ck_cte *c = b->ctes; c; c = c->next) ck_suggest_offer(&near, c->ast->name.text);
-    if (near.best.n)
-        return ck_bind_fail(b, pos, "unknown table \"%.*s\"; did you mean \"%.*s\"?", ck_cut(id->text), id->text.p,
-                            ck_cut(near.best), near.best.p);
     return ck_bind_fail(b, pos, "unknown table \"%.*s\"%s", ck_cut(id->text), id->text.p,
-                        b->catalog->entries ? "" : "; CREATE TABLE makes one");
+                        near.best.n || b->catalog->entries ? ck_bind_near(b, &near) : "; CREATE TABLE makes one");
 }
 
 static ck_cte *find_cte(const ck_binder *b, const ck_ast_names *name) {
@@ -214,6 +210,19 @@ static ck_status bind_joined(ck_binder *b, const ck_ast_from *f, ck_scope *out) 
     return ck_bind_join(b, f, &left, &right, out);
 }
 
+static ck_status no_table_function(ck_binder *b, const ck_ast_expr *call) {
+    static const char *const all[] = {"TUMBLE", "HOP", "CUMULATE", "SESSION", "UNNEST"};
+    const char *advice = ck_foreign_name(CK_FOREIGN_TABLE_FUNCTION, call->name);
+    ck_suggest near;
+    ck_suggest_init(&near, call->name);
+    for (size_t i = 0; i < CK_ARRAY_COUNT(all); i++) ck_suggest_offer(&near, ck_view_of(all[i]));
+    return ck_bind_refuse(b, call->sign, "there is no table function %.*s%s%s", ck_cut(call->name), call->name.p,
+                          advice        ? "; "
+                          : near.best.n ? ck_bind_near(b, &near)
+                                        : "; TUMBLE, HOP, CUMULATE, SESSION and UNNEST are there",
+                          advice ? advice : "");
+}
+
 static ck_status bind_item(ck_binder *b, const ck_ast_from *f, ck_scope *out) {
     ck_plan_node *n;
     if (f->kind == CK_FROM_JOIN) return bind_joined(b, f, out);
@@ -233,9 +242,7 @@ static ck_status bind_item(ck_binder *b, const ck_ast_from *f, ck_scope *out) {
             CK_TRY(ck_bind_window_table(b, f, &n));
             break;
         }
-        const char *advice = ck_foreign_name(CK_FOREIGN_TABLE_FUNCTION, f->call->name);
-        return ck_bind_refuse(b, f->call->sign, "there is no table function %.*s; %s", ck_cut(f->call->name),
-                              f->call->name.p, advice ? advice : "TUMBLE, HOP, CUMULATE, SESSION and UNNEST are there");
+        return no_table_function(b, f->call);
     default: ck_assert_failed(__FILE__, __LINE__, "every FROM item is bound");
     }
     CK_TRY(ck_bind_rename_to(b, n, &f->alias_columns, "the table", &n));

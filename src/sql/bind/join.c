@@ -61,10 +61,13 @@ static ck_status column_of_side(ck_binder *b, const ck_scope *side, const char *
     bool twice = false;
     *out = ck_scope_find(side, name->text, name->quoted, &twice);
     if (twice) return ambiguous_here(b, "USING", which, name->text, name->pos);
-    if (*out == CK_NO_COLUMN)
-        return ck_bind_fail(b, name->pos, "USING: there is no column \"%.*s\" on the %s of the join",
-                            ck_cut(name->text), name->text.p, which);
-    return CK_OK;
+    if (*out != CK_NO_COLUMN) return CK_OK;
+    ck_suggest near;
+    ck_suggest_init(&near, name->text);
+    for (uint32_t i = 0; i < side->node->schema->field_count; i++)
+        ck_suggest_offer(&near, ck_view_of(side->node->schema->fields[i].name));
+    return ck_bind_fail(b, name->pos, "USING: there is no column \"%.*s\" on the %s of the join%s", ck_cut(name->text),
+                        name->text.p, which, ck_bind_near(b, &near));
 }
 
 static ck_status shared_of(ck_binder *b, const ck_ast_from *f, const ck_scope *left, const ck_scope *right,

@@ -26,9 +26,14 @@ static ck_status misfit(ck_binder *b, const ck_catalog_entry *from, ck_status st
 static ck_status find_target(ck_binder *b, const ck_catalog_entry *from, const char *name, ck_pos at,
                              const ck_catalog_entry **out) {
     const ck_catalog_entry *e = ck_catalog_find(b->catalog, ck_view_of(name), false);
+    ck_suggest near;
+    ck_suggest_init(&near, ck_view_of(name));
+    if (!e) ck_catalog_offer(b->catalog, false, &near);
     if (!e || e->kind != CK_ENTRY_TABLE)
         return misfit(b, from, CK_INVALID, "table \"%s\": late_table = '%s' is no table%s", from->name, name,
-                      e ? "" : "; create it first");
+                      e             ? ""
+                      : near.best.n ? ck_bind_near(b, &near)
+                                    : "; create it first");
     if (e == from)
         return misfit(b, from, CK_REFUSED,
                       "table \"%s\": late_table = '%s' is the table itself; late rows go to another one", from->name,

@@ -29,15 +29,19 @@ static const function functions[] = {
 };
 
 static ck_status function_of(ck_binder *b, const ck_ast_expr *e, const function **out) {
-    for (size_t i = 0; i < CK_ARRAY_COUNT(functions); i++)
+    ck_suggest near;
+    ck_suggest_init(&near, e->name);
+    for (size_t i = 0; i < CK_ARRAY_COUNT(functions); i++) {
         if (ck_view_eq_nocase(e->name, ck_view_of(functions[i].name))) {
             *out = &functions[i];
             return CK_OK;
         }
-    return ck_bind_refuse(b, e->call->over->pos,
-                          "OVER with %.*s is not supported; it goes with COUNT, SUM, AVG, MIN, MAX, FIRST_VALUE, "
-                          "LAST_VALUE, LAG, LEAD, ROW_NUMBER, RANK and DENSE_RANK",
-                          ck_cut(e->name), e->name.p);
+        ck_suggest_offer(&near, ck_view_of(functions[i].name));
+    }
+    return ck_bind_refuse(b, e->call->over->pos, "OVER with %.*s is not supported%s", ck_cut(e->name), e->name.p,
+                          near.best.n ? ck_bind_near(b, &near)
+                                      : "; it goes with COUNT, SUM, AVG, MIN, MAX, FIRST_VALUE, LAST_VALUE, LAG, "
+                                        "LEAD, ROW_NUMBER, RANK and DENSE_RANK");
 }
 
 static ck_status no_extras(ck_binder *b, const ck_ast_expr *e, const function *f) {

@@ -6,13 +6,17 @@
 
 static ck_status find_window(ck_binder *b, const ck_bind_place *place, const ck_ast_window *w,
                              const ck_ast_window **out) {
+    ck_suggest near;
     *out = w;
     if (!w->reference) return CK_OK;
+    ck_suggest_init(&near, w->name.text);
     for (const ck_ast_window *n = place->named; n; n = n->next) {
         *out = n;
+        ck_suggest_offer(&near, n->name.text);
         if (ck_view_eq_nocase(n->name.text, w->name.text)) return CK_OK;
     }
-    return ck_bind_fail(b, w->name.pos, "there is no WINDOW \"%.*s\"", ck_cut(w->name.text), w->name.text.p);
+    return ck_bind_fail(b, w->name.pos, "there is no WINDOW \"%.*s\"%s", ck_cut(w->name.text), w->name.text.p,
+                        ck_bind_near(b, &near));
 }
 
 ck_status ck_bind_directions(ck_binder *b, const ck_bind_place *place, const ck_ast_orders *orders, ck_expr ***exprs,

@@ -90,6 +90,11 @@ ck_catalog_entry *ck_catalog_find_function(const ck_catalog *c, ck_view name, bo
     return find(c, name, quoted, true);
 }
 
+void ck_catalog_offer(const ck_catalog *c, bool functions, ck_suggest *near) {
+    for (const ck_catalog_entry *e = c->entries; e; e = e->next)
+        if ((e->kind == CK_ENTRY_FUNCTION) == functions) ck_suggest_offer(near, ck_view_of(e->name));
+}
+
 ck_status ck_catalog_entry_new(ck_catalog *c, ck_entry_kind kind, ck_view name, ck_catalog_entry **out, ck_error *err) {
     ck_mem mem = plan_mem(c);
     if (c->entry_count >= CK_CATALOG_ENTRIES_MAX)

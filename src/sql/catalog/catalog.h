@@ -4,6 +4,7 @@
 #ifndef CK_SQL_CATALOG_CATALOG_H
 #define CK_SQL_CATALOG_CATALOG_H
 
+#include "base/suggest.h"
 #include "expr/tree.h"
 #include "sql/compile.h"
 #include "sql/source.h"
@@ -110,6 +111,8 @@ struct ck_catalog {
  * case. */
 ck_catalog_entry *ck_catalog_find(const ck_catalog *c, ck_view name, bool quoted); /* a table or view */
 ck_catalog_entry *ck_catalog_find_function(const ck_catalog *c, ck_view name, bool quoted);
+/* The names of tables and views, or of functions, for "did you mean". */
+void ck_catalog_offer(const ck_catalog *c, bool functions, ck_suggest *near);
 /* An entry to fill, not yet in the catalog. Discard it or add it. */
 CK_NODISCARD ck_status ck_catalog_entry_new(ck_catalog *c, ck_entry_kind kind, ck_view name, ck_catalog_entry **out,
                                             ck_error *err);

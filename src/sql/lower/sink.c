@@ -208,7 +208,13 @@ static bool takes_letters(const ck_table_decl *t) {
 
 static ck_status letters_of(ck_lower_state *s, const char *table, const char *name, const ck_catalog_entry **out) {
     const ck_catalog_entry *e = ck_catalog_find(s->l->catalog, ck_view_of(name), false);
+    ck_suggest near;
     *out = e;
+    ck_suggest_init(&near, ck_view_of(name));
+    if (!e) ck_catalog_offer(s->l->catalog, false, &near);
+    if (near.best.n)
+        return ck_fail(s->err, CK_INVALID, "table \"%s\": dead_letter_table = '%s' is no table; did you mean \"%.*s\"?",
+                       table, name, (int)near.best.n, near.best.p);
     if (!e || e->kind != CK_ENTRY_TABLE)
         return ck_fail(s->err, CK_INVALID, "table \"%s\": dead_letter_table = '%s' is no table%s", table, name,
                        e ? "" : "; create it first");
