@@ -103,6 +103,8 @@ ck_status engine_catalog_save(void *engine, const ck_catalog *c, ck_error *err);
 ck_status engine_note_step(clink_job *j, ck_job *done, const ck_graph *graph, ck_error *err);
 /* An error of a step's operator says which, by the name EXPLAIN gives it. */
 void engine_name_operator(const clink_job *j, ck_error *err);
+/* One of a start says where its table is defined. */
+void engine_place_table(clink_job *j, ck_status s, ck_error *err);
 /* What a job's watermark waits for, as clink_job_watermark says it. */
 size_t engine_watermark_text(const ck_job_watermark *w, char *text, size_t size);
 /* All of it; CK_CLOSED: nobody reads. */

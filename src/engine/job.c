@@ -105,6 +105,7 @@ static ck_status begin_step(clink_job *j, bool *ended, ck_error *err) {
     ck_job *started = NULL;
     ck_status s = cancelled ? ck_fail(err, CK_CANCELLED, "the job was cancelled")
                             : start_step(j, &j->plan->steps[j->step], &started, err);
+    if (s != CK_OK) engine_place_table(j, s, err);
     pthread_mutex_lock(&j->lock);
     if (s == CK_OK) {
         j->running = started;

@@ -5,6 +5,9 @@
 
 #include "base/json.h"
 #include "engine/engine_int.h"
+#include "sql/catalog/catalog.h"
+
+enum { ORIGIN_STEPS_MAX = 1000 };
 
 /* The table of a source, or of a lookup, and where its dead letters go; "" where there is none. */
 static void tables_of(ck_arena *a, const ck_graph_op *op, const char **table, const char **letters) {
@@ -62,6 +65,44 @@ static const char *table_beside(const ck_graph *g, const ck_graph_op *op) {
     return to ? to->label : NULL;
 }
 
+static bool is_any_of(const char *type, const char *const *types, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(type, types[i]) == 0) return true;
+    return false;
+}
+
+/* Whether what leaves op are rows of *table, "" before the first is known, as far as late_table brings them back:
+ * behind a join or an aggregate they are rows of no table. Nobody counts paths without end: after *steps it is not
+ * known. */
+static bool are_rows_of(ck_arena *a, const ck_graph *g, const ck_graph_op *op, const char **table, uint32_t *steps) {
+    static const char *const passing[] = {"project", "filter", "union", "unnest", "window_assign"};
+    const char *found, *letters;
+    if (strncmp(op->type, "source.", 7) == 0) {
+        tables_of(a, op, &found, &letters);
+        bool same = !**table || strcmp(found, *table) == 0;
+        *table = found;
+        return same && *found;
+    }
+    if (!is_any_of(op->type, passing, CK_ARRAY_COUNT(passing)) || (*steps)-- == 0) return false;
+    for (uint32_t i = 0; i < op->input_count; i++) {
+        const ck_graph_op *from = ck_graph_find(g, op->inputs[i].uid);
+        if (!from || !are_rows_of(a, g, from, table, steps)) return false;
+    }
+    return op->input_count > 0;
+}
+
+/* Of the inputs whose rows op judges: of a join with versions the left one. */
+static bool could_keep_late_rows(ck_arena *a, const ck_graph *g, const ck_graph_op *op) {
+    uint32_t count = strcmp(op->type, "temporal_join") == 0 && op->input_count ? 1 : op->input_count;
+    for (uint32_t i = 0; i < count; i++) {
+        const char *table = "";
+        uint32_t steps = ORIGIN_STEPS_MAX;
+        const ck_graph_op *from = ck_graph_find(g, op->inputs[i].uid);
+        if (!from || !are_rows_of(a, g, from, &table, &steps)) return false;
+    }
+    return count > 0;
+}
+
 /* "up to 2 days 3 h", in the two largest units. */
 static void lateness_text(uint64_t ms, char *out, size_t size) {
     static const struct {
@@ -84,11 +125,11 @@ static ck_status note_late_rows(clink_job *j, ck_job *done, const ck_graph *g, c
     char by[64];
     uint64_t all = ck_job_rows_into(done, op->uid);
     lateness_text(ck_job_greatest_of(done, op->uid, "late_by_ms"), by, sizeof by);
-    return add(j, ck_arena_printf(&j->arena,
-                                  "%llu of %llu row%s came too late%s, up to %s behind the watermark, and %s%s (%s)%s",
-                                  (unsigned long long)late, (unsigned long long)all, all == 1 ? "" : "s", for_what, by,
-                                  end, to ? to : "", label,
-                                  to ? "" : "; a longer delay of the watermark waits for them, late_table keeps them"));
+    const char *keeps = !to && could_keep_late_rows(&j->arena, g, op) ? ", late_table keeps them" : "";
+    return add(j, ck_arena_printf(
+                      &j->arena, "%llu of %llu row%s came too late%s, up to %s behind the watermark, and %s%s (%s)%s%s",
+                      (unsigned long long)late, (unsigned long long)all, all == 1 ? "" : "s", for_what, by, end,
+                      to ? to : "", label, to ? "" : "; a longer delay of the watermark waits for them", keeps));
 }
 
 /* The wanted columns of a source that no record had a key for, as "a", "b"; their number. */
@@ -160,6 +201,25 @@ static void advise_backend(const clink_job *j, ck_error *err) {
         return;
     size_t n = strlen(err->msg);
     (void)snprintf(err->msg + n, sizeof err->msg - n, "%s", advice);
+}
+
+/* What a table's files or server refuse is placed where its definition says it: at the option that is spoken of, else
+ * at the path, else at the connector. */
+void engine_place_table(clink_job *j, ck_status s, ck_error *err) {
+    const char *table, *letters;
+    if (s == CK_NOMEM || s == CK_CANCELLED || !err->place.object[0] || err->place.line > 0) return;
+    const ck_graph *g = j->plan->steps[j->step].graph;
+    const ck_graph_op *op = g ? ck_graph_find(g, err->place.object) : NULL;
+    if (!op || (strncmp(op->type, "source.", 7) != 0 && strncmp(op->type, "sink.", 5) != 0)) return;
+    tables_of(&j->arena, op, &table, &letters);
+    pthread_mutex_lock(&j->engine->lock);
+    const ck_catalog_entry *e = ck_catalog_find(j->engine->catalog, ck_view_of(table), true);
+    if (e && e->kind == CK_ENTRY_TABLE) {
+        const char *option = ck_table_option_said(&e->table.decl.options, err->msg);
+        if (!option && ck_table_decl_option(&e->table.decl, "path")) option = "path";
+        (void)ck_table_place(&e->table, option, s, err);
+    }
+    pthread_mutex_unlock(&j->engine->lock);
 }
 
 /* "filter x > 1" instead of "filter()<-orders": as EXPLAIN shows it. */

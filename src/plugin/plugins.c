@@ -35,6 +35,10 @@ static ck_status check_note(ck_proc *proc, const char *path, ck_error *err) {
                 "this clink's plugin.h",
                 note.abi, CLINK_PLUGIN_ABI);
         if (s != CK_OK) ck_error_prefix(err, "plugin %s: ", path);
+    } else if (s == CK_NOTFOUND) {
+        ck_fail(err, s, "plugin %s: there is no such file", path);
+    } else if (s != CK_NOMEM) {
+        ck_error_prefix(err, "plugin: ");
     }
     ck_arena_destroy(&a);
     return s;

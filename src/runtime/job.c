@@ -2,6 +2,7 @@
 #include "runtime/job_int.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <time.h>
 
 #include "os/clock.h"
@@ -97,7 +98,10 @@ static ck_status look_at_sinks(ck_job *j, ck_error *err) {
         if (!o->desc->look) continue;
         ck_op_spec *spec = ck_job_op_spec(j, o, 0, j->plan.vertices[o->vertex].parallelism);
         if (!spec) return ck_nomem(err, j->mem, sizeof *spec);
-        CK_TRY(o->desc->look(spec, err));
+        ck_status s = o->desc->look(spec, err);
+        if (s == CK_OK) continue;
+        if (err && !err->place.object[0]) (void)snprintf(err->place.object, sizeof err->place.object, "%s", o->op->uid);
+        return s;
     }
     return CK_OK;
 }
