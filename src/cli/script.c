@@ -402,6 +402,7 @@ int run_flags_apply(const verb *v, run_flags *f, const script *s, clink_run *run
                             : f->savepoint_dir    ? "--savepoint-dir"
                                                   : NULL;
     if (needs_dir && !dir) return usage_error(v, "%s needs --checkpoint-dir", needs_dir);
+    const char *where = f->checkpoint_dir ? "--checkpoint-dir" : "--state-backend file:DIR, which keeps checkpoints,";
     clink_alignment alignment = CLINK_ALIGNED;
     rc = added_state_parse(v, f->added_state, &run->added_state);
     if (rc) return rc;
@@ -416,8 +417,7 @@ int run_flags_apply(const verb *v, run_flags *f, const script *s, clink_run *run
     const char *name = f->name ? f->name : s->name;
     if (f->job && !*name) name = NULL; /* the job says */
     if (dir && name && !*name)
-        return usage_error(
-            v, "--checkpoint-dir needs --name when the script is not a file: it is what the job is found by");
+        return usage_error(v, "%s needs --name when the script is not a file: it is what the job is found by", where);
     run->struct_bytes = sizeof *run;
     run->name = name;
     run->source_name = s->source;

@@ -58,6 +58,16 @@ def test_flags_that_would_be_ignored(clink, flags, says):
     assert r.code == 2 and says in r.err and r.out == ""
 
 
+@pytest.mark.parametrize("flags,says", [
+    (["--state-backend", "file:", "-"], "--state-backend file:DIR needs a directory"), (["--state-backend", "rocksdb:", "-"], "rocksdb:DIR needs a directory"),
+    (["--state-backend", "changelog+file:", "-"], "file:DIR needs a directory"), (["--state-backend"], "--state-backend needs a value"),
+    (["--state-backend", "file:work", "-"], "--state-backend file:DIR, which keeps checkpoints, needs --name"),
+    (["--checkpoint-dir", "ck", "-"], "--checkpoint-dir needs --name"), (["--checkpoint-dir"], "--checkpoint-dir needs a value")])
+def test_what_is_missing_is_said_of_the_flag_that_was_given(clink, tmp_path, flags, says):
+    r = clink("run", *flags, stdin="SELECT 1", ok=False)
+    assert r.code == 2 and says in r.err and os.listdir(tmp_path) == [], r.err
+
+
 @pytest.mark.parametrize("verb,flags", [
     ("run", ("restore", "restore-from-dir", "checkpoint-dir", "savepoint-dir", "catalog", "name", "state-backend", "materialisation", "alignment", "added-state",
              "format", "log-level", "plugin", "job")),
