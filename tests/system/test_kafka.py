@@ -112,6 +112,7 @@ def test_records_that_do_not_fit(broker, tmp_path):
     ({"topic": "nothere"}, "has no topic nothere"),
     ({"topic": "no good name"}, "no good name"),
     ({"brokers": "127.0.0.1:1", "timeout_ms": "700"}, "did not tell of topic"),
+    ({"brokers": "127.0.0.1:75628"}, "whose port is no number from 1 to 65535"),
     ({"properties.no.such": "1"}, "no property 'no.such'"),
     ({"properties.acks": "0"}, "the table's own options say it"),
     ({"properties.sasl.password": "${env:CLINK_NO_SUCH}"}, "no variable CLINK_NO_SUCH"),

@@ -55,6 +55,39 @@ static ck_status read_delivery(const ck_table_options *o, ck_kafka_options *out,
     return ck_option_i64(o, "transaction_timeout_ms", 60000, 1000, INT32_MAX, &out->transaction_ms, err);
 }
 
+/* The port of one of the brokers, as 'host:port', 'protocol://host:port' or '[IPv6]:port' have it; p NULL: it has none.
+ */
+static ck_view port_of(ck_view broker) {
+    const char *end = broker.p + broker.n, *at = broker.p;
+    while (end > at && (end[-1] == ' ' || end[-1] == '\t')) end--;
+    for (const char *p = at; p + 3 <= end; p++)
+        if (memcmp(p, "://", 3) == 0) at = p + 3;
+    const char *colon = end, *first = memchr(at, ':', (size_t)(end - at));
+    while (colon > at && colon[-1] != ':' && colon[-1] != ']') colon--;
+    if (colon == at || colon[-1] != ':') return (ck_view){0};
+    if (first != colon - 1 && (colon - at < 2 || colon[-2] != ']')) return (ck_view){0}; /* an address of IPv6 alone */
+    return (ck_view){colon, (size_t)(end - colon)};
+}
+
+/* The client library takes the low 16 bits of whatever number there is. */
+static ck_status check_ports(const char *brokers, ck_error *err) {
+    for (const char *at = brokers; at;) {
+        const char *comma = strchr(at, ',');
+        ck_view broker = {at, comma ? (size_t)(comma - at) : strlen(at)}, port = port_of(broker);
+        uint32_t number = 0;
+        bool ok = port.n > 0 && port.n <= 5;
+        for (size_t i = 0; i < port.n && ok; i++) {
+            ok = port.p[i] >= '0' && port.p[i] <= '9';
+            number = number * 10 + (uint32_t)(port.p[i] - '0');
+        }
+        if (port.p && (!ok || number < 1 || number > 65535))
+            return ck_fail(err, CK_INVALID, "option 'brokers' has '%.*s', whose port is no number from 1 to 65535",
+                           (int)(broker.n < 200 ? broker.n : 200), broker.p);
+        at = comma ? comma + 1 : NULL;
+    }
+    return CK_OK;
+}
+
 ck_status ck_kafka_options_read(const ck_table_options *o, ck_kafka_options *out, ck_error *err) {
     *out = (ck_kafka_options){
         .brokers = ck_option_text(o, "brokers", NULL),
@@ -66,6 +99,7 @@ ck_status ck_kafka_options_read(const ck_table_options *o, ck_kafka_options *out
     if (!out->brokers || !out->brokers[0])
         return ck_fail(err, CK_INVALID,
                        "a table of connector 'kafka' needs the option 'brokers', as 'host:port,host:port'");
+    CK_TRY(check_ports(out->brokers, err));
     if (!out->topic || !out->topic[0])
         return ck_fail(err, CK_INVALID, "a table of connector 'kafka' needs the option 'topic'");
     out->changelog = strcmp(out->format, "debezium-json") == 0;
