@@ -27,7 +27,7 @@ sys.path.insert(0, os.path.dirname(__file__))
 from conftest import CLINK, TOP  # noqa: E402
 from etcd_server import Etcd  # noqa: E402
 from kill_matrix import OVERTAKING, POINTS, Matrix  # noqa: E402
-from kill_queries import QUERIES, Query, rows_in  # noqa: E402
+from kill_queries import QUERIES, SRC, Query, rows_in  # noqa: E402
 from network_faults import Network  # noqa: E402
 from postgres_server import free_port  # noqa: E402
 
@@ -35,7 +35,23 @@ CEILING_S = 400
 LEASE_MS, HEARTBEAT_MS = 2000, 2000
 WORKERS, SLOTS = ("w1", "w2", "w3"), 16
 INTERVAL_MS = 60
+
+
+class Regions(Query):
+    """Two statements that have nothing to do with each other: a region each, with task hosts and attempts of its own."""
+
+    def script(self, inp, out, rate):
+        opt = f", rate_limit='{rate}'" if rate else ""
+        more = f", rate_limit='{max(rate // 4, 1)}'" if rate else ""  # `other` has a quarter of the rows
+        ddl = SRC.format(inp=inp, rate=opt).replace(f"other.ndjson'{opt}", f"other.ndjson'{more}")
+        return (ddl + f"CREATE TABLE copied (i BIGINT, k VARCHAR, v BIGINT) WITH (connector='file', format='csv', path='{out}');\n"
+                f"CREATE TABLE summed (g BIGINT, n BIGINT, s BIGINT) WITH (connector='file', format='csv', path='{out}-2');\n"
+                "INSERT INTO copied SELECT i, k, v FROM src WHERE v > 100;\n"
+                "INSERT INTO summed SELECT g, COUNT(*), SUM(v) FROM other GROUP BY g;\n")
+
+
 JOBS = {**{name: QUERIES[name] for name in ("bigint", "text", "window", "hop", "window_join", "interval", "join", "over")},
+        "regions": Regions("regions", "", ""),
         "copy": Query("copy", "i BIGINT, k VARCHAR, v BIGINT", "SELECT i, k, v FROM src WHERE v > 100"),
         "distinct_window": Query("distinct_window", "k VARCHAR, w TIMESTAMP, n BIGINT",
                                  "SELECT k, window_start AS w, COUNT(DISTINCT v) AS n FROM TABLE(TUMBLE(TABLE src, DESCRIPTOR(ts), INTERVAL '10' SECOND))"
@@ -50,6 +66,15 @@ def cell_text(cell):
 def cell_of(text):
     query, trouble, p, alignment = text.split()
     return Cell(query, trouble, int(p), alignment)
+
+
+def outputs(where):
+    return [os.path.join(where, n) for n in ("out", "out-2") if os.path.isdir(os.path.join(where, n))]
+
+
+def rows_of(where):
+    """Of all tables that a job has written to its folder."""
+    return sum(map(rows_in, outputs(where)), collections.Counter())
 
 
 class JobIsOver(Exception):
@@ -578,7 +603,7 @@ class ClusterMatrix:
                 where = self.inputs.folder()
                 flags, _ = Query.write(q, where, self.inputs.input(q), 0)
                 subprocess.run([CLINK, "run", flags[0]], cwd=where, check=True, capture_output=True)
-                self.inputs.answers[q.name] = rows_in(os.path.join(where, "out"))
+                self.inputs.answers[q.name] = rows_of(where)
                 assert sum(self.inputs.answers[q.name].values()) > 20
             return self.inputs.answers[q.name]
 
@@ -606,10 +631,10 @@ class ClusterMatrix:
             c.end()
             if etcd is not self.etcd:
                 etcd.stop()
-        got = rows_in(f"{where}/out")
+        got = rows_of(where)
         missing, more = answer - got, got - answer
         assert not missing and not more, f"{sum(missing.values())} missing, {sum(more.values())} doubled or invented: {list(missing)[:3]} {list(more)[:3]}; {c.seen}"
-        left = [n for n in os.listdir(f"{where}/out") if n.startswith(".")]
+        left = [n for folder in outputs(where) for n in os.listdir(folder) if n.startswith(".")]
         assert not left, f"left behind: {left}"
         shutil.rmtree(where)
         return came
