@@ -3,15 +3,16 @@
  * are a generation: whoever starts a job of another graph numbers above all that is there, and only when nobody of the
  * one before is alive.
  *
- *   W5 W6 | A8 A9 A10 A11 | B12 B14      W: of the whole; A, B: two graphs of two regions each
+ *   W5 A8 A9 A10 A11 | B12 B14      W: of the whole; A, B: two graphs of two regions each, W of the first
  *
- * As of 10 the cover is {A9, A10}. B's other region, 13, has no checkpoint yet: it goes on from {A10, A11}, and a third
- * graph from nothing here. */
+ * As of 10 the cover is {A9, A10}, as of 8 {A8, W5 for the rest}. B's other region, 13, has no checkpoint yet: it goes
+ * on from {A10, A11}, and a third graph from nothing here. */
 #include "checkpoint/directory_int.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/map.h"
 #include "os/durable.h"
 #include "state/schema_version.h"
 
@@ -64,9 +65,13 @@ typedef struct cover {
     const known **best;   /* by region; NULL: none */
 } cover;
 
-static bool same_graph(const known *a, const known *b) {
-    return !a->damaged && !b->damaged && a->regions == b->regions && a->graph_hash == b->graph_hash;
+/* What was asked for is of a region. */
+static bool of_its_graph(const cover *c, const known *k) {
+    const known *asked = &c->list[c->asked];
+    return k->graph_hash == asked->graph_hash && (!k->regions || k->regions == asked->regions);
 }
+
+static bool goes_on(const cover *c, uint32_t i) { return c->list[i].damaged || of_its_graph(c, &c->list[i]); }
 
 bool ck_dir_is_superseded(const ck_checkpoint_dir *d, uint64_t than, const char *uuid) {
     for (const ck_dir_entry *e = d->entries; e; e = e->next) {
@@ -104,9 +109,9 @@ static ck_status look(cover *c, uint64_t checkpoint) {
                                       e->e.kind,       e->e.committed, e->e.damage != NULL};
     }
     c->first = c->last = c->asked;
-    for (uint32_t i = c->asked; i-- > 0 && (c->list[i].damaged || same_graph(&c->list[i], &c->list[c->asked]));)
+    for (uint32_t i = c->asked; i-- > 0 && goes_on(c, i);)
         if (!c->list[i].damaged) c->first = i;
-    for (uint32_t i = c->asked; ++i < c->count && (c->list[i].damaged || same_graph(&c->list[i], &c->list[c->asked]));)
+    for (uint32_t i = c->asked; ++i < c->count && goes_on(c, i);)
         if (!c->list[i].damaged) c->last = i;
     c->superseded = ck_dir_is_superseded(c->d, c->list[c->last].checkpoint, asked->paths[0]);
     return CK_OK;
@@ -114,12 +119,14 @@ static ck_status look(cover *c, uint64_t checkpoint) {
 
 /* ---- choosing ---- */
 
-/* The newest of a region; where a savepoint was asked for, its newest savepoint. */
+static bool has_region(const known *k, uint32_t region) { return !k->regions || k->region == region; }
+
+/* The newest that has a region; where a savepoint was asked for, its newest savepoint. */
 static const known *best_of(const cover *c, uint32_t region) {
     const known *best = NULL;
     for (uint32_t i = c->first; i <= c->asked; i++) {
         const known *k = &c->list[i];
-        if (k->damaged || k->region != region) continue;
+        if (k->damaged || !has_region(k, region)) continue;
         bool keeps = best && c->by_savepoint && best->kind == CK_BARRIER_SAVEPOINT && k->kind != CK_BARRIER_SAVEPOINT;
         if (!keeps) best = k;
     }
@@ -128,7 +135,7 @@ static const known *best_of(const cover *c, uint32_t region) {
 
 static bool comes_later(const cover *c, uint32_t region) {
     for (uint32_t i = c->asked + 1; i <= c->last; i++)
-        if (!c->list[i].damaged && c->list[i].region == region) return true;
+        if (!c->list[i].damaged && has_region(&c->list[i], region)) return true;
     return false;
 }
 
@@ -141,11 +148,10 @@ static uint32_t before_generation(const cover *c) {
 
 /* A manifest that cannot be read, and may be newer than what was found of a region. */
 static const known *find_damage(const cover *c, uint32_t region, const known *best) {
-    uint64_t mask = ck_region_mask(c->list[c->asked].regions);
     for (uint32_t i = c->asked; i-- > 0 && (!best || c->list[i].checkpoint > best->checkpoint);) {
         const known *k = &c->list[i];
         if (!k->damaged && i < c->first) return NULL; /* of the generation before, and all that are older */
-        if (k->damaged && (i < c->first || (k->checkpoint & mask) == region)) return k;
+        if (k->damaged && (i < c->first || !k->regions || !of_its_graph(c, k) || k->region == region)) return k;
     }
     return NULL;
 }
@@ -188,6 +194,45 @@ static ck_status choose_all(cover *c) {
 
 /* ---- one out of many ---- */
 
+/* Operators whose state is in the manifest of their own region: of a manifest of the whole that is behind them. */
+typedef struct taken_ops {
+    ck_map ids;
+} taken_ops;
+
+static ck_view id_view(const uint64_t *id) { return (ck_view){(const char *)id, sizeof *id}; }
+
+static bool is_taken(const taken_ops *t, uint64_t op) { return ck_map_get(&t->ids, id_view(&op)) != NULL; }
+
+static ck_status take_ops(cover *c, taken_ops *t, const ck_manifest *m) {
+    for (uint32_t v = 0; v < m->vertex_count; v++)
+        for (uint32_t i = 0; i < m->vertices[v].op_count; i++) {
+            uint64_t id = ck_op_id(m->vertices[v].ops[i]);
+            if (ck_map_put(&t->ids, id_view(&id), t, NULL) != CK_OK) return ck_nomem(c->err, c->a->mem, sizeof id);
+        }
+    return CK_OK;
+}
+
+/* Of a manifest of the whole what no region has newer. A vertex, which is named by its first operator, is of one region
+ * with all it has, whatever vertices the operators make now. */
+static ck_status leave_rest(cover *c, const taken_ops *t, ck_manifest *m) {
+    uint32_t vertices = 0, files = 0;
+    ck_version_map all, rest;
+    ck_version_map_init(&all, c->a);
+    ck_version_map_init(&rest, c->a);
+    for (uint32_t i = 0; i < m->file_count; i++)
+        if (!is_taken(t, m->files[i].vertex)) m->files[files++] = m->files[i];
+    for (uint32_t v = 0; v < m->vertex_count; v++)
+        if (!is_taken(t, m->vertices[v].id)) m->vertices[vertices++] = m->vertices[v];
+    m->file_count = files, m->vertex_count = vertices;
+    CK_TRY(ck_version_map_decode(&all, ck_view_of(m->state_versions), c->err));
+    for (uint32_t i = 0; i < ck_version_map_count(&all); i++)
+        if (!is_taken(t, ck_version_map_at(&all, i)->op_id) &&
+            ck_version_map_stamp(&rest, ck_version_map_at(&all, i)) != CK_OK)
+            return ck_nomem(c->err, c->a->mem, 0);
+    m->state_versions = ck_version_map_encode(&rest, c->a);
+    return m->state_versions ? CK_OK : ck_nomem(c->err, c->a->mem, 0);
+}
+
 static ck_status unite_versions(cover *c, ck_manifest *const *parts, uint32_t count, const char **out) {
     ck_version_map all;
     ck_version_map_init(&all, c->a);
@@ -208,6 +253,14 @@ static ck_barrier_kind kind_of(const cover *c, uint32_t count, const ck_manifest
     return c->by_savepoint || savepoints == count ? CK_BARRIER_SAVEPOINT : CK_BARRIER_PERIODIC;
 }
 
+static void append(ck_manifest *m, const ck_manifest *from, ck_manifest_part *part) {
+    part->first_vertex = m->vertex_count, part->vertex_count = from->vertex_count;
+    if (from->vertex_count)
+        memcpy(m->vertices + m->vertex_count, from->vertices, from->vertex_count * sizeof *m->vertices);
+    if (from->file_count) memcpy(m->files + m->file_count, from->files, from->file_count * sizeof *m->files);
+    m->vertex_count += from->vertex_count, m->file_count += from->file_count;
+}
+
 static ck_status join(cover *c, ck_manifest *const *from, ck_manifest_part *parts, uint32_t count, ck_manifest **out) {
     const ck_manifest *asked = NULL;
     ck_manifest *m = CK_ARENA_NEW(c->a, ck_manifest);
@@ -224,14 +277,7 @@ static ck_status join(cover *c, ck_manifest *const *from, ck_manifest_part *part
     m->vertices = ck_arena_array(c->a, vertices + 1u, sizeof *m->vertices);
     m->files = ck_arena_array(c->a, files + 1u, sizeof *m->files);
     if (!m->vertices || !m->files) return ck_nomem(c->err, c->a->mem, files * sizeof *m->files);
-    for (uint32_t i = 0; i < count; i++) {
-        parts[i].first_vertex = m->vertex_count, parts[i].vertex_count = from[i]->vertex_count;
-        if (from[i]->vertex_count)
-            memcpy(m->vertices + m->vertex_count, from[i]->vertices, from[i]->vertex_count * sizeof *m->vertices);
-        if (from[i]->file_count)
-            memcpy(m->files + m->file_count, from[i]->files, from[i]->file_count * sizeof *m->files);
-        m->vertex_count += from[i]->vertex_count, m->file_count += from[i]->file_count;
-    }
+    for (uint32_t i = 0; i < count; i++) append(m, from[i], &parts[i]);
     CK_TRY(unite_versions(c, from, count, &m->state_versions));
     m->parts = parts, m->part_count = count;
     m->kind = kind_of(c, count, parts);
@@ -245,22 +291,35 @@ static ck_status check_part(const cover *c, const known *k, const ck_manifest *m
     return ck_fail(c->err, CK_CORRUPT, "%s: checkpoint %" PRIu64 " is not what it was", c->d->path, k->checkpoint);
 }
 
+static ck_status read_part(cover *c, const known *k, uint32_t key_groups, ck_manifest **out, ck_manifest_part *part) {
+    CK_TRY(ck_dir_read_alone(c->d, k->checkpoint, c->a, out, c->err));
+    CK_TRY(check_part(c, k, *out));
+    *part = (ck_manifest_part){
+        .checkpoint = k->checkpoint, .region = k->region, .kind = k->kind, .committed = k->committed};
+    if (key_groups == 0 || (*out)->key_groups == key_groups) return CK_OK;
+    return ck_fail(c->err, CK_CORRUPT, "%s: checkpoint %" PRIu64 " has %" PRIu32 " key groups, another part %" PRIu32,
+                   c->d->path, k->checkpoint, (*out)->key_groups, key_groups);
+}
+
+/* The regions' own, and for the rest one of the whole. */
 static ck_status read_all(cover *c, ck_manifest **out) {
     uint32_t regions = c->list[c->asked].regions, count = 0;
     ck_manifest **from = ck_arena_array(c->a, regions, sizeof *from);
     ck_manifest_part *parts = ck_arena_array(c->a, regions, sizeof *parts);
+    const known *rest = NULL;
+    taken_ops taken;
+    ck_map_init(&taken.ids, c->a, false);
     if (!from || !parts) return ck_nomem(c->err, c->a->mem, regions * sizeof *parts);
     for (uint32_t r = 0; r < regions; r++) {
         const known *k = c->best[r];
-        if (!k) continue;
-        CK_TRY(ck_dir_read_alone(c->d, k->checkpoint, c->a, &from[count], c->err));
-        CK_TRY(check_part(c, k, from[count]));
-        if (from[count]->key_groups != from[0]->key_groups)
-            return ck_fail(c->err, CK_CORRUPT,
-                           "%s: checkpoint %" PRIu64 " has %" PRIu32 " key groups, %" PRIu64 " %" PRIu32, c->d->path,
-                           k->checkpoint, from[count]->key_groups, from[0]->checkpoint, from[0]->key_groups);
-        parts[count++] =
-            (ck_manifest_part){.checkpoint = k->checkpoint, .region = r, .kind = k->kind, .committed = k->committed};
+        if (k && !k->regions) rest = k;
+        if (!k || !k->regions) continue;
+        CK_TRY(read_part(c, k, count ? from[0]->key_groups : 0, &from[count], &parts[count]));
+        CK_TRY(take_ops(c, &taken, from[count++]));
+    }
+    if (rest) {
+        CK_TRY(read_part(c, rest, from[0]->key_groups, &from[count], &parts[count]));
+        CK_TRY(leave_rest(c, &taken, from[count++]));
     }
     return join(c, from, parts, count, out);
 }

@@ -447,6 +447,56 @@ static void of_one_graph(void **state) {
     world_close(&w);
 }
 
+/* Of one graph the whole and its regions: of each region the newest that has it. */
+static void the_whole_behind_its_regions(void **state) {
+    (void)state;
+    world w;
+    world_open(&w);
+    ck_manifest *m;
+    ck_checkpoint_dir *d = whole(&w);
+    take_whole(&w, d, 1);
+    ck_checkpoint_dir_close(d);
+    take_alone(&w, 3, CK_BARRIER_PERIODIC, GRAPH_A, 1);
+    assert_string_equal(newest_as(&w, 0, 2, GRAPH_A), "1");
+    assert_string_equal(newest_as(&w, 1, 2, GRAPH_A), "3");
+    assert_string_equal(newest_as(&w, 0, 3, GRAPH_B), "3 1");
+    d = reader(&w);
+    OK(ck_checkpoint_dir_read(d, 3, &w.a, &m, &err));
+    assert_int_equal(m->part_count, 2);
+    assert_int_equal(m->vertex_count, 2); /* each vertex once */
+    assert_int_equal(m->file_count, 2);
+    assert_int_equal(ck_manifest_checkpoint_of_op(m, op_name(0)), 1);
+    assert_int_equal(ck_manifest_checkpoint_of_op(m, op_name(1)), 3);
+    assert_string_equal(m->files[0].path, file(&w, 1, 3));
+    assert_string_equal(m->files[1].path, file(&w, 0, 1));
+    ck_checkpoint_dir_close(d);
+    char kept[250];
+    snprintf(kept, sizeof kept, "%s/kept", ck_test_dir(&w.t));
+    OK(ck_savepoint_export(&w.t.proc, w.mem, w.dir, 3, kept, &err)); /* complete by itself, also the part behind */
+    char real[200];
+    snprintf(real, sizeof real, "%s", w.dir);
+    snprintf(w.dir, sizeof w.dir, "%.190s", kept);
+    assert_string_equal(as_of(&w, 3), "3 1");
+    assert_true(there(&w, file(&w, 1, 1)));
+    snprintf(w.dir, sizeof w.dir, "%s", real);
+    put(&w, manifest(&w, 1), "damaged");
+    assert_string_equal(newest_as(&w, 0, 0, 0), "corrupt");
+    assert_string_equal(newest_as(&w, 1, 2, GRAPH_A), "3");
+    take_alone(&w, 4, CK_BARRIER_PERIODIC, GRAPH_A, 0);
+    assert_string_equal(newest_as(&w, 0, 0, 0), "4 3");
+    d = whole(&w);
+    take_whole(&w, d, 5);
+    ck_checkpoint_dir_close(d);
+    assert_string_equal(newest_as(&w, 0, 0, 0), "5");
+    take_alone(&w, 7, CK_BARRIER_PERIODIC, GRAPH_A, 1);
+    assert_string_equal(newest_as(&w, 0, 0, 0), "7 5");
+    put(&w, manifest(&w, 5), "damaged"); /* newer than 4 */
+    assert_string_equal(newest_as(&w, 0, 2, GRAPH_A), "corrupt");
+    assert_string_equal(newest_as(&w, 0, 0, 0), "corrupt");
+    assert_string_equal(newest_as(&w, 1, 2, GRAPH_A), "7");
+    world_close(&w);
+}
+
 /* ---- damage ---- */
 
 static void a_damaged_manifest_is_its_regions(void **state) {
@@ -459,14 +509,23 @@ static void a_damaged_manifest_is_its_regions(void **state) {
     take_alone(&w, 7, CK_BARRIER_PERIODIC, GRAPH_A, 1);
     put(&w, manifest(&w, 2), "damaged");
     assert_string_equal(newest_as(&w, 0, 0, 0), "4 7"); /* an older one is no matter */
+    take_alone(&w, 6, CK_BARRIER_PERIODIC, GRAPH_A, 0);
+    put(&w, manifest(&w, 6), "damaged"); /* whose marker is gone, too: it may be of the whole, and 7 is newer */
+    take_away(&w, "checkpoint-6.committed");
+    assert_string_equal(newest_as(&w, 1, 2, GRAPH_A), "7");
+    assert_string_equal(newest_as(&w, 0, 2, GRAPH_A), "corrupt");
+    put(&w, manifest(&w, 8), "damaged");
+    assert_string_equal(newest_as(&w, 1, 2, GRAPH_A), "corrupt");
+    take_away(&w, manifest(&w, 8));
+    take_away(&w, manifest(&w, 6));
     put(&w, manifest(&w, 4), "damaged");
     assert_string_equal(newest_as(&w, 0, 0, 0), "corrupt");
     assert_non_null(strstr(err.msg, "checkpoint-4.json"));
     assert_string_equal(newest_as(&w, 0, 2, GRAPH_A), "corrupt");
     assert_string_equal(newest_as(&w, 1, 2, GRAPH_A), "7");
     assert_string_equal(newest_as(&w, 0, 2, GRAPH_B), "corrupt");
-    take_alone(&w, 8, CK_BARRIER_PERIODIC, GRAPH_A, 0);
-    assert_string_equal(newest_as(&w, 0, 0, 0), "8 7");
+    take_alone(&w, 10, CK_BARRIER_PERIODIC, GRAPH_A, 0);
+    assert_string_equal(newest_as(&w, 0, 0, 0), "10 7");
     world_close(&w);
 }
 
@@ -726,6 +785,7 @@ int main(void) {
         cmocka_unit_test(a_savepoint_is_one_of_each),
         cmocka_unit_test(finished_when_all_have),
         cmocka_unit_test(of_one_graph),
+        cmocka_unit_test(the_whole_behind_its_regions),
         cmocka_unit_test(a_damaged_manifest_is_its_regions),
         cmocka_unit_test(damage_between_graphs),
         cmocka_unit_test(a_marker_without_its_manifest),

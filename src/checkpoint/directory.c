@@ -257,10 +257,22 @@ static bool read_mark(const marks *m, const char *path, lone_mark *out) {
         out->region = yyjson_get_uint(yyjson_obj_get(o, "region"));
         out->regions = yyjson_get_uint(yyjson_obj_get(o, "regions"));
         bool known = graph && sscanf(graph, "%" SCNx64, &out->graph_hash) == 1;
-        if (!known || out->regions > CK_REGIONS_MAX) out->regions = 0;
+        if (!known || out->regions > CK_REGIONS_MAX || out->region >= out->regions) out->regions = 0;
     }
     ck_arena_destroy(&a);
     return s != CK_NOTFOUND;
+}
+
+/* Of a manifest that cannot be read the marker says which region it is of; without one it may be of any, or of the
+ * whole. */
+static ck_status note_mark(const marks *m, const char *path, ck_dir_entry *e) {
+    lone_mark mark = {.checkpoint = e->e.checkpoint};
+    e->e.committed = true;
+    if (!e->e.damage) return CK_OK;
+    (void)read_mark(m, path, &mark);
+    e->e.region = (uint32_t)mark.region, e->e.regions = (uint32_t)mark.regions;
+    e->graph_hash = mark.graph_hash;
+    return CK_OK;
 }
 
 /* One more at the end of an array in the arena; its old place is not used again. */
@@ -283,8 +295,7 @@ static ck_status see_marker(void *arg, const char *path, const char *name, ck_er
     if (kind != CK_NAME_COMMITTED) return CK_OK;
     ck_dir_entry *e = m->d->entries;
     while (e && e->e.checkpoint != id) e = e->next;
-    if (e) e->e.committed = true;
-    if (e) return CK_OK;
+    if (e) return note_mark(m, path, e);
     if (m->sweep) return remove_name(m->d, path, err);
     if (!(m->alone = grow(m->a, m->alone, m->alone_count, sizeof *m->alone))) return ck_nomem(err, m->a->mem, 0);
     m->alone[m->alone_count] = (lone_mark){.checkpoint = id};
@@ -295,9 +306,7 @@ static ck_status see_marker(void *arg, const char *path, const char *name, ck_er
 /* Of the whole any newer manifest of it will do, also one that cannot be read; of a region a newer one of that. */
 static bool is_newer_of_same(const ck_dir_entry *e, const lone_mark *mark) {
     if (!e->e.own || e->e.checkpoint <= mark->checkpoint) return false;
-    if (e->e.damage && mark->regions)
-        return (e->e.checkpoint & ck_region_mask((uint32_t)mark->regions)) == mark->region;
-    if (e->e.damage || !e->e.regions) return true;
+    if (!e->e.regions) return true; /* or it may be */
     return mark->regions && e->e.region == mark->region && e->e.regions == mark->regions &&
            e->graph_hash == mark->graph_hash;
 }

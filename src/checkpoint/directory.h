@@ -68,7 +68,7 @@ typedef struct ck_checkpoint_entry {
     bool committed;           /* checkpoint-<N>.committed exists */
     bool own;                 /* of this directory's present UUID */
     bool mine;                /* own, and not of another region than this run's */
-    uint32_t region, regions; /* regions 0: of the whole job, or not known */
+    uint32_t region, regions; /* regions 0: of the whole job, or not known; of a damaged one as its marker says */
     const char *damage;       /* why its manifest cannot be read; NULL = it can */
 } ck_checkpoint_entry;
 /* All complete checkpoints, ascending, copied into the arena. */
@@ -84,9 +84,9 @@ uint64_t ck_checkpoint_dir_lost(const ck_checkpoint_dir *d);
 /* Read and checked. CK_NOTFOUND names the ids there are; CK_CORRUPT names the damage.
  *
  * Of a job that ran region by region that is the cover as of `checkpoint`, as one manifest with `parts`: of each region
- * the newest up to there; where `checkpoint` is a savepoint, its newest savepoint. It is final when all parts are. A
- * region for which nothing was ever published has no part: it begins anew. CK_REFUSED: some region has a checkpoint of
- * this graph and another only of the graph before, or none that is as old.
+ * the newest up to there, or one of the whole; where `checkpoint` is a savepoint, the newest savepoint. It is final
+ * when all parts are. A region for which nothing was ever published has no part: it begins anew. CK_REFUSED: some
+ * region has a checkpoint of this graph and another only of the graph before, or none that is as old.
  *
  * For a region, of its own graph: its own manifest alone; where it has none, the cover of the graph before. CK_NOTFOUND
  * with an empty message: it has neither, and begins anew. */

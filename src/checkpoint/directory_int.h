@@ -79,8 +79,7 @@ CK_NODISCARD ck_status ck_dir_has_regions_alive(ck_checkpoint_dir *d, bool *aliv
 static inline bool ck_dir_by_region(const ck_checkpoint_dir *d) { return d->region.count > 1; }
 /* Of the graph that this run is a region of. */
 bool ck_dir_is_of_this_graph(const ck_checkpoint_dir *d, const ck_dir_entry *e);
-/* A manifest that is damaged says by its number which region of the graph it is of, if it is of that graph: where none
- * of it is older, it may be of the graph before. Under the lock. */
+/* A manifest that is damaged, and whose marker does not say otherwise, may be anybody's. Under the lock. */
 bool ck_dir_entry_is_mine(const ck_checkpoint_dir *d, const ck_dir_entry *e);
 /* Whether this run clears away what is at a path: a file of one of its vertices, or of none that the graph has and this
  * is region 0; in the root what has a number of this region. */

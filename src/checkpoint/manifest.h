@@ -39,10 +39,10 @@ typedef struct ck_manifest_vertex {
     uint32_t finished_count;
 } ck_manifest_vertex;
 
-/* Of a cover, not of a file: a manifest that is in it. */
+/* Of a cover, not of a file: a manifest that is in it; one of the whole with what no region has newer. */
 typedef struct ck_manifest_part {
     uint64_t checkpoint;
-    uint32_t region;
+    uint32_t region; /* 0 of the whole */
     ck_barrier_kind kind;
     bool committed; /* its marker says so */
     uint32_t first_vertex, vertex_count;

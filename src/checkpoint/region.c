@@ -13,17 +13,11 @@ bool ck_dir_is_of_this_graph(const ck_checkpoint_dir *d, const ck_dir_entry *e) 
     return !e->e.damage && e->e.regions == d->region.count && e->graph_hash == d->region.graph_hash;
 }
 
-static bool has_older_of_this_graph(const ck_checkpoint_dir *d, const ck_dir_entry *than) {
-    for (const ck_dir_entry *e = d->entries; e && e != than; e = e->next)
-        if (e->e.own && ck_dir_is_of_this_graph(d, e)) return true;
-    return false;
-}
-
 bool ck_dir_entry_is_mine(const ck_checkpoint_dir *d, const ck_dir_entry *e) {
     const ck_checkpoint_region *r = &d->region;
     if (!e->e.own || !ck_dir_by_region(d)) return e->e.own;
-    if (!e->e.damage) return !ck_dir_is_of_this_graph(d, e) || e->e.region == r->index;
-    return (e->e.checkpoint & ck_region_mask(r->count)) == r->index || !has_older_of_this_graph(d, e);
+    bool of_this = e->e.regions == r->count && e->graph_hash == r->graph_hash;
+    return !of_this || e->e.region == r->index;
 }
 
 bool ck_dir_path_is_mine(const ck_checkpoint_dir *d, const char *path, uint64_t id) {

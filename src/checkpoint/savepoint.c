@@ -98,24 +98,29 @@ static ck_status export_manifest(export *x, uint64_t id, ck_error *err) {
     return publish_same(x, name, text, err);
 }
 
-static ck_status export_all(export *x, uint64_t id, ck_error *err) {
-    ck_checkpoint_dir *d;
-    ck_manifest *m = NULL;
-    CK_TRY(open_read_only(x->proc, x->mem, x->from, &d, err));
-    ck_status s = ck_checkpoint_dir_read(d, id, &x->a, &m, err);
-    ck_checkpoint_dir_close(d);
-    CK_TRY(s);
-    CK_TRY(export_job(x, err)); /* first */
+static ck_status export_alone(export *x, ck_checkpoint_dir *d, uint64_t id, ck_error *err) {
+    ck_manifest *m;
+    CK_TRY(ck_dir_read_alone(d, id, &x->a, &m, err));
     for (uint32_t i = 0; i < m->file_count; i++) CK_TRY(export_file(x, &m->files[i], err));
-    for (uint32_t i = 0; i < m->part_count; i++) /* that of the number last: with it all are there */
-        if (m->parts[i].checkpoint != id) CK_TRY(export_manifest(x, m->parts[i].checkpoint, err));
     return export_manifest(x, id, err);
+}
+
+static ck_status export_all(export *x, ck_checkpoint_dir *d, uint64_t id, ck_error *err) {
+    ck_manifest *m;
+    CK_TRY(ck_checkpoint_dir_read(d, id, &x->a, &m, err));
+    CK_TRY(export_job(x, err));                  /* first */
+    for (uint32_t i = 0; i < m->part_count; i++) /* that of the number last: with it all are there */
+        if (m->parts[i].checkpoint != id) CK_TRY(export_alone(x, d, m->parts[i].checkpoint, err));
+    return export_alone(x, d, id, err);
 }
 
 ck_status ck_savepoint_export(ck_proc *proc, ck_mem mem, const char *from, uint64_t id, const char *to, ck_error *err) {
     export x = {.proc = proc, .mem = mem, .from = from, .to = to};
     ck_arena_init(&x.a, mem, SIZE_MAX);
-    ck_status s = export_all(&x, id, err);
+    ck_checkpoint_dir *d = NULL;
+    ck_status s = open_read_only(proc, mem, from, &d, err);
+    if (s == CK_OK) s = export_all(&x, d, id, err);
+    ck_checkpoint_dir_close(d);
     ck_arena_destroy(&x.a);
     if (s != CK_OK) ck_error_prefix(err, "savepoint %" PRIu64 " could not be kept in %s: ", id, to);
     return s;
@@ -227,7 +232,7 @@ static ck_status find_victims(disposal *x, uint64_t id, ck_error *err) {
     if (!x->victims) return ck_nomem(err, x->a.mem, 0);
     for (uint32_t i = 0; m && i < m->part_count; i++) {
         const ck_dir_entry *e = find_entry(x, m->parts[i].checkpoint);
-        if (e && e != asked && e->e.kind == CK_BARRIER_SAVEPOINT && !is_shared(x, m, e->e.checkpoint))
+        if (e && e != asked && e->e.regions && e->e.kind == CK_BARRIER_SAVEPOINT && !is_shared(x, m, e->e.checkpoint))
             x->victims[x->victim_count++] = e;
     }
     if (asked) x->victims[x->victim_count++] = asked;

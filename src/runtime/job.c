@@ -155,14 +155,17 @@ static void start(ck_job *j) {
 static ck_status settle(ck_job *j, const ck_graph *g, ck_job_config *cfg, ck_error *err) {
     ck_scheduler *s = j->scheduler;
     const ck_registry *r = j->registry;
-    uint32_t parallelism = j->settle_at;
-    ck_log_line(
-        j->proc->log, CK_LOG_WARN,
-        "%s: checkpoint %llu holds rows that were under way: they are worked off at parallelism %u, which it was "
-        "made with, up to a savepoint that the job goes on from at %u",
-        cfg->name, (unsigned long long)j->restored->checkpoint, parallelism, cfg->parallelism);
+    uint32_t parallelism = j->settle_at, regions = j->settle_regions;
+    char at[60] = "the parallelism of each region";
+    if (!regions) (void)snprintf(at, sizeof at, "parallelism %u", parallelism);
+    ck_log_line(j->proc->log, CK_LOG_WARN,
+                "%s: checkpoint %llu holds rows that were under way: they are worked off at %s, which it was "
+                "made with, up to a savepoint that the job goes on from at %u",
+                cfg->name, (unsigned long long)j->restored->checkpoint, at, cfg->parallelism);
     destroy(j);
-    CK_TRY(ck_job_settle(s, r, g, cfg, parallelism, err));
+    if (!regions) CK_TRY(ck_job_settle(s, r, g, cfg, cfg->region, parallelism, err));
+    for (uint32_t i = 0; i < regions; i++)
+        CK_TRY(ck_job_settle(s, r, g, cfg, (ck_job_region){i, regions}, parallelism, err));
     cfg->checkpoint.restore = NULL;
     cfg->checkpoint.fresh = false;
     return CK_OK;

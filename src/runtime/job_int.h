@@ -137,13 +137,14 @@ struct ck_job {
     ck_checkpoint_dir *dir;
     const ck_manifest *restored; /* NULL: a new beginning */
     const char *restored_dir;
-    ck_evolution evolution; /* what becomes of the restored operators; whole when `restored` is */
-    const char *backfilled; /* where what is computed again was left; NULL: nothing is */
-    uint32_t settle_at;     /* the parallelism it must be worked off with first; 0: it need not */
-    uint64_t below;         /* going back: only checkpoints below this one are looked at; 0 = all */
-    uint64_t tried;         /* what was to be restored */
-    bool damaged;           /* it could not be, for what its files are */
-    bool was_finished;      /* the directory's job had finished: nothing runs */
+    ck_evolution evolution;  /* what becomes of the restored operators; whole when `restored` is */
+    const char *backfilled;  /* where what is computed again was left; NULL: nothing is */
+    uint32_t settle_at;      /* the parallelism it must be worked off with first; 0: it need not */
+    uint32_t settle_regions; /* region by region, as they were: of so many; 0: as the whole */
+    uint64_t below;          /* going back: only checkpoints below this one are looked at; 0 = all */
+    uint64_t tried;          /* what was to be restored */
+    bool damaged;            /* it could not be, for what its files are */
+    bool was_finished;       /* the directory's job had finished: nothing runs */
     ck_checkpoints *checkpoints;
     ck_job_acks *acks; /* newest first */
     ck_disk_lane manifest_lane, commit_lane;
@@ -233,7 +234,7 @@ bool ck_job_is_backfilled(const ck_job *j, const ck_graph_op *op);
 CK_NODISCARD ck_status ck_job_find_settling(ck_job *j, ck_error *err);
 /* A life of the job at that parallelism, from what cfg restores to a checkpoint with nothing under way. Blocking. */
 CK_NODISCARD ck_status ck_job_settle(ck_scheduler *s, const ck_registry *r, const ck_graph *g, const ck_job_config *cfg,
-                                     uint32_t parallelism, ck_error *err);
+                                     ck_job_region region, uint32_t parallelism, ck_error *err);
 
 /* What was under way at the restored checkpoint, into the gates. */
 CK_NODISCARD ck_status ck_job_replay(ck_job *j, ck_error *err);

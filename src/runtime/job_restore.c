@@ -119,10 +119,11 @@ static bool has_committer(const ck_job *j) {
 /* A region goes back in its own sequence only: what was before is all regions'. */
 static bool is_own_sequence(const ck_job *j, const ck_checkpoint_entry *entries, uint32_t count) {
     const ck_checkpoint_region r = ck_job_region_of_dir(j);
-    for (uint32_t i = 0; i < count; i++)
-        if (entries[i].checkpoint == j->tried)
-            return entries[i].damage ? ck_checkpoint_region_id(&r, j->tried) == j->tried
-                                     : entries[i].regions == r.count && entries[i].region == r.index;
+    for (uint32_t i = 0; i < count; i++) {
+        if (entries[i].checkpoint != j->tried) continue;
+        if (entries[i].damage && !entries[i].regions) return ck_checkpoint_region_id(&r, j->tried) == j->tried;
+        return entries[i].regions == r.count && entries[i].region == r.index;
+    }
     return false;
 }
 

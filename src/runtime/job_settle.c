@@ -51,6 +51,12 @@ ck_status ck_job_find_settling(ck_job *j, ck_error *err) {
     if (!j->restored || j->was_finished || !has_inflight(j->restored)) return CK_OK;
     CK_TRY(find_moved(j, &moved, err));
     if (!moved) return CK_OK;
+    if (j->restored->part_count && !j->links) { /* each at the parallelism that it had, which it finds itself */
+        CK_TRY(ck_graph_regions_of(&j->arena, j->whole, &j->regions, err));
+        j->settle_at = j->cfg.parallelism;
+        j->settle_regions = j->regions.count;
+        return CK_OK;
+    }
     for (uint32_t v = 0; v < j->restored->vertex_count; v++)
         if (j->restored->vertices[v].parallelism > had) had = j->restored->vertices[v].parallelism;
     if (j->links || had == j->cfg.parallelism)
@@ -78,9 +84,10 @@ static ck_status stop(ck_job *j, const ck_job_config *cfg, ck_error *err) {
 }
 
 ck_status ck_job_settle(ck_scheduler *s, const ck_registry *r, const ck_graph *g, const ck_job_config *cfg,
-                        uint32_t parallelism, ck_error *err) {
+                        ck_job_region region, uint32_t parallelism, ck_error *err) {
     ck_job_config at = *cfg;
     ck_job *j;
+    at.region = region;
     at.parallelism = parallelism;
     at.checkpoint.alignment = CK_ALIGNED;
     at.on_end = NULL;
