@@ -53,12 +53,12 @@ static void print_stats(const sql_world_stats *s, bool undisturbed) {
     for (int i = 0; i < END_WRONG; i++) printf("%llu %s, ", (unsigned long long)s->ends[i], end_names[i]);
     printf("%llu checkpoints given up, %llu lives began with deltas, %llu of them over an abort, %llu with in-flight "
            "files, %llu with materialisations, %llu crashes in calls, "
-           "%llu allocations failed, %llu writes or fsyncs failed\n"
+           "%llu allocations failed, %llu writes or fsyncs failed, %llu ran one region of several\n"
            "crashes by point:",
            (unsigned long long)s->given_up, (unsigned long long)s->restored_deltas, (unsigned long long)s->over_abort,
            (unsigned long long)s->inflight, (unsigned long long)s->materialised, (unsigned long long)s->calls,
            (unsigned long long)s->memory,
-           (unsigned long long)s->disk);
+           (unsigned long long)s->disk, (unsigned long long)s->by_region);
     for (int i = 0; i < CK_FAULT_COUNT; i++)
         if (s->points[i]) printf(" %s %llu", ck_fault_name((ck_fault_point)i), (unsigned long long)s->points[i]);
     printf("\n");
@@ -78,7 +78,7 @@ static int judge(const sql_world_stats *s, const sql_world_options *o) {
         silent++;
     }
     if (!s->given_up || !s->restored_deltas || !s->over_abort || !s->inflight || !s->materialised || !s->calls ||
-        !s->memory)
+        !s->memory || !s->by_region)
         printf("something never came\n"), silent++;
     return silent ? 1 : 0;
 }

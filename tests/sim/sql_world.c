@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "engine/builtins.h"
+#include "graph/regions.h"
 #include "reader.h"
 
 enum { LIVES_MAX = 7, LOOK_TURNS = 500, PATIENT_US = 60000000 };
@@ -20,6 +21,7 @@ typedef struct world {
     size_t shown[SQL_FILES_MAX]; /* bytes of each file that are there */
     int64_t interval_us, timeout_us;
     bool checkpoints;
+    bool by_region;    /* this life runs one region of the job, when it has several */
     uint64_t given_up; /* the first checkpoint that the last life gave up; 0: none */
 } world;
 
@@ -80,6 +82,7 @@ static bool watch(void *arg, uint64_t turn) {
     world *w = arg;
     if (below(w, 1000) == 0)
         atomic_fetch_add(&w->clock.wall, ((int64_t)below(w, 20000000) - 10000000) * 100000); /* up to eleven days */
+    if (w->by_region && below(w, 3000) == 0) return true; /* other regions' output will not come */
     if (!w->c.follow) return false;
     if (!all_shown(w)) {
         if (below(w, 8) == 0) show_more(w, below(w, w->c.file_count), dice_spread(&w->dice, 9));
@@ -111,6 +114,20 @@ static ck_status compile(process *p, const sql_case *c, uint32_t parallelism, bo
     return ck_fail(err, CK_INVALID, "the script has no job");
 }
 
+/* Any of them, whatever lives before and after run: the whole, another one, this one again. */
+static ck_status draw_region(world *w, process *p, const ck_graph *g, ck_job_region *out, ck_error *err) {
+    ck_graph_regions r;
+    *out = (ck_job_region){0};
+    if (!w->by_region) return CK_OK;
+    CK_TRY(ck_graph_regions_of(&p->arena, g, &r, err));
+    w->by_region = r.count > 1;
+    if (!w->by_region) return CK_OK;
+    *out = (ck_job_region){below(w, r.count), r.count};
+    w->stats->by_region++;
+    if (w->o->verbose) printf("    region %u of %u\n", out->index, out->count);
+    return CK_OK;
+}
+
 static ck_status start(world *w, process *p, uint32_t parallelism, ck_error *err) {
     ck_sql_step *step = NULL;
     CK_TRY(compile(p, &w->c, parallelism, w->checkpoints, &step, err));
@@ -129,6 +146,7 @@ static ck_status start(world *w, process *p, uint32_t parallelism, ck_error *err
                                         .alignment = (ck_alignment)below(w, 3),
                                         .stall_us = below(w, 2) ? 1 : 200 + below(w, 20000),
                                         .changelog = changelog_draw(&w->dice, w->o->fault_point)}};
+    CK_TRY(draw_region(w, p, step->graph, &cfg.region, err));
     if (w->o->verbose)
         printf("    %s, stall %lld us, timeout %lld us, queues %zu\n",
                (const char *const[]){"aligned", "unaligned", "adaptive"}[cfg.checkpoint.alignment],
@@ -166,7 +184,7 @@ static life_end live(world *w, uint32_t parallelism, trouble kind) {
     end = process_end(&p, end);
     if (w->o->verbose && end == END_FAILED) printf("    %s\n", p.why);
     if (end == END_WRONG) return wrong(p.why), end;
-    if (!reader_check(w->reader, end == END_FINISHED)) return reader_wrong(w), END_WRONG;
+    if (!reader_check(w->reader, end == END_FINISHED && !w->by_region)) return reader_wrong(w), END_WRONG;
     return end;
 }
 
@@ -229,7 +247,7 @@ static bool between_lives(world *w) {
 }
 
 static bool has_ended(const world *w, life_end end) {
-    return end == END_FINISHED || end == END_WAS_FINISHED ||
+    return ((end == END_FINISHED || end == END_WAS_FINISHED) && !w->by_region) ||
            (end == END_CANCELLED && w->c.follow && all_shown(w) && reader_is_complete(w->reader));
 }
 
@@ -245,6 +263,7 @@ static bool run_lives(world *w) {
     for (int life = 0; life < LIVES_MAX && !ended; life++) {
         trouble t = draw_trouble(w, life);
         uint32_t parallelism = 1 + below(w, 4);
+        w->by_region = !w->o->allocation && !w->o->sync && life < LIVES_MAX - 1 && below(w, 3) == 0;
         if (w->o->verbose) printf("  life %d: parallelism %u, trouble: %s\n", life, parallelism, trouble_names[t]);
         end = live(w, parallelism, t);
         if (w->o->verbose)
@@ -254,6 +273,7 @@ static bool run_lives(world *w) {
         if (!between_lives(w)) return false;
     }
     if (!ended) return wrong("the last life did not finish");
+    w->by_region = false;
     end = live(w, 1 + below(w, 4), TROUBLE_NONE); /* once more: nothing changes */
     if (end == END_WRONG) return false;
     if (end != (w->c.ends ? END_WAS_FINISHED : END_CANCELLED)) return wrong("a finished job ran again");

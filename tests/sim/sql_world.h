@@ -32,6 +32,7 @@ typedef struct sql_world_stats {
     uint64_t restored_deltas; /* lives that began with some */
     uint64_t materialised;    /* lives that began with rows written beside the checkpoints in the directory */
     uint64_t inflight;        /* lives that began with in-flight files in the directory */
+    uint64_t by_region;       /* lives that ran one region of a job of several */
     uint64_t over_abort;      /* lives that began with a delta written after an abort that its base was before */
 } sql_world_stats;
 

@@ -187,6 +187,15 @@ def test_each_goes_on_by_itself_and_the_whole_from_both(job):
     job.run_whole("a", "b", parallelism=4)
     job.check("a", "b")
     job.append("b", 20)
+    b = Region(job, 1, 2, parallelism=3).begins()  # one of them, and the whole again: from what both have
+    job.wait_newer(1, 0)
+    job.wait_newer(1, job.newest_of(1))
+    b.kill()
+    job.append("b", 20)
+    job.append("a", 20)
+    job.run_whole("a", "b", parallelism=2)
+    job.check("a", "b")
+    job.append("b", 20)
     a, b = two(job, parallelism=1)  # and back again: each from its part of the whole
     job.wait_read("a", "b")
     top = max(a.say("stop", job.newest_of(1)), b.say("stop", job.newest_of(1)))
@@ -344,6 +353,32 @@ def test_a_missing_or_damaged_manifest(job):
     assert r.code != 0 and f"checkpoint-{behind}.json" in r.err
     lost.write_bytes(text)
     job.run_whole("a", "b")
+    job.check("a", "b")
+
+
+def test_goes_back_in_its_own_sequence(job):
+    """A damaged manifest that nothing was committed of is gone back behind, by its region alone."""
+    b = Region(job, 1, 2).begins()
+    for _ in range(10):  # while one is marked committed, the next may be complete already
+        job.append("a", 200)
+        a = Region(job, 0, 2, interval_ms=5, fault="checkpoint.after_manifest:3:kill")
+        a.p.wait(PATIENCE_S)
+        newest = job.newest_of(0)
+        if not (job.ck / f"checkpoint-{newest}.committed").exists():
+            break
+    else:
+        pytest.fail("the newest was committed every time")
+    path = job.ck / f"checkpoint-{newest}.json"
+    path.write_bytes(path.read_bytes()[:-20])
+    a = Region(job, 0, 2).begins()
+    assert path.with_suffix(".abandoned").exists() and not path.exists()
+    assert "going back to the one before" in (job.where / "region.err").read_text()
+    mine = job.newest_of(1)
+    job.wait_newer(1, mine)
+    job.wait_read("a", "b")
+    a.kill()
+    b.kill()
+    job.run_whole("a", "b", parallelism=3)
     job.check("a", "b")
 
 
