@@ -6,12 +6,33 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Bytes of the character at p; 0: it is none, or none that a terminal only shows. */
+static size_t shown_bytes(const unsigned char *p) {
+    if (p[0] < 0x80) return (p[0] >= 0x20 && p[0] != 0x7f) || p[0] == '\n' || p[0] == '\t';
+    size_t n = p[0] >= 0xc2 && p[0] < 0xe0 ? 2 : p[0] >= 0xe0 && p[0] < 0xf0 ? 3 : p[0] >= 0xf0 && p[0] < 0xf5 ? 4 : 0;
+    for (size_t i = 1; i < n; i++)
+        if ((p[i] & 0xc0) != 0x80) return 0; /* the end, too */
+    bool odd = (p[0] == 0xc2 && p[1] < 0xa0) || (p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] >= 0xa0) ||
+               (p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] >= 0x90); /* a control, too long, no character */
+    return odd ? 0 : n;
+}
+
+/* Names of files and what plugins, servers and users say are anything: a message is text. */
+static void make_text(char *msg) {
+    for (unsigned char *p = (unsigned char *)msg; *p;) {
+        size_t n = shown_bytes(p);
+        if (!n) *p = '.';
+        p += n ? n : 1;
+    }
+}
+
 static void cut_with_ellipsis(ck_error *err, int wanted) {
     if (wanted < 0) {
         snprintf(err->msg, sizeof err->msg, "(unprintable message)");
     } else if ((size_t)wanted >= sizeof err->msg) {
         memcpy(err->msg + sizeof err->msg - 4, "...", 4);
     }
+    make_text(err->msg);
 }
 
 ck_status ck_vfail(ck_error *err, ck_status status, const char *fmt, va_list ap) {

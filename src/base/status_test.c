@@ -116,12 +116,27 @@ static void test_a_failed_assertion_ends_the_process(void **state) {
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
 }
 
+static void test_a_message_is_text(void **state) {
+    (void)state;
+    ck_error err = CK_ERROR_INIT;
+    ck_fail(&err, CK_DATA, "%s",
+            "a\xff\x01\x1b[31m \xc2\x9b \xe2\x82\xac \xf0\x9f\x99\x82\t\nb\xed\xa0\x80\xc0\x80\xe2\x82");
+    assert_string_equal(err.msg, "a...[31m .. \xe2\x82\xac \xf0\x9f\x99\x82\t\nb.......");
+    ck_error_prefix(&err, "x\x7f: ");
+    assert_string_equal(err.msg, "x.: a...[31m .. \xe2\x82\xac \xf0\x9f\x99\x82\t\nb.......");
+    char text[2 * sizeof err.msg];
+    for (size_t i = 0; i + 3 < sizeof text; i += 3) memcpy(text + i, "\xe2\x82\xac", 4);
+    ck_fail(&err, CK_DATA, "%s", text); /* cut in the middle of a character */
+    assert_true(strlen(err.msg) == sizeof err.msg - 1 && strstr(err.msg, "...") && !strstr(err.msg, "\x82."));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fail_fills_the_error),
         cmocka_unit_test(test_errno_maps_to_status_and_text),
         cmocka_unit_test(test_long_messages_are_cut_with_an_ellipsis),
         cmocka_unit_test(test_prefix),
+        cmocka_unit_test(test_a_message_is_text),
         cmocka_unit_test(test_every_status_has_a_name),
         cmocka_unit_test(test_try_evaluates_once),
         cmocka_unit_test(test_a_failed_assertion_ends_the_process),
