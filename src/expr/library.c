@@ -155,6 +155,25 @@ static ck_plugin_function *own_function(const ck_library *l, const char *plugin,
     return strcmp(own->plugin, plugin) == 0 ? own : NULL;
 }
 
+enum { KNOWN_FLAGS = CLINK_SEES_NULLS | CLINK_GIVES_NULLS | CLINK_FAILS | CLINK_VOLATILE };
+
+static bool takes_the_same(const ck_plugin_overload *a, const ck_plugin_overload *b) {
+    bool same = a->count == b->count;
+    for (uint32_t i = 0; same && i < a->count; i++) same = ck_type_eq(a->types[i], b->types[i]);
+    return same;
+}
+
+/* Another of the name, which takes something else. */
+static ck_status add_overload(ck_plugin_function *to, ck_plugin_overload *o, ck_error *err) {
+    ck_plugin_overload **at = &to->overloads;
+    for (; *at; at = &(*at)->next)
+        if (takes_the_same(*at, o))
+            return ck_fail(err, CK_INVALID, "plugin %s has function %s(%s) twice", to->plugin, o->face->name,
+                           o->face->arguments);
+    *at = o;
+    return CK_OK;
+}
+
 ck_status ck_library_add_function(ck_library *l, ck_arena *arena, const char *plugin, const clink_function *f,
                                   ck_error *err) {
     ck_plugin_function *own = f->name ? own_function(l, plugin, f->name) : NULL;
@@ -164,17 +183,16 @@ ck_status ck_library_add_function(ck_library *l, ck_arena *arena, const char *pl
                        !f->call        ? "call"
                        : !f->arguments ? "arguments (\"\" for none)"
                                        : "returns");
+    if (f->flags & ~(uint32_t)KNOWN_FLAGS)
+        return ck_fail(err, CK_INVALID,
+                       "plugin %s: function %s has flags (0x%x) that this clink does not know; a newer one may", plugin,
+                       f->name, f->flags & ~(uint32_t)KNOWN_FLAGS);
     ck_plugin_overload *o = CK_ARENA_NEW(arena, ck_plugin_overload);
     if (!o) return ck_nomem(err, arena->mem, sizeof *o);
     CK_TRY(argument_types(arena, plugin, f, o, err));
     CK_TRY(type_of(arena, plugin, f->name, f->returns, ck_view_of(f->returns), &o->returns, err));
     ck_plugin_overload_init(o, f, plugin);
-    if (own) {
-        ck_plugin_overload *last = own->overloads;
-        while (last->next) last = last->next;
-        last->next = o;
-        return CK_OK;
-    }
+    if (own) return add_overload(own, o, err);
     if (!(own = CK_ARENA_NEW(arena, ck_plugin_function))) return ck_nomem(err, arena->mem, sizeof *own);
     own->plugin = plugin;
     own->overloads = o;

@@ -137,14 +137,29 @@ static bool range_of(ck_kind kind, int64_t *low, int64_t *high) {
     }
 }
 
+/* A text is in the value itself, or within what has been asked for. */
+static bool is_inside(const ck_column *c, uint32_t row) {
+    const ck_strview *v = &c->views[row];
+    if (v->length <= CK_STRVIEW_INLINE) return v->length >= 0;
+    if (!c->heaps || v->ref.buffer < 0 || (uint32_t)v->ref.buffer >= c->heaps->count || v->ref.offset < 0) return false;
+    size_t bytes = c->heaps->buffers[v->ref.buffer]->bytes, at = (size_t)v->ref.offset;
+    return at <= bytes && (size_t)v->length <= bytes - at;
+}
+
+const char *ck_plugin_misfit(const ck_type *type, const ck_column *c, uint32_t row) {
+    if (c->phys != CK_PHYS_VIEW) return "a number out of range for its type";
+    if (!is_inside(c, row)) return "a text beyond the room it was given";
+    return type->kind == CK_TYPE_VARCHAR ? "a text that is not UTF-8" : "bytes that do not fit";
+}
+
 bool ck_plugin_fits(const ck_type *type, const ck_column *c, const uint16_t *sel, uint32_t n, uint32_t *row) {
     int64_t low, high;
-    bool text = type->kind == CK_TYPE_VARCHAR, decimal = type->kind == CK_TYPE_DECIMAL;
+    bool text = c->phys == CK_PHYS_VIEW, utf8 = type->kind == CK_TYPE_VARCHAR, decimal = type->kind == CK_TYPE_DECIMAL;
     if (!(text || decimal || range_of(type->kind, &low, &high))) return true;
     for (uint32_t k = 0; k < n; k++) {
         uint32_t i = sel ? sel[k] : k;
         if (has_none(c, i)) continue;
-        bool fits = text      ? ck_utf8_valid(ck_column_str(c, i))
+        bool fits = text      ? is_inside(c, i) && (!utf8 || ck_utf8_valid(ck_column_str(c, i)))
                     : decimal ? ck_decimal_fits(c->i128[i], type->precision)
                               : c->i64[i] >= low && c->i64[i] <= high;
         if (fits) continue;

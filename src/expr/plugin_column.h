@@ -40,8 +40,10 @@ void ck_plugin_writer_destroy(ck_plugin_writer *w);
 clink_status ck_plugin_grow(clink_writer *w, size_t n);
 
 /* Values that the layout has room for and the type does not: an integer or DECIMAL out of range, a time out of the
- * years 1 to 9999, text that is not UTF-8. *row is the first such row of sel[0..n) (sel NULL: 0..n). */
+ * years 1 to 9999, text that is not UTF-8 or not where its writer gave room. *row is the first such row of sel[0..n) (sel NULL: 0..n). */
 bool ck_plugin_fits(const ck_type *type, const ck_column *c, const uint16_t *sel, uint32_t n, uint32_t *row);
+/* What is wrong with that row's value. */
+const char *ck_plugin_misfit(const ck_type *type, const ck_column *c, uint32_t row);
 /* A REAL holds what fits into a float, a time the digits of a second that its type has; where there is no value stands
  * 0 instead of what a plugin or nobody has written there. */
 void ck_plugin_round(const ck_type *type, ck_column *c);

@@ -123,8 +123,8 @@ static ck_status check(ck_eval *ev, const ck_plugin_overload *o, const ck_rows *
     uint32_t row = 0;
     if (ck_plugin_fits(o->returns, col, rows->sel, rows->n, &row)) return CK_OK;
     ck_fail(err, CK_DATA, "%s of plugin %s gave %s", o->face->name, o->plugin,
-            o->returns->kind == CK_TYPE_VARCHAR ? "a text that is not UTF-8"
-                                                : "a number out of range for the type it returns");
+            col->phys == CK_PHYS_VIEW ? ck_plugin_misfit(o->returns, col, row)
+                                      : "a number out of range for the type it returns");
     if (ev->batch && row < ev->batch->row_count) ck_batch_place(ev->batch, row, err);
     return CK_DATA;
 }

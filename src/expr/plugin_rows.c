@@ -42,8 +42,7 @@ static ck_status check(const ck_field *f, const ck_column *c, uint32_t rows, ck_
     const char *what = NULL;
     for (uint32_t i = 0; !f->nullable && !what && i < rows; i++)
         if (!ck_bit_get(c->validity, i)) what = "NULL, and the column is NOT NULL";
-    if (!what && !ck_plugin_fits(f->type, c, NULL, rows, &row))
-        what = f->type->kind == CK_TYPE_VARCHAR ? "a text that is not UTF-8" : "a number out of range for its type";
+    if (!what && !ck_plugin_fits(f->type, c, NULL, rows, &row)) what = ck_plugin_misfit(f->type, c, row);
     return what ? ck_fail(err, CK_DATA, "emitted %s in column %s", what, f->name) : CK_OK;
 }
 

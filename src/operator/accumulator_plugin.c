@@ -90,10 +90,10 @@ static ck_status check(const ck_acc *a, const ck_type *type, const ck_column *c,
                        ck_op_ctx *ctx) {
     uint32_t row = 0;
     if (ck_plugin_fits(type, c, NULL, n, &row)) return CK_OK;
-    if (type->kind != CK_TYPE_VARCHAR) return ck_acc_out_of_range(a->field, type, g, row, ctx);
+    if (c->phys != CK_PHYS_VIEW) return ck_acc_out_of_range(a->field, type, g, row, ctx);
     ctx->error->fatal = true;
-    return ck_fail(ctx->error, CK_DATA, "%s of plugin %s gave a text that is not UTF-8", a->plugin->face->name,
-                   a->plugin->plugin);
+    return ck_fail(ctx->error, CK_DATA, "%s of plugin %s gave %s", a->plugin->face->name, a->plugin->plugin,
+                   ck_plugin_misfit(type, c, row));
 }
 
 static ck_status value(ck_acc *a, const ck_groups *g, const ck_type *type, ck_column **out, ck_op_ctx *ctx) {

@@ -247,7 +247,10 @@ static ck_status enter(ck_plugins *p, const char *path, const clink_plugin *from
                        "plugin %s: its table is of version %u of the plugin ABI, and this clink has version %u", path,
                        t->abi, CLINK_PLUGIN_ABI);
     if (!t->name || !*t->name || strlen(t->name) > 200)
-        return ck_fail(err, CK_REFUSED, "plugin %s: its table has no name", path);
+        return ck_fail(err, CK_REFUSED, "plugin %s: its table has no name, or one of over 200 bytes", path);
+    for (const char *c = t->name; *c; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7f)
+            return ck_fail(err, CK_REFUSED, "plugin %s: its table's name has a character that is not shown", path);
     for (const ck_plugin *other = p->first; other; other = other->next)
         if (strcmp(other->table->name, t->name) == 0)
             return ck_fail(err, CK_REFUSED, "plugin %s: %s is a plugin named %s already", path, other->path, t->name);

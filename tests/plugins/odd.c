@@ -80,6 +80,17 @@ static clink_status twice_text(clink_call *call) {
     }
     return CLINK_OK;
 }
+/* More than it has asked for room for. */
+static clink_status too_far(clink_call *call) {
+    for (CLINK_EACH(call->rows, k, row)) {
+        char *to = clink_text_room(call->out, 4);
+        if (!to) return CLINK_NOMEM;
+        memcpy(to, "abcd", 4);
+        clink_text_take(call->out, row, 1000000);
+    }
+    return CLINK_OK;
+}
+static clink_status fails_oddly(clink_call *call) { return clink_fail(call->error, CLINK_DATA, "%s", "a\xff\x1b[31m"); }
 static clink_status batch_size(clink_call *call) {
     for (CLINK_EACH(call->rows, k, row)) clink_set_i64(call->out, row, call->rows->count);
     return CLINK_OK;
@@ -101,6 +112,9 @@ F(fails, "fails", "BIGINT", "BIGINT", 0);
 F(fails_silently, "fails_silently", "", "BIGINT", 0);
 F(marks, "marks", "BIGINT", "BIGINT", 0);
 F(no_utf8, "no_utf8", "BIGINT", "VARCHAR", 0);
+F(too_far, "too_far", "BIGINT", "VARCHAR", 0);
+static const clink_function too_far_bytes_function = {.struct_bytes = sizeof(clink_function), .name = "too_far_bytes", .arguments = "BIGINT", .returns = "BYTES", .call = too_far};
+F(fails_oddly, "fails_oddly", "BIGINT", "BIGINT", 0);
 F(too_big, "too_big", "BIGINT", "TINYINT", 0);
 static const clink_function typed[] = {
 #define OF(f, n, r, ...) {.struct_bytes = sizeof(clink_function), .name = n, .arguments = "BIGINT", .returns = r, .call = f, __VA_ARGS__}
@@ -122,21 +136,30 @@ static const clink_function *const functions[] = {
 #ifdef NO_CALL
     &(const clink_function){.struct_bytes = sizeof(clink_function), .name = "nothing", .arguments = "BIGINT", .returns = "BIGINT"},
 #endif
+#ifdef ODD_FLAGS
+    &(const clink_function){.struct_bytes = sizeof(clink_function), .name = "flags", .arguments = "BIGINT", .returns = "BIGINT", .call = twice, .flags = 1024},
+#endif
+#ifdef SAME
+    &twice_function,
+#endif
 #ifdef ODD_TYPE
     &(const clink_function){.struct_bytes = sizeof(clink_function), .name = "odd", .arguments = "BIGINT, NUMBR", .returns = "BIGINT", .call = twice},
 #endif
     &twice_function, &twice_text_function, &gives_null_function, &fails_function, &fails_silently_function, &marks_function, &no_utf8_function,
-    &too_big_function, &or_zero_function, &batch_size_function, &not_opened_function,
+    &too_far_function, &too_far_bytes_function, &fails_oddly_function, &too_big_function, &or_zero_function, &batch_size_function, &not_opened_function,
     &typed[0], &typed[1], &typed[2], &typed[3], &typed[4], &typed[5], &typed[6], &typed[7], &typed[8],
     &typed[9], &typed[10], &typed[11], &typed[12], &typed[13], NULL};
 
 #ifndef ABI
 #define ABI CLINK_PLUGIN_ABI
 #endif
+#ifndef ODD_NAME
+#define ODD_NAME "odd"
+#endif
 #ifndef BYTES
 #define BYTES sizeof(clink_plugin)
 #endif
-static const struct { clink_plugin table; char more[64]; } odd = {{.struct_bytes = BYTES, .abi = ABI, .name = "odd", .version = "1", .functions = functions},
+static const struct { clink_plugin table; char more[64]; } odd = {{.struct_bytes = BYTES, .abi = ABI, .name = ODD_NAME, .version = "1", .functions = functions},
 #ifdef NEWER
     {0, 0, 1}
 #else

@@ -198,6 +198,9 @@ def test_what_stands_where_there_is_no_value_is_nothing(so, tmp_path, call, show
     ("SELECT fails_silently()", "fails_silently of plugin odd: it failed and did not say why"),
     ("SELECT marks(1)", "marks of plugin odd calls clink_fail_row, which it may not without CLINK_FAILS"),
     ("SELECT no_utf8(1)", "no_utf8 of plugin odd gave a text that is not UTF-8"),
+    ("SELECT too_far(1)", "too_far of plugin odd gave a text beyond the room it was given"),
+    ("SELECT too_far_bytes(1)", "too_far_bytes of plugin odd gave a text beyond the room it was given"),
+    ("SELECT fails_oddly(1)", "fails_oddly of plugin odd: a..[31m"),
     ("SELECT too_big(1)", "too_big of plugin odd gave a number out of range for the type it returns"),
     ("SELECT not_opened(1)", "not_opened of plugin odd: zones.txt is missing"),
     ("SELECT twice(TRUE)", "no function twice(BOOLEAN); twice of plugin odd takes (BIGINT) or (VARCHAR)"),
@@ -230,6 +233,9 @@ def test_a_failure_names_row_and_operator(so, tmp_path):
     (["-DHANGS"], "it took longer than 20 seconds"),
     (["-DBUILT_IN"], 'plugin odd has a function "UPPER", which is built in; it must have another name'),
     (["-DNO_CALL"], "plugin odd: function nothing lacks call"),
+    (["-DODD_FLAGS"], "plugin odd: function flags has flags (0x400) that this clink does not know"),
+    (["-DSAME"], "plugin odd has function twice(BIGINT) twice"),
+    (['-DODD_NAME="a\\nb"'], "its table's name has a character that is not shown"), (['-DODD_NAME=""'], "its table has no name"),
     (["-DODD_TYPE"], 'plugin odd: odd has "BIGINT, NUMBR", where "NUMBR" is no SQL type'),
 ])
 def test_plugins_that_do_not_load(so, flags, says):
