@@ -14,7 +14,7 @@ size_t cluster_flags_table(cluster_flags *f, flag *out) {
         {"token-file", 0, FLAG_TEXT, &f->token_file, "FILE", "the runtime directory's", "where its token is"},
         CLUSTER_TLS_FLAGS(f->tls),
         {"json", 0, FLAG_SWITCH, &f->json, NULL, NULL, "one JSON object a line"},
-        {"timeout-s", 0, FLAG_COUNT, &f->timeout_s, "N", "30", "how long an answer may take"},
+        {"timeout-s", 0, FLAG_POSITIVE, &f->timeout_s, "N", "30", "how long an answer may take"},
     };
     memcpy(out, rows, sizeof rows);
     return sizeof rows / sizeof rows[0];

@@ -44,7 +44,7 @@ static bool parse_count(const char *text, int64_t *out) {
     char *end;
     errno = 0;
     long long x = strtoll(text, &end, 10);
-    if (end == text || *end || errno || x < 0) return false;
+    if (text[0] < '0' || text[0] > '9' || *end || errno) return false; /* no sign, no space */
     *out = x;
     return true;
 }
@@ -53,7 +53,7 @@ static bool parse_bytes(const char *text, uint64_t *out) {
     char *end;
     errno = 0;
     unsigned long long x = strtoull(text, &end, 10);
-    if (end == text || errno || text[0] == '-') return false;
+    if (text[0] < '0' || text[0] > '9' || errno) return false;
     unsigned shift = 0;
     switch (*end) {
     case 'k':
@@ -86,6 +86,9 @@ static int set_value(const verb *v, const flag *f, const char *text) {
     case FLAG_COUNT:
         if (parse_count(text, f->target)) return 0;
         return usage_error(v, "--%s takes a whole number, not '%s'", f->name, text);
+    case FLAG_POSITIVE:
+        if (parse_count(text, f->target) && *(int64_t *)f->target > 0) return 0;
+        return usage_error(v, "--%s takes a whole number from 1 on, not '%s'", f->name, text);
     case FLAG_BYTES:
         if (parse_bytes(text, f->target) && *(uint64_t *)f->target > 0) return 0;
         return usage_error(v, "--%s takes a size such as 512M or 2G, not '%s'", f->name, text);

@@ -10,6 +10,7 @@ typedef enum flag_kind {
     FLAG_SWITCH,   /* bool: --fresh */
     FLAG_TEXT,     /* const char *: --name x */
     FLAG_COUNT,    /* int64_t >= 0 */
+    FLAG_POSITIVE, /* int64_t >= 1: what 0 stands for is left out */
     FLAG_BYTES,    /* uint64_t: 512M, 2G, plain bytes */
     FLAG_OPTIONAL, /* const char *: --changes or --changes=json; "" when bare */
     FLAG_LIST,     /* flag_list: may be repeated */

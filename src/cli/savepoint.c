@@ -138,7 +138,7 @@ static int verify(const char *dir, uint64_t id, bool json) {
 static int verify_main(const verb *v, int argc, char **argv) {
     int64_t id = 0;
     bool json = false, help;
-    flag table[] = {{"id", 0, FLAG_COUNT, &id, "N", "all", "one checkpoint"},
+    flag table[] = {{"id", 0, FLAG_POSITIVE, &id, "N", "all", "one checkpoint"},
                     {"json", 0, FLAG_SWITCH, &json, NULL, NULL, "one object a file"}};
     int rc = flags_parse(v, table, sizeof table / sizeof *table, &argc, argv, &help);
     if (rc) return rc;

@@ -150,7 +150,7 @@ void run_flags_init(run_flags *f) {
                      .tolerable_failed = 3,
                      .retained = 3,
                      .alignment_stall_ms = 1000,
-                     .materialisation_every = 10};
+                     .materialisation_every = MATERIALISATION_EVERY};
 }
 
 size_t run_flags_table(run_flags *f, flag *out) {
@@ -170,7 +170,7 @@ size_t run_flags_table(run_flags *f, flag *out) {
         {"job", 0, FLAG_TEXT, &f->job, "FILE.so", NULL, "run the job of a plugin, in place of a script"},
         {"memory", 0, FLAG_BYTES, &f->memory_bytes, "SIZE", "the machine's or the cgroup's",
          "bound on the job's memory"},
-        {"threads", 0, FLAG_COUNT, &f->threads, "N", "cores", "threads that run operators"},
+        {"threads", 0, FLAG_POSITIVE, &f->threads, "N", "cores", "threads that run operators"},
         {"state-backend", 0, FLAG_TEXT, &f->state_backend, "B", "memory",
          "memory; file:DIR, rocksdb:DIR take what passes --memory; changelog+ any of them"},
         {"materialisation", 0, FLAG_TEXT, &f->materialisation, "WHERE", "inside; with rocksdb external",
@@ -183,20 +183,20 @@ size_t run_flags_table(run_flags *f, flag *out) {
          "where savepoints (SIGUSR1; SIGUSR2 stops with one) are kept too"},
         {"checkpoint-interval-ms", 0, FLAG_COUNT, &f->checkpoint_interval_ms, "N", "10000",
          "time between checkpoints; 0: only at the end"},
-        {"checkpoint-timeout-ms", 0, FLAG_COUNT, &f->checkpoint_timeout_ms, "N", "600000",
+        {"checkpoint-timeout-ms", 0, FLAG_POSITIVE, &f->checkpoint_timeout_ms, "N", "600000",
          "a checkpoint that takes longer is aborted"},
-        {"final-checkpoint-timeout-ms", 0, FLAG_COUNT, &f->final_checkpoint_timeout_ms, "N", "300000",
+        {"final-checkpoint-timeout-ms", 0, FLAG_POSITIVE, &f->final_checkpoint_timeout_ms, "N", "300000",
          "the same for the one at the end, with its commit"},
         {"tolerable-failed-checkpoints", 0, FLAG_COUNT, &f->tolerable_failed, "N", "3",
          "failures in a row that the job outlives; 0: any number"},
         {"checkpoint-retained", 0, FLAG_COUNT, &f->retained, "N", "3", "complete checkpoints kept"},
         {"alignment", 0, FLAG_TEXT, &f->alignment, "HOW", "aligned",
          "aligned, unaligned (barriers overtake and what is under way is stored) or adaptive"},
-        {"alignment-stall-ms", 0, FLAG_COUNT, &f->alignment_stall_ms, "N", "1000",
+        {"alignment-stall-ms", 0, FLAG_POSITIVE, &f->alignment_stall_ms, "N", "1000",
          "adaptive: how long one may stall before it overtakes"},
         {"restore", 0, FLAG_TEXT, &f->restore, "WHAT", "latest", "latest, a checkpoint id, or DIR[:ID]"},
         {"restore-from-dir", 0, FLAG_TEXT, &f->restore_dir, "DIR", "none", "as --restore DIR"},
-        {"restore-from-checkpoint-id", 0, FLAG_COUNT, &f->restore_id, "N", "0",
+        {"restore-from-checkpoint-id", 0, FLAG_POSITIVE, &f->restore_id, "N", "newest",
          "the checkpoint there, as --restore DIR:N"},
         {"fresh", 0, FLAG_SWITCH, &f->fresh, NULL, NULL, "start anew in a used directory"},
         {"allow-duplicates", 0, FLAG_SWITCH, &f->allow_duplicates, NULL, NULL, "go back behind committed output"},
@@ -290,6 +290,10 @@ clink_status run_flags_open(const verb *v, run_flags *f, clink_engine **engine) 
                     (unsigned long long)f->memory_bytes);
         return CLINK_INVALID;
     }
+    if (f->threads > THREADS_MAX) {
+        usage_error(v, "--threads is 1 to %d", THREADS_MAX);
+        return CLINK_INVALID;
+    }
     if (f->log_level && (o.log_level = log_level_of(f->log_level)) < 0) {
         usage_error(v, "--log-level is debug, info, warn, error or off, not '%s'", f->log_level);
         return CLINK_INVALID;
@@ -346,8 +350,9 @@ static int apply_backend(const verb *v, const char *name, clink_run *run) {
 
 static int apply_changelog(const verb *v, const run_flags *f, clink_run *run) {
     if (run->changelog == CLINK_NO_CHANGELOG) {
-        if (!f->materialisation) return 0;
-        return usage_error(v, "--materialisation is for --state-backend changelog+...");
+        if (!f->materialisation && f->materialisation_every == MATERIALISATION_EVERY) return 0;
+        return usage_error(v, "--materialisation%s is for --state-backend changelog+...",
+                           f->materialisation ? "" : "-every");
     }
     if (!run->checkpoint_dir)
         return usage_error(v, "--state-backend changelog+... is about checkpoints and needs --checkpoint-dir");

@@ -6,7 +6,7 @@
 #include "clink/clink.h"
 #include "cli/flags.h"
 
-enum { SCRIPT_BYTES_MAX = 16 << 20, MEMORY_BYTES_MIN = 1 << 20 };
+enum { SCRIPT_BYTES_MAX = 16 << 20, MEMORY_BYTES_MIN = 1 << 20, THREADS_MAX = 1024, MATERIALISATION_EVERY = 10 };
 
 typedef struct script {
     char *text;         /* NUL-terminated; freed with script_free */

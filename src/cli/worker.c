@@ -38,7 +38,7 @@ static int worker_main(const verb *v, int argc, char **argv) {
          "the coordinator's control port; several with commas, one leads"},
         {"token-file", 0, FLAG_TEXT, &o.token_file, "FILE", "the runtime directory's", "where its token is"},
         CLUSTER_TLS_FLAGS(o.tls),
-        {"slots", 0, FLAG_COUNT, &slots, "N", "cores", "how many subtasks it takes"},
+        {"slots", 0, FLAG_POSITIVE, &slots, "N", "cores", "how many subtasks it takes"},
         {"memory", 0, FLAG_BYTES, &memory_bytes, "SIZE", "the machine's or the cgroup's",
          "of all its jobs: each has the shares of its slots"},
         {"name", 0, FLAG_TEXT, &o.name, "NAME", "one of its own", "who it is, the same when it is started again"},

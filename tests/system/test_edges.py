@@ -68,6 +68,20 @@ def test_what_is_missing_is_said_of_the_flag_that_was_given(clink, tmp_path, fla
     assert r.code == 2 and says in r.err and os.listdir(tmp_path) == [], r.err
 
 
+@pytest.mark.parametrize("flag", ["threads", "checkpoint-timeout-ms", "final-checkpoint-timeout-ms", "alignment-stall-ms", "restore-from-checkpoint-id"])
+def test_a_number_is_not_replaced_by_a_default(clink, tmp_path, flag):
+    """0 has no meaning there, and is not the default either; nor is what is no number, or larger than there is room for."""
+    for value in ("0", "-1", "+1", " 1", "1 ", "1.5", "", "9223372036854775808"):
+        r = clink("run", "--name", "j", "--checkpoint-dir", "ck", f"--{flag}={value}", "-e", "SELECT 1", ok=False)
+        assert r.code == 2 and f"--{flag} takes a whole number from 1 on, not '{value}'" in r.err and os.listdir(tmp_path) == [], r.err
+
+
+@pytest.mark.parametrize("flags,says", [(["--threads", "4294967297"], "--threads is 1 to 1024"), (["--materialisation-every", "7"], "--materialisation-every is for --state-backend changelog+")])
+def test_a_number_that_would_be_ignored(clink, flags, says):
+    r = clink("run", *flags, "-e", "SELECT 1", ok=False)
+    assert r.code == 2 and says in r.err, r.err
+
+
 @pytest.mark.parametrize("verb,flags", [
     ("run", ("restore", "restore-from-dir", "checkpoint-dir", "savepoint-dir", "catalog", "name", "state-backend", "materialisation", "alignment", "added-state",
              "format", "log-level", "plugin", "job")),
