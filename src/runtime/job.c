@@ -164,8 +164,10 @@ static ck_status settle(ck_job *j, const ck_graph *g, ck_job_config *cfg, ck_err
                 cfg->name, (unsigned long long)j->restored->checkpoint, at, cfg->parallelism);
     destroy(j);
     if (!regions) CK_TRY(ck_job_settle(s, r, g, cfg, cfg->region, parallelism, err));
-    for (uint32_t i = 0; i < regions; i++)
+    for (uint32_t i = 0; i < regions; i++) {
         CK_TRY(ck_job_settle(s, r, g, cfg, (ck_job_region){i, regions}, parallelism, err));
+        cfg->checkpoint.fresh = false; /* the first of them has begun anew for all */
+    }
     cfg->checkpoint.restore = NULL;
     cfg->checkpoint.fresh = false;
     return CK_OK;
