@@ -27,6 +27,7 @@ typedef struct checking {
     const ck_graph *graph;
     refusal *refusals;
     uint32_t refusal_count;
+    const char *ways; /* to go on all the same; NULL: none */
     ck_error *err;
 } checking;
 
@@ -106,6 +107,7 @@ static ck_status compare_job(checking *c, const ck_evolve_config *cfg) {
     if (!(c->refusals = ck_arena_array(c->arena, e.count + 2u, sizeof *c->refusals))) return nomem(c);
     CK_TRY(compare_name(c));
     CK_TRY(refuse_checkpoint(c, cfg, &e));
+    if (!c->refusal_count) c->ways = ck_evolve_ways(&e);
     for (uint32_t i = 0; i < e.count; i++) {
         const ck_evolve_op *op = &e.ops[i];
         const char *uid = op->wanted ? op->wanted->uid : op->stored->uid;
@@ -206,6 +208,7 @@ static ck_status write_text(const checking *c, ck_bytes *out) {
         for (; i < end; i++) CK_TRY(write_slot(out, &f->slots[i]));
     }
     for (uint32_t i = 0; i < c->refusal_count; i++) CK_TRY(write_refusal(out, &c->refusals[i]));
+    if (c->ways) CK_TRY(ck_bytes_printf(out, "%s\n", c->ways));
     return c->expected && !c->refusal_count ? ck_bytes_printf(out, "compatible with %s\n", c->expected) : CK_OK;
 }
 

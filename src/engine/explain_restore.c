@@ -24,6 +24,8 @@ static ck_status write_all(ck_bytes *out, const ck_evolve_config *cfg, const ck_
         parts |= e->ops[i].verdict == CK_EVOLVE_REBUILD || e->ops[i].verdict == CK_EVOLVE_DROP;
     }
     if (refused) CK_TRY(ck_bytes_printf(out, "  refused  %s\n", refused));
+    const char *ways = refused ? NULL : ck_evolve_ways(e);
+    if (ways) CK_TRY(ck_bytes_printf(out, "  %s\n", ways));
     *verdict = e->refused || refused ? CLINK_RESTORE_REFUSED : parts ? CLINK_RESTORE_PARTS : CLINK_RESTORE_WHOLE;
     return CK_OK;
 }

@@ -200,6 +200,8 @@ static ck_status compare_slot(evolving *e, ck_evolve_op *to, const ck_slot_schem
         : other   ? ck_arena_printf(e->arena, "'%s' is of another column or expression now", other)
         : there   ? plan.what
                   : ck_arena_printf(e->arena, "its state \"%s\" is not in the checkpoint", want->schema->slot);
+    if (refused && is_sink(to->wanted))
+        why = ck_arena_printf(e->arena, "the rows of its table are state (mode = 'upsert'): %s", why ? why : "");
     if (refused)
         to->verdict = lacks && to->verdict != CK_EVOLVE_REBUILD ? CK_EVOLVE_BACKFILL : CK_EVOLVE_REBUILD;
     else if (to->verdict == CK_EVOLVE_REUSE)
@@ -514,7 +516,7 @@ static ck_status reuse_all(evolving *e) {
     return CK_OK;
 }
 
-ck_status ck_evolve(ck_arena *a, const ck_evolve_config *cfg, ck_evolution *out, ck_error *err) {
+static ck_status evolve_as(ck_arena *a, const ck_evolve_config *cfg, ck_evolution *out, ck_error *err) {
     evolving e = {.cfg = cfg, .arena = a, .err = err};
     ck_graph *stored;
     ck_status s = ck_graph_decode(a, ck_view_of(cfg->manifest->graph), &stored, err);
@@ -536,6 +538,23 @@ ck_status ck_evolve(ck_arena *a, const ck_evolve_config *cfg, ck_evolution *out,
                           .rewound = e.rewound};
     for (uint32_t i = 0; i < e.count; i++) out->refused += e.ops[i].refused && !cfg->allow;
     return CK_OK;
+}
+
+/* Asked for another way, the same comparison says what would become of it. What it cannot look at is no way. */
+static ck_status helps(ck_arena *a, ck_evolve_config cfg, ck_added_state added, bool *out, ck_error *err) {
+    ck_error why = CK_ERROR_INIT;
+    ck_evolution e;
+    cfg.added = added;
+    ck_status s = evolve_as(a, &cfg, &e, &why);
+    *out = s == CK_OK && e.refused == 0;
+    return s == CK_NOMEM ? ck_nomem(err, a->mem, 0) : CK_OK;
+}
+
+ck_status ck_evolve(ck_arena *a, const ck_evolve_config *cfg, ck_evolution *out, ck_error *err) {
+    CK_TRY(evolve_as(a, cfg, out, err));
+    if (!out->refused || cfg->added != CK_ADDED_REFUSED) return CK_OK;
+    CK_TRY(helps(a, *cfg, CK_ADDED_FROM_NOW, &out->from_now_helps, err));
+    return helps(a, *cfg, CK_ADDED_BACKFILL, &out->backfill_helps, err);
 }
 
 const ck_graph_op *ck_evolve_stored(const ck_evolution *e, const ck_graph_op *wanted) {

@@ -51,6 +51,8 @@ typedef struct ck_evolution {
     const ck_evolve_op *ops; /* that keep something */
     uint32_t count, refused;
     const ck_rewound *rewound; /* by operator of the wanted graph; where something is CK_EVOLVE_BACKFILL */
+    /* Refused, and nothing would be with that in the configuration. */
+    bool from_now_helps, backfill_helps;
 } ck_evolution;
 
 /* What is done where a job computes what its checkpoint has not. */
@@ -75,6 +77,8 @@ typedef struct ck_evolve_config {
 /* Reads the heads of the manifest's files when the graphs differ; everything lives in the arena. CK_CORRUPT: the
  * manifest's graph or a file does not parse. Refused operators are no error here. Blocks. */
 CK_NODISCARD ck_status ck_evolve(ck_arena *a, const ck_evolve_config *cfg, ck_evolution *out, ck_error *err);
+/* What of --added-state goes on from where this is refused, as a sentence without its end; NULL: nothing. */
+const char *ck_evolve_ways(const ck_evolution *e);
 /* CK_REFUSED: output that a sink had prepared, and that this script has no more, could be committed by nobody. */
 ck_status ck_evolve_uncommitted(const ck_graph_op *sink, uint64_t checkpoint, ck_error *err);
 /* CK_REFUSED with a sentence: the job cannot go on from there for what the checkpoint is or holds, whatever its operators

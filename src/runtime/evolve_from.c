@@ -44,17 +44,27 @@ ck_status ck_evolve_from(ck_arena *a, const char *checkpoint_dir, const char *re
 
 /* ---- what cannot go on ---- */
 
+const char *ck_evolve_ways(const ck_evolution *e) {
+    if (e->from_now_helps && e->backfill_helps)
+        return "--added-state from_now lets what is not there begin empty, backfill computes it by reading the input "
+               "again";
+    if (e->from_now_helps) return "--added-state from_now lets what is not there begin empty";
+    return e->backfill_helps ? "--added-state backfill computes what is not there by reading the input again" : NULL;
+}
+
 static ck_status refuse_change(const ck_evolve_config *cfg, const ck_evolution *e, const char *hint, ck_error *err) {
     const ck_evolve_op *first = e->ops;
     while (!first->refused) first++;
     const char *uid = first->wanted ? first->wanted->uid : first->stored->uid;
+    const char *ways = ck_evolve_ways(e);
     char more[64] = "";
     if (e->refused > 1) (void)snprintf(more, sizeof more, " (and %u more)", e->refused - 1);
     return ck_fail(err, CK_REFUSED,
-                   "checkpoint %llu in %s was made by %s cannot go on from all it keeps: %s%s: %s%s; %s",
+                   "checkpoint %llu in %s was made by %s cannot go on from all it keeps: %s%s: %s%s; %s%s%s",
                    (unsigned long long)cfg->manifest->checkpoint, cfg->dir,
                    e->changed ? "another script, and this one" : "this job before code of it was built again, and it",
-                   uid, first->verdict == CK_EVOLVE_DROP ? " is not in this script" : "", first->why, more, hint);
+                   uid, first->verdict == CK_EVOLVE_DROP ? " is not in this script" : "", first->why, more,
+                   ways ? ways : "", ways ? "; " : "", hint);
 }
 
 ck_status ck_evolve_uncommitted(const ck_graph_op *sink, uint64_t checkpoint, ck_error *err) {
