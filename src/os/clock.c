@@ -3,6 +3,9 @@
 
 #include <time.h>
 
+#define WALL_SECONDS_LEAST 0LL            /* 1970-01-01 00:00:00 */
+#define WALL_SECONDS_MOST  253402300799LL /* 9999-12-31 23:59:59 */
+
 static int64_t read_us(clockid_t id) {
     struct timespec t;
     int failed = clock_gettime(id, &t);
@@ -14,9 +17,15 @@ static int64_t system_mono_us(ck_clock *c) {
     (void)c;
     return read_us(CLOCK_MONOTONIC);
 }
+/* What checkpoints and SQL can hold, whatever the machine believes. */
 static int64_t system_wall_us(ck_clock *c) {
     (void)c;
-    return read_us(CLOCK_REALTIME);
+    struct timespec t;
+    int failed = clock_gettime(CLOCK_REALTIME, &t);
+    CK_ASSERT(failed == 0);
+    if (t.tv_sec < WALL_SECONDS_LEAST) return WALL_SECONDS_LEAST * 1000000;
+    if (t.tv_sec > WALL_SECONDS_MOST) return WALL_SECONDS_MOST * 1000000;
+    return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
 }
 
 ck_clock *ck_clock_system(void) {

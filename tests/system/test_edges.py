@@ -6,7 +6,7 @@ import resource
 import subprocess
 
 import pytest
-from conftest import BUILD, CLINK, write_ndjson
+from conftest import BUILD, CLINK, TOP, run_clink, write_ndjson
 
 T = "CREATE TABLE t (a BIGINT) WITH (connector='file', format='json', path='{p}');\n"
 NOT_NULL = "CREATE TABLE t (a BIGINT NOT NULL) WITH (connector='file', format='json', path='t.json');\n"
@@ -185,6 +185,23 @@ def test_messages_are_text(tmp_path):
         assert all(c == "\n" or (ord(c) >= 32 and not 0x7F <= ord(c) < 0xA0) for c in message), message
         assert skip or "€" in message
         (tmp_path / "t.json").write_bytes(b"\xf0" * 600)
+
+
+@pytest.mark.skipif(os.environ.get("CLINK_SANITIZE", "") != "", reason="a sanitized binary wants its runtime loaded first")
+@pytest.mark.parametrize("second,says", [(-(2**60), "1970-01-01T00:00:00"), (-3600, "1970-01-01T00:00:00"), (0, "1970-01-01T00:00:00"),
+                                         (253402300799, "9999-12-31T23:59:59"), (253402300800, "9999-12-31T23:59:59"), (2**60, "9999-12-31T23:59:59")])
+def test_a_clock_that_is_far_off(tmp_path, second, says):
+    """A clock before 1970 made manifests that nobody could read, and times that SQL has not."""
+    clock = tmp_path / "clock.so"
+    subprocess.run(["gcc", "-std=c17", "-O2", "-shared", "-fPIC", f"{TOP}/tests/plugins/jumping_clock.c", "-o", str(clock)], check=True)
+    write_ndjson(tmp_path / "t.json", [{"a": 1}])
+    sql = T.format(p="t.json") + "CREATE TABLE o (a BIGINT, at VARCHAR) WITH (connector='file', format='json', path='out'); INSERT INTO o SELECT a, CAST(NOW() AS VARCHAR) FROM t"
+    env = {"LD_PRELOAD": str(clock), "CLINK_CLOCK": str(second)}
+    run_clink("run", "--name", "j", "--checkpoint-dir", "ck", "-e", sql, cwd=tmp_path, env=env)
+    rows = [json.loads(line) for p in sorted((tmp_path / "out").iterdir()) for line in p.read_text().splitlines()]
+    assert [(r["a"], r["at"].replace(" ", "T")[:19]) for r in rows] == [(1, says)]
+    r = run_clink("run", "--name", "j", "--checkpoint-dir", "ck", "-e", sql, cwd=tmp_path)
+    assert "has finished before" in r.err, r.err
 
 
 # ---- the library ----
