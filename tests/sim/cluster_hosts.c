@@ -66,8 +66,8 @@ bool worker_excused(const world *w, uint32_t number) {
 }
 
 /* A region restarts for something that happened to it: a host of it failed or went with its worker, which may have been
- * away; or not all of them were ever there, or another leader did not find them. What happens to another region of the
- * same job is no reason. */
+ * away, or have died before it could say that the host had ended; or not all of them were ever there, or another leader
+ * did not find them. What happens to another region of the same job is no reason. */
 static bool has_reason(const world *w, const host *n) {
     uint32_t hosts = 0, expected = 0;
     for (uint32_t i = 0; i < w->host_count; i++) {
@@ -75,7 +75,8 @@ static bool has_reason(const world *w, const host *n) {
         if (h->job != n->job || h->attempt + 1 != n->attempt) continue;
         hosts++, expected = h->process_count;
         if (h->failed || h->leaders != w->leader_count) return true;
-        if (w->workers[h->worker].life != h->life || w->workers[h->worker].excused_until_us > h->born_us) return true;
+        const sim_worker *k = &w->workers[h->worker];
+        if (!k->alive || k->life != h->life || k->excused_until_us > h->born_us) return true;
     }
     return hosts == 0 || hosts < expected;
 }
