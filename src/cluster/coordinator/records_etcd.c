@@ -184,19 +184,27 @@ static ck_status find_leader(records_etcd *r, ck_etcd_pair *out, bool *found, ck
     return CK_OK;
 }
 
-static ck_status stand_for_election(records_etcd *r, const ck_records_etcd_config *cfg, ck_error *err) {
+/* CK_AGAIN: with who does; CK_OK: nobody. */
+static ck_status look_for_leader(records_etcd *r, ck_error *err) {
     ck_etcd_pair leader;
-    bool found, done = false;
-    const ck_view address = ck_view_of(cfg->address);
+    bool found;
     CK_TRY(find_leader(r, &leader, &found, err));
-    if (found) return ck_fail(err, CK_AGAIN, "%.*s leads", (int)leader.value.n, leader.value.p);
+    return found ? ck_fail(err, CK_AGAIN, "%.*s leads", (int)leader.value.n, leader.value.p) : CK_OK;
+}
+
+static ck_status stand_for_election(records_etcd *r, const ck_records_etcd_config *cfg, ck_error *err) {
+    bool done = false;
+    const ck_view address = ck_view_of(cfg->address);
+    CK_TRY(look_for_leader(r, err));
     int64_t asked_us = ck_mono_us(r->proc);
     CK_TRY(ck_etcd_grant(r->etcd, cfg->lease_s, &r->lease, err));
     CK_TRY(ck_etcd_change_if(r->etcd, "leader", 0,
                              &(ck_etcd_change){.key = "leader", .value = &address, .lease = r->lease}, &done,
                              &r->revision, err));
     r->until_us = until_of(r, asked_us);
-    return done ? CK_OK : ck_fail(err, CK_AGAIN, "another coordinator leads");
+    if (done) return CK_OK;
+    CK_TRY(look_for_leader(r, err)); /* somebody was quicker */
+    return ck_fail(err, CK_AGAIN, "another coordinator leads");
 }
 
 static ck_status last_epoch(records_etcd *r, uint64_t *epoch, ck_error *err) {
