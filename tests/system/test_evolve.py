@@ -55,14 +55,14 @@ class Job:
         p = subprocess.Popen([CLINK, "run", self.script(sql), "--checkpoint-dir", self.ck, "--checkpoint-interval-ms", "20",
                               *map(str, flags)], stdout=subprocess.DEVNULL, stderr=err)
         try:
-            deadline = time.monotonic() + 60
+            deadline = time.monotonic() + 180
             while p.poll() is None and time.monotonic() < deadline:  # it has started, and nothing is left to read
                 if "exactly once" in open(self.where / "stderr").read() and len(self.copied()) >= self.rows:
                     break
                 time.sleep(0.01)
             if p.poll() is None:
                 p.send_signal(signal.SIGUSR2)
-            code = p.wait(30)
+            code = p.wait(180)
         finally:
             p.kill()
         return code, open(self.where / "stderr").read()
