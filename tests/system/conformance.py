@@ -24,7 +24,7 @@ sys.path.insert(0, os.path.dirname(__file__))
 from conftest import CLINK, TOP, read_rows, run_clink  # noqa: E402
 
 KILLED = -signal.SIGKILL
-ROWS = 3000
+ROWS = 20000
 PAGE = os.path.join(TOP, "docs", "connectors.md")
 BEGIN, END = "<!-- conformance -->", "<!-- /conformance -->"
 
@@ -32,8 +32,8 @@ BEGIN, END = "<!-- conformance -->", "<!-- /conformance -->"
 class Sink:
     """One kind of sink. Made once for all its cells; start before the first, stop after the last."""
     title = ""                 # the column in the matrix
-    rows_per_second = 4000     # of the input, so that several checkpoints come
-    interval_ms = 20           # between checkpoints
+    interval_ms = 50           # between checkpoints, ten rows each
+    lasts_s = 100              # the input, while lives are stopped at the n-th of something: it must not end before, however slow a machine is
     points = ()                # its own fault points between the steps of one commit
     lost = ("commit.after",)   # points behind which the outside has taken the commit and the answer is lost
     fences = False             # a second life elsewhere shuts a first one out that was only thought dead
@@ -67,7 +67,6 @@ class Missing(Exception):
 
 class FileSink(Sink):
     title = "file"
-    interval_ms = 10
 
     def table(self, cell):
         return f"CREATE TABLE snk (id BIGINT, k VARCHAR) WITH (connector='file', format='json', path='{cell.dir}/out')"
@@ -108,7 +107,7 @@ class Cell:
         with open(os.path.join(self.dir, "in.ndjson"), "w") as f:
             f.writelines(json.dumps({"id": i, "k": k}) + "\n" for i, k in self.want)
         self.ck, self.script, self.attempts = os.path.join(self.dir, "ck"), os.path.join(self.dir, "job.sql"), 0
-        self.write_script(sink.rows_per_second)
+        self.write_script(ROWS // sink.lasts_s)
 
     def write_script(self, rate):
         with open(self.script, "w") as f:
@@ -133,7 +132,7 @@ class Cell:
                 "--checkpoint-retained", "64", "-p", str(p), *map(str, more)]
 
     def run(self, p, fault=None, *more, ck=None):
-        r = run_clink(*self.args(p, *more, ck=ck), env={"CLINK_FAULT": fault} if fault else {}, ok=False, timeout=120)
+        r = run_clink(*self.args(p, *more, ck=ck), env={"CLINK_FAULT": fault} if fault else {}, ok=False, timeout=200)
         self.look()
         return r
 
@@ -156,6 +155,8 @@ class Cell:
         assert not more, f"{sum(more.values())} doubled or invented: {list(more)[:3]}"
 
     def finish(self, p, *more):
+        """What is left of the input comes in a second, in several checkpoints still."""
+        self.read_at(ROWS)
         r = self.run(p, None, *more)
         assert r.code == 0, r.err
         self.check()
@@ -310,6 +311,7 @@ def wait_for(what, proc, seconds=60):
 @cell("the server is killed and comes back")
 def server_restarted(c):
     """The job may wait for it or end with a sentence; started again it goes on."""
+    c.read_at(ROWS // 10)
     proc = c.start(2)
     wait_for(lambda: c.checkpoints()[1], proc)
     c.sink.restart()
@@ -348,7 +350,6 @@ def sleeper(c):
 @cell("a zombie wakes after another life has taken over")
 def zombie(c):
     """The other life works on a copy of the checkpoints, as on another machine: no lock keeps them apart, only the server can."""
-    c.read_at(c.sink.rows_per_second // 4)  # on a busy machine lives are long, and the input must last for ten of them
     for point in ("commit.before:3", *(f"{p}:1" for p in c.sink.points)):
         first = stopped(c, point)
         copy = c.ck + "-of-another-machine"
@@ -356,7 +357,7 @@ def zombie(c):
         second = c.start(2, "commit.after_committed:4:kill", ck=copy)
         assert second.wait(120) == KILLED, open(second.log).read()
         first.send_signal(signal.SIGCONT)
-        code = first.wait(120)
+        code = first.wait(200)
         said = open(first.log).read()
         if code == 0:  # the other had committed nothing that it did not know of: it has taken over in turn, and what there is must be exact
             c.check()
@@ -366,7 +367,6 @@ def zombie(c):
         c.look()
         shutil.rmtree(c.ck)
         os.rename(copy, c.ck)
-    c.read_at(c.sink.rows_per_second)
     c.finish(2)
 
 

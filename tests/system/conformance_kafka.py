@@ -10,8 +10,6 @@ PARTITIONS = 3
 
 class KafkaSink(conformance.Sink):
     title = "kafka"
-    rows_per_second = 1500
-    interval_ms = 50
     points = ("kafka.begun", "kafka.sent", "kafka.committed")
     lost = ("kafka.committed", "commit.after")
     fences = True

@@ -220,10 +220,11 @@ def test_a_sink_that_has_another_name_goes_on(broker, tmp_path):
     topic = broker.topic(1)
     exact_job(tmp_path, topic, broker, rows=1500)
     job = tmp_path / "job.sql"
-    script = job.read_text().replace("in.ndjson'", "in.ndjson', rate_limit='3000'")
+    script = job.read_text()
+    slow = script.replace("in.ndjson'", "in.ndjson', rate_limit='25'")  # a minute: it must not end before it is killed
     for n, (point, ordinal) in enumerate((("checkpoint.after_manifest", 2), ("kafka.committed", 3), ("commit.before_committed", 2))):
         args = ["run", job, "--checkpoint-dir", tmp_path / f"ck{n}", "--checkpoint-interval-ms", 50]
-        job.write_text(script)
+        job.write_text(slow)
         r = run_clink(*args, env={"CLINK_FAULT": f"{point}:{ordinal}:kill"}, ok=False)
         assert r.code == -signal.SIGKILL, r.err
         job.write_text(script.replace("TABLE s ", "TABLE other ").replace("INTO s ", "INTO other "))
