@@ -11,7 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define LOCK_NAME "owner.lock"
+#define LOCK_NAME     "owner.lock"
+#define NEW_LOCK_NAME "owner.new"
 
 enum { DEPTH_MAX = 4 }; /* nobody makes deeper ones here */
 
@@ -78,10 +79,12 @@ static ck_status make(ck_scratch_dir *s, const char *dir, const char *prefix, ck
         s->path[0] = 0;
         return said_no(dir, "make a folder in it", err);
     }
-    char lock[PATH_MAX];
+    /* It gets its name when it is locked: one that is not would be taken for a dead process's by whoever looks then. */
+    char lock[PATH_MAX], unlocked[PATH_MAX];
     (void)snprintf(lock, sizeof lock, "%s/" LOCK_NAME, s->path);
-    s->lock = open(lock, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (s->lock < 0 || !take_lock(s->lock)) return said_no(s->path, "lock it", err);
+    (void)snprintf(unlocked, sizeof unlocked, "%s/" NEW_LOCK_NAME, s->path);
+    s->lock = open(unlocked, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (s->lock < 0 || !take_lock(s->lock) || rename(unlocked, lock) != 0) return said_no(s->path, "lock it", err);
     return CK_OK;
 }
 

@@ -95,10 +95,35 @@ static void a_folder_that_will_not_do_is_named(void **state) {
     assert_int_equal(unlink(file), 0);
 }
 
+/* Who looks for what the dead left may look at any moment of another's making one. */
+static void those_made_at_once_stay(void **state) {
+    (void)state;
+    enum { PROCESSES = 4, ROUNDS = 400 };
+    pid_t children[PROCESSES];
+    for (int i = 0; i < PROCESSES; i++) {
+        if ((children[i] = fork()) != 0) continue;
+        for (int round = 0; round < ROUNDS; round++) {
+            ck_scratch_dir *s;
+            char inside[200];
+            if (ck_scratch_dir_new(mem, dir, "clink-test", &s, NULL) != CK_OK) _exit(1);
+            (void)snprintf(inside, sizeof inside, "%s/db", ck_scratch_dir_path(s));
+            if (mkdir(inside, 0700) != 0) _exit(2);
+            ck_scratch_dir_free(s);
+        }
+        _exit(0);
+    }
+    for (int i = 0; i < PROCESSES; i++) {
+        int status;
+        assert_int_equal(waitpid(children[i], &status, 0), children[i]);
+        assert_int_equal(status, 0);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(it_goes_with_its_owner, setup, teardown),
         cmocka_unit_test_setup_teardown(what_a_dead_process_left_goes, setup, teardown),
+        cmocka_unit_test_setup_teardown(those_made_at_once_stay, setup, teardown),
         cmocka_unit_test_setup_teardown(a_folder_that_will_not_do_is_named, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
