@@ -78,16 +78,15 @@ def test_a_killed_leader_and_a_host_cost_one_region_a_restart(cluster):
     """Both at once: who leads next finds the other region as it was."""
     cluster.both()
     cluster.worker("w1", 4), cluster.worker("w2", 4)
-    cluster.submit(regions.TWO, *KEPT)
+    cluster.submit(regions.here(cluster, regions.TWO), *KEPT)
     regions.until_both(cluster)
     survivor = regions.host_of(cluster, regions.RIGHT)
     os.kill(regions.host_of(cluster, regions.LEFT), signal.SIGKILL)
     cluster.coordinators["a"].kill()
     cluster.until_said("b", "coordinator at")
-    assert regions.regions_of_hosts(cluster).get(survivor, regions.RIGHT) == regions.RIGHT
-    s = cluster.until_status(1, "finished", "failed")
-    assert s["status"] == "finished" and [r["attempt"] for r in s["regions"]] == [2, 1], s
-    regions.check(cluster)
+    regions.until_attempts(cluster, [2, 1])
+    assert regions.host_of(cluster, regions.RIGHT) == survivor
+    regions.end(cluster)
 
 
 def test_who_stands_by_says_where_the_leader_is_reached(cluster):
