@@ -218,8 +218,8 @@ def test_a_bad_record_suspends_its_region_alone(cluster):
     (cluster.cwd / "in.ndjson").write_text("\n".join(lines) + "\n")
     sql = TWO.replace(TWO.split("WITH (")[1].split(")")[0], "connector='file', format='json', path='in.ndjson'", 1)
     start(cluster, sql)
-    s = cluster.until_status(1, "suspended")
-    assert [r["status"] for r in s["regions"]] == ["suspended", "running"], s
+    s = until("one is suspended, and the other runs", lambda: (s := cluster.status(1)) and [r["status"] for r in s["regions"]] == ["suspended", "running"] and s)
+    assert s["status"] == "suspended", s
     place = re.search("resume ID --skip-record '([^']*)'", s["error"]).group(1)
     before = s["regions"][RIGHT]["checkpoint"]
     until("the other goes on", lambda: regions(cluster)[RIGHT]["checkpoint"] > before)
