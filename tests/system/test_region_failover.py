@@ -137,7 +137,7 @@ def test_each_has_hosts_of_its_own(cluster):
     assert cluster.until_status(1, "cancelled")
     until("the hosts have gone", lambda: not regions_of_hosts(cluster))
     rows = read_rows(cluster.cwd / "left")
-    assert sorted(x["k"] for x in rows) == list(range(len(rows)))
+    assert len({x["k"] for x in rows}) == len(rows)  # of two splits, which are not equally far
 
 
 def test_a_lost_worker_is_a_loss_to_those_on_it(cluster):
