@@ -120,9 +120,16 @@ def run_clink(broker, queries, n, mode, reps):
     return out
 
 
+def total_of(rows):
+    """What all queries take together, of each the better peer: rows of (ours, best)."""
+    ours, best = map(sum, zip(*rows))
+    return f"all: ours {ours:.2f} s, of each query the better peer {best:.2f} s, {best / ours:.1f}x"
+
+
 def table_of(queries, counts, cpu, same, engines):
     lines = ["| query | records | " + " | ".join(f"{e}: CPU s | µs a record" for e in engines) + (" | ratio |" if len(engines) > 1 else " |"),
              "|---" * (2 + 2 * len(engines) + (len(engines) > 1)) + "|"]
+    compared = []
     for q in queries:
         records = sum(counts[t] for t in READ.get(q, ("bid",)))
         cells = [q, f"{records:,}"]
@@ -132,9 +139,11 @@ def table_of(queries, counts, cpu, same, engines):
         if len(engines) > 1:
             ours, best = cpu["ours"].get(q), min((cpu[e][q] for e in engines if e != "ours" and cpu[e].get(q)), default=None)
             wrong = [word for e, (fine, word) in same.get(q, {"": (False, "not compared")}).items() if not fine]
-            cells.append(f"{best / ours:.1f}x" if not wrong and ours and best else (wrong or ["failed"])[0][:60])
+            fine = not wrong and ours and best
+            cells.append(f"{best / ours:.1f}x" if fine else (wrong or ["failed"])[0][:60])
+            compared += [(ours, best)] if fine else []
         lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+    return "\n".join(lines + (["", total_of(compared)] if len(compared) > 1 else []))
 
 
 def main():
