@@ -286,6 +286,29 @@ static void an_opening_is_waited_for(void **state) {
     world_close(&w);
 }
 
+/* A region that looks whether another is alive has that one's lock for a moment. */
+static bool looked;
+static ck_status lock_behind_a_look(ck_file *f, ck_error *e) {
+    if (looked) return ck_fs_system()->lock(f, e);
+    looked = true;
+    return ck_fail(e, CK_EXISTS, "another holds it");
+}
+
+static void a_look_is_no_run(void **state) {
+    (void)state;
+    world w;
+    world_open(&w);
+    ck_fs fs = *w.t.proc.fs, *before = w.t.proc.fs;
+    fs.lock = lock_behind_a_look;
+    w.t.proc.fs = &fs;
+    looked = false;
+    ck_checkpoint_dir *d = region(&w, 1, 2, GRAPH_A);
+    assert_true(looked);
+    w.t.proc.fs = before;
+    ck_checkpoint_dir_close(d);
+    world_close(&w);
+}
+
 static void only_its_own_temporary_files(void **state) {
     (void)state;
     world w;
@@ -779,6 +802,7 @@ int main(void) {
         cmocka_unit_test(numbers_say_which_region),
         cmocka_unit_test(regions_share_and_nobody_else),
         cmocka_unit_test(an_opening_is_waited_for),
+        cmocka_unit_test(a_look_is_no_run),
         cmocka_unit_test(only_its_own_temporary_files),
         cmocka_unit_test(one_fresh_start_for_all),
         cmocka_unit_test(the_newest_of_each_region),

@@ -11,7 +11,7 @@
 #include "base/json.h"
 #include "os/clock.h"
 
-enum { LOCK_TAIL_BYTES = 4096, LOCK_PAUSE_MS = 10, LOCK_WAIT_US = 10 * 1000 * 1000 };
+enum { LOCK_TAIL_BYTES = 4096, LOCK_PAUSE_MS = 10, LOCK_WAIT_US = 10 * 1000 * 1000, LOCK_LOOK_US = 1000 * 1000 };
 
 static const char region_prefix[] = "region-", lock_suffix[] = ".lock";
 
@@ -158,16 +158,30 @@ static ck_status take_job_lock(ck_checkpoint_dir *d, bool *busy, uint64_t *last,
     return CK_OK;
 }
 
+static void pause_a_little(void) {
+    const struct timespec pause = {.tv_nsec = LOCK_PAUSE_MS * 1000000L};
+    (void)nanosleep(&pause, NULL);
+}
+
+/* Another region that looks whether somebody has it holds it for that moment: only what lasts is a run. */
+static ck_status lock_region(ck_checkpoint_dir *d, int64_t wait_us, ck_error *err) {
+    for (int64_t waited_us = 0;; waited_us += LOCK_PAUSE_MS * 1000) {
+        ck_status s = d->proc->fs->lock(d->region_lock, err);
+        if (s != CK_EXISTS) return s;
+        if (waited_us >= wait_us || waited_us >= LOCK_LOOK_US) return is_held(d, d->region_lock, err);
+        pause_a_little();
+        ck_error_reset(err);
+    }
+}
+
 /* Its line says of which graph it is as soon as it is held: the other regions of that are no strangers. */
-static ck_status take_region_lock(ck_checkpoint_dir *d, ck_error *err) {
+static ck_status take_region_lock(ck_checkpoint_dir *d, int64_t wait_us, ck_error *err) {
     char name[40], line[200];
     owner o;
     bool torn;
     (void)snprintf(name, sizeof name, "%s%" PRIu32 "%s", region_prefix, d->region.index, lock_suffix);
     CK_TRY(open_lock(d, name, &d->region_lock, err));
-    ck_status s = d->proc->fs->lock(d->region_lock, err);
-    if (s == CK_EXISTS) return is_held(d, d->region_lock, err);
-    CK_TRY(s);
+    CK_TRY(lock_region(d, wait_us, err));
     (void)last_owner(d, d->region_lock, &o, &torn);
     (void)snprintf(line, sizeof line,
                    "%s{\"pid\":%ld,\"started_ms\":%" PRId64 ",\"graph\":\"%016" PRIx64 "\",\"regions\":%" PRIu32 "}\n",
@@ -178,10 +192,9 @@ static ck_status take_region_lock(ck_checkpoint_dir *d, ck_error *err) {
 /* The openings of a job's regions follow each other, and while they do it is worth waiting; a run of the whole, or of
  * another graph, may be about to end. */
 static ck_status take_as_region(ck_checkpoint_dir *d, int64_t wait_us, ck_error *err) {
-    const struct timespec pause = {.tv_nsec = LOCK_PAUSE_MS * 1000000L};
     uint64_t last = 0, before = 0;
     bool busy = false;
-    CK_TRY(take_region_lock(d, err));
+    CK_TRY(take_region_lock(d, wait_us, err));
     for (int64_t waited_us = 0;; waited_us += LOCK_PAUSE_MS * 1000) {
         if (d->attempt == 0) CK_TRY(take_job_lock(d, &busy, &last, err));
         if (d->attempt != 0) CK_TRY(look_at_regions(d, &busy, err));
@@ -189,7 +202,7 @@ static ck_status take_as_region(ck_checkpoint_dir *d, int64_t wait_us, ck_error 
         if (last != before) waited_us = 0;
         before = last;
         if (waited_us >= wait_us) return CK_REFUSED;
-        (void)nanosleep(&pause, NULL);
+        pause_a_little();
         ck_error_reset(err);
     }
 }
