@@ -121,7 +121,8 @@ static bool is_own_sequence(const ck_job *j, const ck_checkpoint_entry *entries,
     const ck_checkpoint_region r = ck_job_region_of_dir(j);
     for (uint32_t i = 0; i < count; i++) {
         if (entries[i].checkpoint != j->tried) continue;
-        if (entries[i].damage && !entries[i].regions) return ck_checkpoint_region_id(&r, j->tried) == j->tried;
+        bool unknown = entries[i].damage && !entries[i].committed; /* a marker would say */
+        if (unknown && !entries[i].regions) return ck_checkpoint_region_id(&r, j->tried) == j->tried;
         return entries[i].regions == r.count && entries[i].region == r.index;
     }
     return false;
@@ -136,11 +137,12 @@ bool ck_job_may_go_back(ck_job *j) {
     bool asked = c->restore && c->restore[0] && strcmp(c->restore, "latest") != 0;
     if (!j->damaged || !j->dir || asked || c->fresh || j->links) return false;
     if (newest_below(j, j->tried, &older) != CK_OK || !older) return false;
-    if (c->allow_duplicates || !has_committer(j)) return true;
+    if (c->allow_duplicates) return true;
     if (ck_checkpoint_dir_list(j->dir, &j->arena, &entries, &count) != CK_OK) return false;
-    for (uint32_t i = 0; i < count; i++)
+    if (ck_job_is_region(j) && !is_own_sequence(j, entries, count)) return false;
+    for (uint32_t i = 0; i < count && has_committer(j); i++)
         if (entries[i].mine && entries[i].checkpoint > older && entries[i].committed) return false;
-    return !ck_job_is_region(j) || is_own_sequence(j, entries, count);
+    return true;
 }
 
 ck_status ck_job_abandon_newer(ck_job *j, ck_error *err) {

@@ -382,6 +382,34 @@ def test_goes_back_in_its_own_sequence(job):
     job.check("a", "b")
 
 
+def test_no_region_goes_back_behind_what_is_all_regions(job):
+    """Also one whose own sinks commit nothing: the other's have."""
+    job.script.write_text("".join(
+        f"CREATE TABLE {t} (k VARCHAR, v BIGINT) WITH (connector='file', format='json', path='{job.where}/in_{t}.ndjson', follow='true');\n"
+        for t in "ab") + f"""
+CREATE TABLE copy_a (k VARCHAR, v BIGINT) WITH (connector='file', format='json', path='{job.where}/copy_a');
+CREATE TABLE nowhere (k VARCHAR, v BIGINT) WITH (connector='blackhole');
+INSERT INTO copy_a SELECT k, v FROM a;
+INSERT INTO nowhere SELECT k, v FROM b;
+""")
+    for _ in range(2):  # whichever region its number could be of
+        job.append("a", 50)
+        job.run_whole("a")
+        newest = max(job.manifests())
+        path = job.ck / f"checkpoint-{newest}.json"
+        text = path.read_bytes()
+        path.write_bytes(text[:-20])
+        for i in range(2):
+            r = Region(job, i, 2)
+            assert f"checkpoint-{newest}.json" in r.line()
+            assert r.p.wait(PATIENCE_S) == 1
+            job.running.remove(r)
+        assert path.exists() and not path.with_suffix(".abandoned").exists()
+        path.write_bytes(text)
+    job.run_whole("a")
+    assert Counter(r["v"] for r in read_rows(job.where / "copy_a")) == Counter(r["v"] for r in job.rows["a"])
+
+
 def test_finished_when_all_have(job):
     job.write("a", "b", follow=False)
     Region(job, 0, 2).begins().ends()
