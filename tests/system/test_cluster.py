@@ -26,12 +26,16 @@ def until(what, get, say=lambda: ""):
     pytest.fail(f"never: {what} {say()}")
 
 
+GATHER = "CREATE TABLE t (i BIGINT) WITH (connector='datagen', rows='1');\nCREATE TABLE o (i BIGINT) WITH (connector='blackhole');\nINSERT INTO o SELECT i FROM t;\n"
+
+
 class Cluster:
     def __init__(self, tmp_path):
         self.cwd = tmp_path
         self.runtime = tempfile.mkdtemp(prefix="ck", dir="/tmp")  # paths of sockets are short
         self.env = {"XDG_RUNTIME_DIR": self.runtime}
         self.processes, self.workers, self.address = [], {}, None
+        self.slots, self.coming = 0, True  # of all workers; some may not have registered yet
         self.flags = ()  # of everybody
 
     def start(self, *args, cwd=None):
@@ -59,15 +63,29 @@ class Cluster:
             assert lines[-1], lines
             lines.append(p.stderr.readline())
         self.workers[name] = p
+        self.slots += int(slots)
+        self.coming = True
         return p
+
+    def gather(self):
+        """Workers register a moment after they have said that they wait: until all that live are there, subtasks go to those that are."""
+        (self.cwd / "gather.sql").write_text(GATHER)
+        end = time.monotonic() + 60  # one that is turned away never is
+        while self.coming and time.monotonic() < end:  # it asks for more than there is, and is refused without a trace
+            r = self.ask("submit", "-p", self.slots + 1, "--key-groups", 1024, "gather.sql", ok=False)
+            here = re.search(r"workers here: (\d+)", r.err)
+            self.coming = bool(here) and int(here[1]) < sum(p.poll() is None for p in self.workers.values())
+            time.sleep(0.02 * self.coming)
+        self.coming = False
 
     def ask(self, *args, ok=True):
         return run_clink(*args, "--coordinator", self.address, *self.flags, cwd=self.cwd, env=self.env, ok=ok, timeout=DEADLINE_S)
 
     def submit(self, sql, *flags, ok=True):
         (self.cwd / "job.sql").write_text(sql)
+        self.gather()
         end = time.monotonic() + DEADLINE_S
-        while True:  # workers register a moment after they have started
+        while True:  # those of before may be on their way to a new leader
             r = self.ask("submit", "--json", *flags, "job.sql", ok=False)
             if "no slot available" not in r.err or time.monotonic() > end or not ok:
                 break
@@ -80,6 +98,7 @@ class Cluster:
     def ask_submit(self, sql, *flags):
         """A submit that waits for the job's end, whatever that is."""
         (self.cwd / "job.sql").write_text(sql)
+        self.gather()
         end = time.monotonic() + DEADLINE_S
         while True:
             r = self.ask("submit", "--json", "--wait", *flags, "job.sql", ok=False)
