@@ -183,6 +183,13 @@ static void savepoint_taken(ck_coordinator *c, job *j, waiter *at, uint64_t chec
     if (last) reply_savepoint(c, j->lead, w);
 }
 
+/* Of a stop that came to nothing: each region ends by itself, and nobody calls the others back. */
+static const char *rest_of_stop(const job *lead, const waiter *w) {
+    if ((!w->stop && w->kind != WAIT_STOP) || lead->region_count == 1) return "";
+    return "; regions that have theirs end all the same: cancel the job and submit it again, and each goes on from its "
+           "newest checkpoint";
+}
+
 static void give_up_stops(ck_coordinator *c, job *lead) {
     for (uint32_t i = 0; i < lead->waiter_count;) {
         if (lead->waiters[i].kind != WAIT_STOP) {
@@ -191,8 +198,9 @@ static void give_up_stops(ck_coordinator *c, job *lead) {
         }
         const waiter w = take_waiter(lead, i);
         reply(c, w.conn, lead->id, CK_CANCELLED,
-              "savepoint %llu is complete, and job %llu did not end with it: it is %s",
-              (unsigned long long)w.checkpoint, (unsigned long long)lead->id, regions_state_text(lead));
+              "savepoint %llu is complete, and job %llu did not end with it: it is %s%s",
+              (unsigned long long)w.checkpoint, (unsigned long long)lead->id, regions_state_text(lead),
+              rest_of_stop(lead, &w));
     }
 }
 
@@ -206,8 +214,8 @@ void commands_attempt_over(ck_coordinator *c, job *j) {
             continue;
         }
         give_up_savepoint(lead, w.request);
-        reply(c, w.conn, lead->id, CK_CANCELLED, "job %llu is %s: the savepoint was not completed",
-              (unsigned long long)lead->id, regions_state_text(lead));
+        reply(c, w.conn, lead->id, CK_CANCELLED, "job %llu is %s: the savepoint was not completed%s",
+              (unsigned long long)lead->id, regions_state_text(lead), rest_of_stop(lead, &w));
     }
 }
 
@@ -231,9 +239,9 @@ void commands_savepoint_ended(ck_coordinator *c, job *j, const ck_msg_savepoint_
         savepoint_taken(c, j, w, m->checkpoint);
         return;
     }
-    uint64_t conn = w->conn;
+    const waiter asked = *w;
     give_up_savepoint(j->lead, m->request);
-    reply(c, conn, j->lead->id, CK_IO, "%.*s", (int)m->error.n, m->error.p);
+    reply(c, asked.conn, j->lead->id, CK_IO, "%.*s%s", (int)m->error.n, m->error.p, rest_of_stop(j->lead, &asked));
 }
 
 void commands_forget_conn(ck_coordinator *c, uint64_t conn) {

@@ -299,6 +299,7 @@ static void a_stop_that_one_does_not_come_to_is_no_end(void **state) {
     assert_null(sent(h, CLIENT, CK_MSG_REPLY));
     ended(h, 2, RIGHT, 1, CK_TASK_FAILED, "disk", 0);
     ASSERT_IN(sent(h, CLIENT, CK_MSG_REPLY)->as.reply.error, "savepoint 6 is complete, and job 1 did not end with it");
+    ASSERT_IN(sent(h, CLIENT, CK_MSG_REPLY)->as.reply.error, "regions that have theirs end all the same");
 }
 
 /* ---- another leader ---- */
