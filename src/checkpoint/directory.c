@@ -20,6 +20,11 @@ static ck_status read_job(ck_checkpoint_dir *d, const char *path, const char **n
     ck_status s = ck_json_read(&d->arena, text, &doc, err);
     if (s != CK_OK) return ck_error_prefix(err, "%s: ", path), s;
     yyjson_val *o = yyjson_doc_get_root(doc);
+    if (!ck_manifest_fits_checksum(o, text)) /* with another UUID all that is here would be another job's */
+        return ck_fail(err, CK_CORRUPT,
+                       "%s is damaged: its checksum does not fit its content; when it is taken away, the checkpoints "
+                       "say whose they are",
+                       path);
     *name = yyjson_get_str(yyjson_obj_get(o, "name"));
     *uuid = yyjson_get_str(yyjson_obj_get(o, "uuid"));
     if (!*name || !*uuid || strlen(*uuid) != 36)
@@ -37,9 +42,13 @@ static ck_status write_job(ck_checkpoint_dir *d, const char *path, ck_error *err
         return ck_nomem(err, d->mem, 0);
     yyjson_mut_doc_set_root(doc, o);
     CK_TRY(ck_json_write(&d->arena, doc, &text, err));
-    char *line = ck_arena_printf(&d->arena, "%.*s\n", (int)text.n, text.p); /* for those who look at it */
-    if (!line) return ck_nomem(err, d->mem, text.n);
-    return ck_durable_replace_bytes(d->proc, path, (ck_view){line, text.n + 1}, err);
+    ck_bytes line;
+    ck_bytes_init(&line, d->mem, SIZE_MAX);
+    ck_status s = ck_manifest_put_with_checksum(&line, text);
+    s = s == CK_OK ? ck_durable_replace_bytes(d->proc, path, ck_bytes_as_view(&line), err)
+                   : ck_nomem(err, d->mem, text.n);
+    ck_bytes_destroy(&line);
+    return s;
 }
 
 /* A directory whose job.json was lost still says whose it is. */

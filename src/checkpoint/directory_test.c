@@ -188,6 +188,63 @@ static void a_lost_job_file_is_made_again(void **state) {
     world_close(&w);
 }
 
+/* Whatever byte of it is another one: with another UUID the job would begin anew, and write all its rows again. */
+static void a_damaged_job_file_is_named(void **state) {
+    (void)state;
+    world w;
+    ck_error err = CK_ERROR_INIT;
+    ck_arena a;
+    ck_view good;
+    char path[128], uuid[40], job[200];
+    world_real(&w);
+    take(&w, 1, CK_BARRIER_PERIODIC, true);
+    snprintf(path, sizeof path, "%s", ck_checkpoint_dir_path(w.d));
+    snprintf(uuid, sizeof uuid, "%s", ck_checkpoint_dir_job_uuid(w.d));
+    snprintf(job, sizeof job, "%s/job.json", path);
+    ck_arena_init(&a, w.j.mem, SIZE_MAX);
+    OK(ck_fs_read_all(&w.t.proc, job, 4096, &a, &good, &err));
+    ck_checkpoint_dir_close(w.d);
+    for (size_t i = 0; i < good.n; i++) {
+        char bad[4096];
+        memcpy(bad, good.p, good.n);
+        bad[i] ^= 1;
+        OK(ck_durable_replace_bytes(&w.t.proc, job, (ck_view){bad, good.n}, &err));
+        ck_status s = sample_dir(&w.t.proc, path, false, &w.d, &err);
+        if (s == CK_OK) { /* what is damaged is the checksum's own name, or the line's end */
+            assert_string_equal(ck_checkpoint_dir_job_uuid(w.d), uuid);
+            ck_checkpoint_dir_close(w.d);
+            continue;
+        }
+        assert_int_equal(s, CK_CORRUPT);
+        assert_non_null(strstr(err.msg, "job.json"));
+        ck_error_reset(&err);
+    }
+    /* The way out that its sentence names. */
+    OK(w.t.proc.fs->unlink(w.t.proc.fs, job, &err));
+    OK(sample_dir(&w.t.proc, path, false, &w.d, &err));
+    assert_string_equal(ck_checkpoint_dir_job_uuid(w.d), uuid);
+    ck_arena_destroy(&a);
+    world_close(&w);
+}
+
+/* As builds of before wrote it: without a checksum. */
+static void a_job_file_without_checksum_is_read(void **state) {
+    (void)state;
+    world w;
+    char path[200], text[200], uuid[40];
+    ck_error err = CK_ERROR_INIT;
+    world_real(&w);
+    take(&w, 1, CK_BARRIER_PERIODIC, true);
+    snprintf(uuid, sizeof uuid, "%s", ck_checkpoint_dir_job_uuid(w.d));
+    snprintf(path, sizeof path, "%s/job.json", ck_checkpoint_dir_path(w.d));
+    int n = snprintf(text, sizeof text, "{\"format\":1,\"name\":\"%s\",\"uuid\":\"%s\"}\n",
+                     ck_checkpoint_dir_job_name(w.d), uuid);
+    OK(ck_durable_replace_bytes(&w.t.proc, path, (ck_view){text, (size_t)n}, &err));
+    reopen(&w, false);
+    assert_string_equal(ck_checkpoint_dir_job_uuid(w.d), uuid);
+    world_close(&w);
+}
+
 static void publishing_is_exclusive(void **state) {
     (void)state;
     world w;
@@ -612,6 +669,8 @@ int main(void) {
         cmocka_unit_test(an_id_above_which_there_is_none),
         cmocka_unit_test(lists_and_reads),
         cmocka_unit_test(a_lost_job_file_is_made_again),
+        cmocka_unit_test(a_damaged_job_file_is_named),
+        cmocka_unit_test(a_job_file_without_checksum_is_read),
         cmocka_unit_test(publishing_is_exclusive),
         cmocka_unit_test(retention_by_reachability),
         cmocka_unit_test(a_manifest_comes_while_retention_walks),

@@ -114,9 +114,9 @@ static void put_all(writer *w, yyjson_mut_val *root, const ck_manifest *m) {
 }
 
 /* The closing brace makes room for the checksum. */
-static ck_status put_text_and_checksum(ck_bytes *out, ck_view text) {
-    ck_view open = {text.p, text.n - 1};
-    CK_ASSERT(text.n && text.p[text.n - 1] == '}');
+ck_status ck_manifest_put_with_checksum(ck_bytes *out, ck_view object) {
+    ck_view open = {object.p, object.n - 1};
+    CK_ASSERT(object.n && object.p[object.n - 1] == '}');
     CK_TRY(ck_bytes_view(out, open));
     return ck_bytes_printf(out, CK_MANIFEST_TAIL "\n", ck_crc32c(0, open.p, open.n));
 }
@@ -133,7 +133,7 @@ ck_status ck_manifest_encode(const ck_manifest *m, ck_bytes *out) {
     }
     ck_view text;
     if (s == CK_OK) s = ck_json_write(&w.arena, w.doc, &text, NULL);
-    if (s == CK_OK) s = put_text_and_checksum(out, text);
+    if (s == CK_OK) s = ck_manifest_put_with_checksum(out, text);
     ck_arena_destroy(&w.arena);
     return s;
 }

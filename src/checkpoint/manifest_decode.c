@@ -243,17 +243,16 @@ static void read_all(reader *r, yyjson_val *o, ck_manifest *m) {
 }
 
 /* The last member, over every byte in front of its comma; none in manifests of older versions. */
-static ck_status check_checksum(yyjson_val *o, ck_view json, ck_error *err) {
-    yyjson_val *v = yyjson_obj_get(o, "crc32c");
+bool ck_manifest_fits_checksum(yyjson_val *object, ck_view json) {
+    yyjson_val *v = yyjson_obj_get(object, "crc32c");
     char tail[64];
-    if (!v) return CK_OK;
+    if (!v) return true;
     uint64_t crc = yyjson_get_uint(v);
     int n = snprintf(tail, sizeof tail, CK_MANIFEST_TAIL, (uint32_t)crc);
     if (json.n && json.p[json.n - 1] == '\n') json.n--;
     size_t front = json.n - (size_t)n;
-    bool fits = yyjson_is_uint(v) && crc <= UINT32_MAX && json.n > (size_t)n &&
-                memcmp(json.p + front, tail, (size_t)n) == 0 && ck_crc32c(0, json.p, front) == crc;
-    return fits ? CK_OK : ck_fail(err, CK_CORRUPT, "the manifest's checksum does not fit its content");
+    return yyjson_is_uint(v) && crc <= UINT32_MAX && json.n > (size_t)n &&
+           memcmp(json.p + front, tail, (size_t)n) == 0 && ck_crc32c(0, json.p, front) == crc;
 }
 
 ck_status ck_manifest_decode(ck_arena *a, ck_view json, ck_manifest **out, ck_error *err) {
@@ -270,7 +269,8 @@ ck_status ck_manifest_decode(ck_arena *a, ck_view json, ck_manifest **out, ck_er
     if (format > CK_MANIFEST_FORMAT)
         return ck_fail(err, CK_REFUSED, "the manifest has format %llu, this version knows %d: a newer clink wrote it",
                        (unsigned long long)format, CK_MANIFEST_FORMAT);
-    CK_TRY(check_checksum(o, json, err));
+    if (!ck_manifest_fits_checksum(o, json))
+        return ck_fail(err, CK_CORRUPT, "the manifest's checksum does not fit its content");
     ck_manifest *m = CK_ARENA_NEW(a, ck_manifest);
     if (!m) return ck_nomem(err, a->mem, sizeof *m);
     m->format = (uint32_t)format;
