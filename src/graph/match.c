@@ -90,7 +90,7 @@ static void pair_unique(matching *m, ck_match_class class) {
 
 /* ---- what tells ---- */
 
-/* Places first; 0 ends each. */
+/* The surest first; the last says nothing, and is for what is told beside it. */
 static const uint32_t places[] = {
     CK_TELLS_USERS | CK_TELLS_PATH | CK_TELLS_INPUTS,
     CK_TELLS_USERS | CK_TELLS_INPUTS,
@@ -101,22 +101,11 @@ static const uint32_t places[] = {
     CK_TELLS_INPUTS,
     0,
 };
-static const uint32_t fields[] = {
-    CK_TELLS_FIELDS | CK_TELLS_USERS | CK_TELLS_PATH | CK_TELLS_INPUTS,
-    CK_TELLS_FIELDS | CK_TELLS_USERS | CK_TELLS_INPUTS,
-    CK_TELLS_FIELDS | CK_TELLS_USERS | CK_TELLS_PATH,
-    CK_TELLS_FIELDS | CK_TELLS_USERS,
-    CK_TELLS_FIELDS | CK_TELLS_SINKS | CK_TELLS_INPUTS,
-    CK_TELLS_FIELDS | CK_TELLS_SINKS,
-    CK_TELLS_FIELDS | CK_TELLS_INPUTS,
-    CK_TELLS_FIELDS,
-    0,
-};
 
-static bool pair_told(matching *m, const ck_match_class *classes, uint32_t count, const uint32_t *evidences) {
-    for (; *evidences; evidences++)
+static bool pair_told(matching *m, const ck_match_class *classes, uint32_t count, uint32_t beside) {
+    for (size_t p = 0; p < CK_ARRAY_COUNT(places) && (places[p] | beside); p++)
         for (uint32_t i = 0; i < count; i++) {
-            group_by(m, classes[i], *evidences);
+            group_by(m, classes[i], places[p] | beside);
             if (pair_alone(m)) return true;
         }
     return false;
@@ -284,7 +273,7 @@ static void pair_tables(matching *m, const ck_graph_pair *sure, uint32_t count) 
 static bool pair_same_meaning(matching *m) {
     static const ck_match_class classes[] = {CK_MATCH_EXACT, CK_MATCH_MEANT, CK_MATCH_MEANING, CK_MATCH_SOURCE};
     uint32_t n = CK_ARRAY_COUNT(classes);
-    if (pair_told(m, classes, n, places) || pair_left(m, CK_MATCH_EXACT) || pair_told(m, classes, n, fields))
+    if (pair_told(m, classes, n, 0) || pair_left(m, CK_MATCH_EXACT) || pair_told(m, classes, n, CK_TELLS_FIELDS))
         return true;
     for (uint32_t i = 0; i < n; i++)
         if (pair_alike(m, classes[i])) return true;
@@ -297,7 +286,8 @@ static bool pair_other_meaning(matching *m) {
     static const ck_match_class classes[] = {CK_MATCH_UID, CK_MATCH_NAME};
     if (pair_branches(m)) return true;
     for (uint32_t i = 0; i < CK_ARRAY_COUNT(classes); i++)
-        if (pair_told(m, &classes[i], 1, places) || pair_told(m, &classes[i], 1, fields) || pair_left(m, classes[i]))
+        if (pair_told(m, &classes[i], 1, 0) || pair_told(m, &classes[i], 1, CK_TELLS_FIELDS) ||
+            pair_left(m, classes[i]))
             return true;
     return false;
 }
